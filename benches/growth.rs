@@ -52,6 +52,7 @@ fn wish(client: u64) -> Command {
     Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
         web_origin: None,
+        hold: None,
         caller: Caller::Pro(ProId::new(1).expect("an id")),
         from_web: true,
         date: MONDAY.plus_seconds(5 * 365 * DAY + 8 * HOUR),

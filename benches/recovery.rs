@@ -151,6 +151,7 @@ fn wish(nth: u64, calendars: u64) -> Command {
     Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
         web_origin: None,
+        hold: None,
         caller: Caller::Application,
         from_web: true,
         date: MONDAY.plus_seconds(round / 12 * DAY + (8 + round % 12) * HOUR + 1_800),

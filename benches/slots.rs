@@ -7,8 +7,8 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use practice::{calendar, intervention, morning, practice};
 use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, Chain, SlotRequest};
-use slotbook::domain::booking::slots::{free_starts, free_time};
+use slotbook::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, SlotRequest};
+use slotbook::domain::booking::slots::{BlockedTime, free_starts, free_time};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{DAY, HOUR};
 
@@ -21,10 +21,14 @@ fn walks(c: &mut Criterion) {
             Interval { start: morning(), end: morning().plus_seconds(days * DAY - 2 * HOUR) };
         let open = view.open_time(group_state.catalogue.zone(), span, morning());
         let permitted = open.permitted_time(intervention());
+        let chain = group_state.catalogue.chain(&[intervention()], BookingMode::Module);
+        let chain = chain.expect("a chain");
+        let search = ChainSearch::new(&chain, BookingMode::Module);
+        let blocked = BlockedTime::new(view, search, span, morning());
         c.bench_function(name, |b| {
             b.iter(|| {
                 let (mut gaps, mut free) = (0, 0);
-                free_time(permitted, &view.taken, black_box(span), |gap| {
+                free_time(permitted, &blocked, black_box(span), |gap| {
                     gaps += 1;
                     free += gap.end.seconds_since(gap.start);
                 });
@@ -56,10 +60,9 @@ fn searches(c: &mut Criterion) {
                     free_starts(
                         &group_state.catalogue,
                         view,
-                        &chain,
+                        ChainSearch::new(&chain, BookingMode::Module),
                         window,
                         morning(),
-                        BookingMode::Module,
                         &mut starts,
                     );
                 }
@@ -75,8 +78,8 @@ fn one_point(c: &mut Criterion) {
     let view = group_state.calendars.get(&calendar(1)).expect("the calendar");
     let chain =
         group_state.catalogue.chain(&[intervention()], BookingMode::Module).expect("a chain");
-    let request =
-        SlotRequest { chain, start: morning().plus_seconds(3_600), mode: BookingMode::Module };
+    let start = morning().plus_seconds(3_600);
+    let request = SlotRequest::new(chain, start, BookingMode::Module);
     c.bench_function("bookable/one_free_start", |b| {
         b.iter(|| {
             let verdict = bookable(&group_state.catalogue, view, black_box(&request), morning());

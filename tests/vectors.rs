@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, Chain, Leg, SlotRequest};
+use slotbook::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, Leg, SlotRequest};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::messaging::reminder::{mail_time, sms_time};
 use slotbook::domain::records::calendar::Calendar;
@@ -346,10 +346,9 @@ fn slots_are_as_the_vectors_say() {
         free_starts(
             &group_state.catalogue,
             view,
-            &chain,
+            ChainSearch::new(&chain, BookingMode::Module),
             window,
             now,
-            BookingMode::Module,
             &mut starts,
         );
         let shown: Vec<_> = starts.iter().map(|start| written(zone.civil_of(*start))).collect();
@@ -362,7 +361,7 @@ fn slots_are_as_the_vectors_say() {
         let bookable: Vec<_> = within
             .filter(|start| {
                 let mode = BookingMode::Module;
-                let request = SlotRequest { chain: chain.clone(), start: *start, mode };
+                let request = SlotRequest::new(chain.clone(), *start, mode);
                 bookable(&group_state.catalogue, view, &request, now).is_ok()
             })
             .map(|start| written(zone.civil_of(start)))

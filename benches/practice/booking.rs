@@ -8,6 +8,7 @@ use slotbook::domain::booking::book::{BookingStep, prepare_booking};
 use slotbook::domain::booking::bookable::bookable;
 use slotbook::domain::identity::directory::Directory;
 use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::hold::HoldToken;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{LongText, Name, Text};
 use slotbook::domain::records::vevent::AppointmentKey;
@@ -34,6 +35,7 @@ pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
     BookAppointment {
         permission: None,
         web_origin: None,
+        hold: None,
         caller: Caller::Application,
         from_web: true,
         date: MONDAY.plus_seconds(round / 12 * DAY + (8 + round % 12) * HOUR + 1_800),
@@ -76,6 +78,7 @@ pub(crate) fn draws() -> BookingDraws {
             AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters"),
         )],
         order: 0,
+        token: HoldToken::new(&"0".repeat(32)).expect("32 digits"),
     }
 }
 

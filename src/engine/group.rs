@@ -12,9 +12,13 @@ use std::sync::Arc;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use crate::clock::Clock;
+use crate::domain::booking::appointment_move::PendingMove;
 use crate::domain::booking::book::PendingBooking;
+use crate::domain::booking::confirmation::PendingConfirmation;
+use crate::domain::booking::hold::PendingHold;
 use crate::domain::booking::manual_change::PendingManualChange;
 use crate::domain::identity::directory::IdKind;
+use crate::domain::records::hold::HoldState;
 use crate::domain::records::ids::{CalendarId, GroupId, VeventId};
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::event::Event;
@@ -91,6 +95,12 @@ struct PendingCommand {
 enum PendingDecision {
     /// A booking, with the candidates not queried yet.
     Booking(Box<PendingBooking>),
+    /// A booking whose code was given.
+    Confirmation(Box<PendingConfirmation>),
+    /// A hold, with the candidates not queried yet.
+    Hold(Box<PendingHold>),
+    /// A client's move of an appointment.
+    Move(PendingMove),
     /// A professional's change of a vevent.
     ManualChange(PendingManualChange),
 }
@@ -210,11 +220,18 @@ impl GroupActorState {
         let Ok((event, group_state)) = decided else {
             return envelope.send_answer(Err(Rejection::InternalError));
         };
+        let hold = event.made_hold();
+        let awaits_code = match hold.and_then(|id| group_state.holds().get(id)) {
+            Some(hold) => matches!(hold.state, HoldState::Unconfirmed(_)),
+            None => false,
+        };
         let committed = Committed {
             before: Arc::clone(&self.group_state),
             group_state,
             object,
             appointments,
+            hold,
+            awaits_code,
             answer: None,
         };
         let changed = self.group_state.calendars_changed_by(&event);

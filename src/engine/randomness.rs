@@ -5,10 +5,11 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use sha2::{Digest, Sha256};
 
+use crate::domain::records::hold::HoldToken;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::AppointmentKey;
-use crate::domain::state::command::LinkDraws;
+use crate::domain::state::command::{HoldDraws, LinkDraws};
 
 /// A seeded cryptographic random number generator.
 #[derive(Debug)]
@@ -61,12 +62,28 @@ impl Randomness {
 
     /// Returns a new key of an appointment: 20 letters and digits, each uniform. Reference 6.5.
     pub fn key(&mut self) -> AppointmentKey {
+        let text = self.letters_and_digits(AppointmentKey::LENGTH);
+        AppointmentKey::new(&text).expect("20 letters and digits are a key")
+    }
+
+    /// Returns a new token of a hold: 32 letters and digits, each uniform. Reference 6.14.
+    pub fn hold_token(&mut self) -> HoldToken {
+        let text = self.letters_and_digits(HoldToken::LENGTH);
+        HoldToken::new(&text).expect("32 letters and digits are a token")
+    }
+
+    /// Returns the random values of a hold.
+    pub fn hold(&mut self) -> HoldDraws {
+        HoldDraws { token: self.hold_token(), order: self.number() }
+    }
+
+    fn letters_and_digits(&mut self, length: usize) -> String {
         const ALPHABET: &[u8; 62] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-        let mut text = String::with_capacity(AppointmentKey::LENGTH);
-        for _ in 0..AppointmentKey::LENGTH {
+        let mut text = String::with_capacity(length);
+        for _ in 0..length {
             text.push(char::from(ALPHABET[self.0.random_range(0..ALPHABET.len())]));
         }
-        AppointmentKey::new(&text).expect("20 letters and digits are a key")
+        text
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
@@ -27,6 +28,10 @@ pub struct Committed {
     pub object: u64,
     /// The appointments created, or the one cancelled.
     pub appointments: Vec<VeventId>,
+    /// The hold made, if any.
+    pub hold: Option<HoldId>,
+    /// Whether the booking waits for its code. Then it made a hold and no appointment.
+    pub awaits_code: bool,
     /// The recorded answer of an [`IdempotentRequest`]: the same bytes for every repetition.
     pub answer: Option<Arc<[u8]>>,
 }

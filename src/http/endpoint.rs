@@ -102,6 +102,12 @@ pub(crate) enum BodySchema {
     Address,
     /// The token of a mailed link, and a password.
     Token,
+    /// A time to hold.
+    Hold,
+    /// The token of a booking, and its code.
+    Code,
+    /// The new start of an appointment.
+    Move,
 }
 
 /// The response of an endpoint in case of success. The resource is that of the endpoint's right.
@@ -115,6 +121,12 @@ pub(crate) enum AnswerSchema {
     List,
     /// 201 with one record for each appointment.
     Booked,
+    /// The same, or 202 with the token of a booking that waits for its code.
+    BookedOrHeld,
+    /// 201 with the hold.
+    NewHold,
+    /// 200 with the hold that was given back.
+    ReleasedHold,
     /// 200 with free slots.
     Slots,
     /// 200 with the obstacles of one start.

@@ -191,12 +191,16 @@ impl ApiError {
 
     /// The error of refusals, in words for the audience.
     pub(crate) fn from_refusals(refusals: &[Refusal], zone: Zone, audience: Audience) -> Self {
-        Self::from_entries(
+        let mut error = Self::from_entries(
             refusals
                 .iter()
                 .map(|refusal| errors::describe_refusal(refusal, zone, audience))
                 .collect(),
-        )
+        );
+        if let [Refusal::TooManyHolds { retry_seconds, .. }] = refusals {
+            error.retry_after = u32::try_from(*retry_seconds).ok();
+        }
+        error
     }
 }
 

@@ -15,6 +15,7 @@ use crate::http::auth::sliding_window::source;
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::condensed_answer::RequestTexts;
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
+use crate::http::response::CreatedAnswer;
 use crate::planted_faults::PlantedFault;
 
 /// Maximum length of a key, in characters.
@@ -71,10 +72,11 @@ impl IdempotencyKey {
         &self,
         state: &GroupState,
         now: Instant,
-    ) -> Option<Result<Vec<u8>, ApiError>> {
+    ) -> Option<Result<CreatedAnswer, ApiError>> {
         let known = state.idempotency_records.find(&self.scope, now)?;
         if known.body == self.body || PlantedFault::OtherBodyAccepted.is_active() {
-            Some(Ok(self.texts.expand(&known.answer)))
+            let bytes = self.texts.expand(&known.answer);
+            Some(Ok(CreatedAnswer { bytes, awaits_code: known.awaits_code, is_replay: true }))
         } else {
             Some(Err(ApiError::conflict()))
         }

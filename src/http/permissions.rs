@@ -47,6 +47,7 @@ pub enum Resource {
     Fiche,
     Vevent,
     Slot,
+    Hold,
     Appointment,
     Message,
     Pro,

@@ -101,7 +101,7 @@ async fn handle(
             if let Ok(Some(key)) = &key
                 && let Some(answer) = key.find_answer(&state, server.engine.steady_now())
             {
-                return answer.map(|bytes| created_response(bytes, route.path(), &state));
+                return answer.map(|answer| created_response(answer, route.path(), &state));
             }
             handler(GroupRequest {
                 server: Arc::clone(&server),

@@ -18,7 +18,7 @@ use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
 use crate::http::idempotency::IdempotencyKey;
-use crate::http::response::{HandlerResult, created_response};
+use crate::http::response::{CreatedAnswer, HandlerResult, created_response};
 use crate::http::server::Server;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -134,7 +134,7 @@ impl GroupRequest {
     }
 
     /// Sends the command of a POST to the group, once for each idempotency key. Returns 201 with
-    /// the JSON that `render` makes.
+    /// the JSON that `render` makes, or 202 for a booking that waits for its code.
     ///
     /// # Errors
     /// A malformed key; the engine's rejection, in words for the caller.
@@ -143,8 +143,8 @@ impl GroupRequest {
         command: Command,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
-        let created = self.create_once(command, render).await?;
-        Ok(created_response(created.bytes, self.path, &self.state))
+        let answer = self.create_once(command, render).await?;
+        Ok(created_response(answer, self.path, &self.state))
     }
 
     /// Does the same, and says whether the command was carried out.
@@ -155,7 +155,7 @@ impl GroupRequest {
         &self,
         command: Command,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
-    ) -> Result<Created, ApiError> {
+    ) -> Result<CreatedAnswer, ApiError> {
         let key = self.idempotency_key.clone()?;
         create_once(&self.server, &self.state, command, key, self.audience(), render).await
     }
@@ -182,14 +182,6 @@ impl GroupRequest {
     }
 }
 
-/// The answer to a POST.
-pub(crate) struct Created {
-    /// The JSON of the object.
-    pub(crate) bytes: Vec<u8>,
-    /// Whether an earlier request under the same idempotency key was carried out, and not this one.
-    pub(crate) is_replay: bool,
-}
-
 /// Sends the command of a POST to a group, once for each idempotency key. Returns the bytes that
 /// `render` makes, or those of the first response under the same key.
 ///
@@ -202,7 +194,7 @@ pub(crate) async fn create_once(
     key: Option<IdempotencyKey>,
     audience: Audience,
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
-) -> Result<Created, ApiError> {
+) -> Result<CreatedAnswer, ApiError> {
     let render = Arc::new(render);
     let once = key.as_ref().map(|key| {
         let (render, texts) = (Arc::clone(&render), key.texts.clone());
@@ -215,7 +207,8 @@ pub(crate) async fn create_once(
                 (Some(kept), Some(key)) => key.texts.expand(kept),
                 (Some(_) | None, _) => render(&done),
             };
-            Ok(Created { bytes, is_replay: done.is_replay() })
+            let (awaits_code, is_replay) = (done.awaits_code, done.is_replay());
+            Ok(CreatedAnswer { bytes, awaits_code, is_replay })
         }
         Err(rejection) => {
             Err(ApiError::from_rejection(rejection, state.catalogue.zone(), audience))

@@ -22,6 +22,16 @@ pub(crate) fn json_response(status: StatusCode, bytes: impl Into<Body>) -> Respo
     response
 }
 
+/// The body of the response to a POST.
+pub(crate) struct CreatedAnswer {
+    /// Serialised JSON.
+    pub(crate) bytes: Vec<u8>,
+    /// Whether nothing was created yet, because the request waits for a code. Reference 6.15.
+    pub(crate) awaits_code: bool,
+    /// Whether it is that of an earlier request under the same idempotency key.
+    pub(crate) is_replay: bool,
+}
+
 /// The id in the response to a POST, or those of its records.
 #[derive(Deserialize)]
 struct CreatedIds {
@@ -36,9 +46,18 @@ impl CreatedIds {
     }
 }
 
-/// Returns a 201 response with serialised JSON, for a POST on a path of the route table. Its header
-/// Location names the new object, or the first of several, by the path in its group.
-pub(crate) fn created_response(bytes: Vec<u8>, pattern: &str, state: &GroupState) -> Response {
+/// Returns a 201 response for a POST on a path of the route table. Its header Location names the
+/// new object, or the first of several, by the path in its group. A request that waits for a code
+/// gets 202.
+pub(crate) fn created_response(
+    answer: CreatedAnswer,
+    pattern: &str,
+    state: &GroupState,
+) -> Response {
+    let CreatedAnswer { bytes, awaits_code, is_replay: _ } = answer;
+    if awaits_code {
+        return json_response(StatusCode::ACCEPTED, bytes);
+    }
     let ids: Option<CreatedIds> = serde_json::from_slice(&bytes).ok();
     let mut response = json_response(StatusCode::CREATED, bytes);
     if let Some(id) = ids.and_then(|ids| ids.first()) {

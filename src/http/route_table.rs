@@ -2,13 +2,13 @@
 
 use crate::http::endpoint::{Endpoint, Route};
 use crate::http::resources::{
-    accounts, appointments, calendars, customfields, fiches, groups, interventions, messages,
-    modules, pros, sessions, sets, slots, vevents,
+    accounts, appointments, calendars, customfields, fiches, groups, holds, interventions,
+    messages, modules, pros, sessions, sets, slots, vevents,
 };
 use crate::http::{docs, health};
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 16] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 17] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -25,6 +25,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 16] = [
     slots::ENDPOINTS,
     appointments::ENDPOINTS,
     modules::ENDPOINTS,
+    holds::ENDPOINTS,
 ];
 
 /// Returns all endpoints.

@@ -13,6 +13,7 @@ pub(crate) enum MailKind {
     ConfirmAccount,
     NewPassword,
     NewEmail,
+    BookingCode,
 }
 
 impl MailKind {
@@ -20,7 +21,11 @@ impl MailKind {
     pub(crate) const fn has_live_appointments(self) -> bool {
         match self {
             Self::Confirmed | Self::Changed | Self::Restored | Self::Reminder => true,
-            Self::Cancelled | Self::ConfirmAccount | Self::NewPassword | Self::NewEmail => false,
+            Self::Cancelled
+            | Self::ConfirmAccount
+            | Self::NewPassword
+            | Self::NewEmail
+            | Self::BookingCode => false,
         }
     }
 
@@ -29,7 +34,11 @@ impl MailKind {
         match self {
             Self::Confirmed | Self::Changed | Self::Restored => Some(ItipMethod::Request),
             Self::Cancelled => Some(ItipMethod::Cancel),
-            Self::Reminder | Self::ConfirmAccount | Self::NewPassword | Self::NewEmail => None,
+            Self::Reminder
+            | Self::ConfirmAccount
+            | Self::NewPassword
+            | Self::NewEmail
+            | Self::BookingCode => None,
         }
     }
 }

@@ -17,7 +17,7 @@ pub mod smtp;
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::delivery::DeliveryOutcome;
-use crate::domain::messaging::message::{Message, MessageContent};
+use crate::domain::messaging::message::Message;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::notify::outcome::{deferred, refused};
@@ -66,6 +66,7 @@ impl Gateways {
             public_url: &self.public_url,
             from_address,
             link_secret: self.link_secret.as_ref(),
+            shows_codes: true,
         }
     }
 
@@ -110,7 +111,7 @@ impl Gateways {
                 smtp.send(&mail, &id, now).await
             }
             (Channel::Sms, _, Some(gateway)) => {
-                let Some(text) = render::render_sms(state, message) else {
+                let Some(text) = render::render_sms(state, message, self.mail_settings()) else {
                     return object_removed();
                 };
                 let sender = state.catalogue.group.sms_sender_name.as_str().trim();
@@ -125,14 +126,15 @@ impl Gateways {
     }
 
     /// Renders a message from a state as [`Self::preview`] does, with every link cut before its
-    /// token. A link acts for the client, which no other reader may.
+    /// token, and without a code. Both act for the client, which no other reader may.
     #[must_use]
     pub fn preview_without_tokens(
         &self,
         state: &GroupState,
         message: &Message,
     ) -> Option<MessagePreview> {
-        let preview = self.preview(state, message)?;
+        let settings = MailSettings { shows_codes: false, ..self.mail_settings() };
+        let preview = render_preview(state, message, settings)?;
         let text = links::hide_tokens(&self.public_url, &preview.text);
         Some(MessagePreview { text, ..preview })
     }
@@ -141,23 +143,23 @@ impl Gateways {
     /// it is about has been removed.
     #[must_use]
     pub fn preview(&self, state: &GroupState, message: &Message) -> Option<MessagePreview> {
-        match &message.content {
-            MessageContent::Reminder(Channel::Sms, _) => {
-                let text = render::render_sms(state, message)?;
-                Some(MessagePreview { subject: String::new(), text })
-            }
-            MessageContent::Reminder(Channel::Mail, _)
-            | MessageContent::AccountLink { .. }
-            | MessageContent::Confirmation(_)
-            | MessageContent::Change { .. }
-            | MessageContent::Cancellation(_)
-            | MessageContent::Withdrawal(_)
-            | MessageContent::ConfirmationByKey(_)
-            | MessageContent::CancellationByKey(_)
-            | MessageContent::Restoration(_) => {
-                let mail = render::render_mail(state, message, self.mail_settings())?;
-                Some(MessagePreview { subject: mail.subject, text: mail.text })
-            }
+        render_preview(state, message, self.mail_settings())
+    }
+}
+
+fn render_preview(
+    state: &GroupState,
+    message: &Message,
+    settings: MailSettings<'_>,
+) -> Option<MessagePreview> {
+    match message.channel() {
+        Channel::Sms => {
+            let text = render::render_sms(state, message, settings)?;
+            Some(MessagePreview { subject: String::new(), text })
+        }
+        Channel::Mail => {
+            let mail = render::render_mail(state, message, settings)?;
+            Some(MessagePreview { subject: mail.subject, text: mail.text })
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use askama::Template;
 
+use crate::domain::identity::confirmation_code::ConfirmationCode;
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::messaging::message::{AppointmentTime, LinkPurpose, Message, MessageContent};
 use crate::domain::records::group::Group;
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::postal_address::PostalAddress;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -28,8 +30,10 @@ pub(crate) struct MailSettings<'a> {
     pub(crate) public_url: &'a str,
     /// Mail address of the sender.
     pub(crate) from_address: &'a str,
-    /// Secret of unsubscribe links; without it no mail has one.
+    /// Secret of unsubscribe links and of codes; without it no mail has one.
     pub(crate) link_secret: Option<&'a LinkSecret>,
+    /// Whether codes are shown. In the list of messages they are not.
+    pub(crate) shows_codes: bool,
 }
 
 /// The values of the mail templates.
@@ -49,6 +53,11 @@ struct MailContext {
     previous_start: String,
     /// URL of the one button; empty if there is none.
     link: String,
+    /// Code that confirms a booking; empty if there is none.
+    code: String,
+    /// The booking that the code confirms: its start, and the last moment for the code.
+    code_start: String,
+    code_until: String,
     /// URL that ends such mails; empty if nothing does.
     unsubscribe: String,
     colours: MailColours,
@@ -88,7 +97,7 @@ pub(crate) fn render_mail(
     settings: MailSettings<'_>,
 ) -> Option<OutgoingMessage> {
     let language = Language::of_country(state.catalogue.group.country.as_str());
-    let subject_matter = find_subject_matter(state, message, settings.public_url)?;
+    let subject_matter = find_subject_matter(state, message, settings)?;
     let mail = build_context(state, message, language, settings, &subject_matter);
     let rendered = match language {
         Language::French => (
@@ -125,8 +134,45 @@ pub(crate) fn render_mail(
     })
 }
 
-/// Renders a text message. `None` if it is not a reminder.
-pub(crate) fn render_sms(state: &GroupState, message: &Message) -> Option<String> {
+/// Renders a text message. `None` if it is neither a reminder nor a code.
+pub(crate) fn render_sms(
+    state: &GroupState,
+    message: &Message,
+    settings: MailSettings<'_>,
+) -> Option<String> {
+    match &message.content {
+        MessageContent::BookingCode { hold, .. } => render_code_sms(state, *hold, settings),
+        MessageContent::AccountLink { .. }
+        | MessageContent::Confirmation(_)
+        | MessageContent::ConfirmationByKey(_)
+        | MessageContent::Change { .. }
+        | MessageContent::ChangeByKey { .. }
+        | MessageContent::Cancellation(_)
+        | MessageContent::CancellationByKey(_)
+        | MessageContent::Reminder(..)
+        | MessageContent::Withdrawal(_)
+        | MessageContent::Restoration(_) => render_reminder_sms(state, message),
+    }
+}
+
+/// Renders the text message with a code. `None` if its booking has been removed.
+fn render_code_sms(state: &GroupState, hold: HoldId, settings: MailSettings<'_>) -> Option<String> {
+    let code = BookingCodeText::find(state, hold, settings)?;
+    let name = one_line(state.catalogue.group.name.as_str());
+    let language = Language::of_country(state.catalogue.group.country.as_str());
+    let before = match language {
+        Language::French => format!("{} : votre code pour confirmer chez ", code.digits),
+        Language::English => format!("{}: your code to confirm at ", code.digits),
+    };
+    let at = short_date(language, state.catalogue.zone().civil_of(code.start));
+    let after = match language {
+        Language::French => format!(" le {at}"),
+        Language::English => format!(" on {at}"),
+    };
+    Some(gsm::fit_message(&before, &name, &after))
+}
+
+fn render_reminder_sms(state: &GroupState, message: &Message) -> Option<String> {
     let (_, standing) = message.reminder()?;
     let group = &state.catalogue.group;
     let language = Language::of_country(group.country.as_str());
@@ -154,22 +200,47 @@ struct SubjectMatter {
     previous_start: Option<Instant>,
     /// URL of the one button; empty if there is none.
     link: String,
+    /// The code that confirms a booking, if the mail is about one.
+    code: Option<BookingCodeText>,
+}
+
+/// A code and the booking that it confirms.
+struct BookingCodeText {
+    digits: String,
+    /// Start of the booking.
+    start: Instant,
+    /// The moment from which the code is not accepted.
+    until: Instant,
+}
+
+impl BookingCodeText {
+    /// Derives the code of a booking. `None` if its hold has been removed, or without a secret.
+    fn find(state: &GroupState, id: HoldId, settings: MailSettings<'_>) -> Option<Self> {
+        let hold = state.holds().get(id)?;
+        let digits = if settings.shows_codes {
+            let group = state.catalogue.group.id;
+            ConfirmationCode::derive(settings.link_secret?, group, id).as_str().to_owned()
+        } else {
+            "•".repeat(ConfirmationCode::LENGTH)
+        };
+        Some(Self { digits, start: hold.start, until: hold.expires_at })
+    }
 }
 
 impl SubjectMatter {
     /// Creates the subject matter of a mail about appointments.
     fn new(kind: MailKind, appointments: impl IntoIterator<Item = MailAppointment>) -> Self {
         let appointments = appointments.into_iter().collect();
-        Self { kind, appointments, previous_start: None, link: String::new() }
+        Self { kind, appointments, previous_start: None, link: String::new(), code: None }
     }
 }
 
 /// Finds the subject matter of a mail. `None` if all its appointments have been removed, or its
-/// account link has ended with an export.
+/// account link has ended with an export, or the booking of its code has been removed.
 fn find_subject_matter(
     state: &GroupState,
     message: &Message,
-    public_url: &str,
+    settings: MailSettings<'_>,
 ) -> Option<SubjectMatter> {
     let find = |standing: &AppointmentTime| MailAppointment::find(state, *standing);
     let subject_matter = match &message.content {
@@ -181,14 +252,19 @@ fn find_subject_matter(
                 LinkPurpose::NewPassword => MailKind::NewPassword,
                 LinkPurpose::NewEmail => MailKind::NewEmail,
             };
-            let link = links::account_url(public_url, token.as_str());
+            let link = links::account_url(settings.public_url, token.as_str());
             SubjectMatter { link, ..SubjectMatter::new(kind, None) }
+        }
+        MessageContent::BookingCode { hold, .. } => {
+            let code = Some(BookingCodeText::find(state, *hold, settings)?);
+            SubjectMatter { code, ..SubjectMatter::new(MailKind::BookingCode, None) }
         }
         MessageContent::Confirmation(standings) | MessageContent::ConfirmationByKey(standings) => {
             let appointments = find_confirmed(state, message, standings);
             SubjectMatter::new(MailKind::Confirmed, appointments)
         }
-        MessageContent::Change { appointment, was } => {
+        MessageContent::Change { appointment, was }
+        | MessageContent::ChangeByKey { appointment, was } => {
             let previous = state.outbox.last_notified_start(message.id, appointment.id, *was);
             let has_moved = previous != appointment.start;
             SubjectMatter {
@@ -292,6 +368,13 @@ fn build_context(
         None => String::new(),
     };
     let name = group_name(state);
+    let zone = state.catalogue.zone();
+    let (mut code, mut code_start, mut code_until) = Default::default();
+    if let Some(booking) = &subject_matter.code {
+        code = booking.digits.clone();
+        code_start = long_date(language, zone.civil_of(booking.start));
+        code_until = short_date(language, zone.civil_of(booking.until));
+    }
     MailContext {
         kind,
         group_with_preposition: name_with_preposition(language, group.preposition.as_str(), &name),
@@ -302,6 +385,9 @@ fn build_context(
         appointments,
         previous_start,
         link: subject_matter.link.clone(),
+        code,
+        code_start,
+        code_until,
         unsubscribe,
         colours: mail_colours(group),
     }

@@ -18,6 +18,7 @@ use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
+use crate::domain::records::hold::Hold;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
@@ -56,6 +57,8 @@ enum GroupFrame {
     Quarantined(Vec<QuarantinedEvent>),
     /// The last deleted web booking that upkeep has emptied; absent before the first.
     EmptiedUntil(DeletionPlace),
+    /// Holds, live or not removed yet. Reference 6.14.
+    Holds(Vec<Arc<Hold>>),
 }
 
 /// An event of a group that could not be applied, kept unchanged for a release that can apply it.
@@ -139,6 +142,7 @@ pub fn write_group<E>(
         last => write(&codec::encode(&GroupFrame::LastMessage(last)))?,
     }
     write_frames(group_state.links.iter(), GroupFrame::Links, &mut write)?;
+    write_frames(group_state.holds().iter(), GroupFrame::Holds, &mut write)?;
     match group_state.cancelled().emptied_until() {
         Some(until) => write(&codec::encode(&GroupFrame::EmptiedUntil(until))),
         None => Ok(()),
@@ -176,6 +180,7 @@ pub struct GroupReader {
     links: Vec<Arc<AccountLink>>,
     quarantined: Vec<QuarantinedEvent>,
     emptied_until: Option<DeletionPlace>,
+    holds: Vec<Arc<Hold>>,
 }
 
 impl GroupReader {
@@ -201,6 +206,7 @@ impl GroupReader {
             GroupFrame::Links(rows) => self.links.extend(rows),
             GroupFrame::Quarantined(events) => self.quarantined.extend(events),
             GroupFrame::EmptiedUntil(until) => self.emptied_until = Some(until),
+            GroupFrame::Holds(rows) => self.holds.extend(rows),
         }
         Ok(())
     }
@@ -236,6 +242,9 @@ impl GroupReader {
         group_state.links = AccountLinks::from_links(self.links);
         if let Some(until) = self.emptied_until {
             group_state.set_emptied_until(until);
+        }
+        for hold in self.holds {
+            group_state.put_hold(hold);
         }
         Some(group_state)
     }

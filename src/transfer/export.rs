@@ -25,7 +25,8 @@ use crate::wire::vevent::VEVENT;
 
 /// Parts of a store that no document holds. The document says so in its member `left_out`.
 pub const LEFT_OUT: &str = "sessions; stored answers of Idempotency-Keys; tokens of mailed account \
-     links, which end with an export; the secret of mailed unsubscribe links, which end too; the origins of web bookings";
+     links, which end with an export; holds, and bookings that wait for a code; the secret of mailed unsubscribe \
+     links, which end too; the origins of web bookings";
 
 /// Writes the whole content, row by row.
 ///

@@ -295,12 +295,17 @@ fn suppress_past_reminders(appointment: &mut Appointment, scope: &Scope<'_>, now
     appointment.reminders.sms.set_since(reminders_since(sms, now));
 }
 
-/// Whether a row is that of a client whom upkeep has emptied: made from the web, and each field by
-/// which a client could be known is given as empty. Such a client has no name. Reference 6.16.
+/// Whether a row is that of a client whom upkeep has emptied: made from the web, with empty names
+/// given, and without a telephone number or an address. Reference 6.16.
 fn is_emptied_client(row: &Map<String, Value>) -> bool {
     let from_web = row.get("from_web").map(value::parse_boolean) == Some(Ok(true));
-    let fields = ["lastname", "firstname", "firstphone", "secondphone", "email"];
-    from_web && fields.iter().all(|name| row.get(*name).is_some_and(value::is_empty))
+    // An export always holds the names, and the other fields only if they are set.
+    let names_empty =
+        ["lastname", "firstname"].iter().all(|name| row.get(*name).is_some_and(value::is_empty));
+    let contacts = ["firstphone", "secondphone", "email"];
+    from_web
+        && names_empty
+        && contacts.iter().all(|name| row.get(*name).is_none_or(value::is_empty))
 }
 
 fn lead_minutes(minutes: Option<i64>) -> u32 {

@@ -2,8 +2,8 @@
 //! Reference 11.2.
 //!
 //! A row holds everything but the token of an account link, which would let any reader of the
-//! document set the password. So a link ends with an export: its message is kept without a token,
-//! and is suppressed at import if it was still to be sent.
+//! document set the password, and the hold of a code. So a link and a code end with an export: the
+//! message is kept without them, and is suppressed at import if it was still to be sent.
 
 use serde_json::{Map, Value};
 
@@ -12,6 +12,7 @@ use crate::domain::messaging::message::{
     AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
     WithdrawnAppointment,
 };
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
 use crate::domain::records::text::{InvalidValue, Name, Text};
 use crate::domain::records::vevent::AppointmentKey;
@@ -24,7 +25,8 @@ use crate::wire::{datetime, value};
 const ATTEMPTS_MAX: u32 = 1_000_000;
 
 const KINDS: &str = "must be one of confirmation, change, cancellation, restoration, withdrawal, \
-     mail_reminder, sms_reminder, account_confirmation, new_password, new_email";
+     mail_reminder, sms_reminder, account_confirmation, new_password, new_email, mail_code, \
+     sms_code";
 const STATES: &str = "must be one of planned, sending, sent, kept, failed, missed, suppressed";
 
 /// All reasons of suppression, for the lookup by name.
@@ -59,7 +61,7 @@ pub(crate) fn render_message(message: &Message) -> Map<String, Value> {
     row
 }
 
-/// Parses the row of a message. An account link that was still to be mailed is suppressed.
+/// Parses the row of a message. An account link or a code that was still to be sent is suppressed.
 ///
 /// # Errors
 ///
@@ -74,7 +76,9 @@ pub(crate) fn parse_message(row: &Map<String, Value>, now: Instant) -> Result<Me
     let content = parse_content(row)?;
     let mut progress = parse_progress(row)?;
     let is_open = matches!(progress, Progress::Waiting { .. } | Progress::Claimed { .. });
-    if is_open && matches!(content, MessageContent::AccountLink { .. }) {
+    let has_ended =
+        matches!(content, MessageContent::AccountLink { .. } | MessageContent::BookingCode { .. });
+    if is_open && has_ended {
         progress = Progress::Suppressed { at: now, why: SuppressionReason::Expired };
     }
     Ok(Message {
@@ -95,25 +99,29 @@ fn kind_name(content: &MessageContent) -> &'static str {
         MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } => "new_password",
         MessageContent::AccountLink { purpose: LinkPurpose::NewEmail, .. } => "new_email",
         MessageContent::Confirmation(_) | MessageContent::ConfirmationByKey(_) => "confirmation",
-        MessageContent::Change { .. } => "change",
+        MessageContent::Change { .. } | MessageContent::ChangeByKey { .. } => "change",
         MessageContent::Cancellation(_) | MessageContent::CancellationByKey(_) => "cancellation",
         MessageContent::Reminder(Channel::Mail, _) => "mail_reminder",
         MessageContent::Reminder(Channel::Sms, _) => "sms_reminder",
         MessageContent::Withdrawal(_) => "withdrawal",
+        MessageContent::BookingCode { channel: Channel::Mail, .. } => "mail_code",
+        MessageContent::BookingCode { channel: Channel::Sms, .. } => "sms_code",
         MessageContent::Restoration(_) => "restoration",
     }
 }
 
 fn render_content(content: &MessageContent, row: &mut Map<String, Value>) {
     match content {
-        MessageContent::AccountLink { expires, purpose: _, token: _ } => {
+        MessageContent::AccountLink { expires, purpose: _, token: _ }
+        | MessageContent::BookingCode { expires, channel: _, hold: _ } => {
             row.insert("expires_at_utc".into(), utc_text(*expires));
         }
         MessageContent::Confirmation(appointments)
         | MessageContent::ConfirmationByKey(appointments) => {
             render_appointments(appointments, row);
         }
-        MessageContent::Change { appointment, was } => {
+        MessageContent::Change { appointment, was }
+        | MessageContent::ChangeByKey { appointment, was } => {
             render_appointments(&[*appointment], row);
             row.insert("previous_start_utc".into(), utc_text(*was));
         }
@@ -210,6 +218,10 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         "confirmation" => MessageContent::Confirmation(parse_appointments(row)?),
         "cancellation" if is_by_key => MessageContent::CancellationByKey(parse_appointment(row)?),
         "cancellation" => MessageContent::Cancellation(parse_appointment(row)?),
+        "change" if is_by_key => MessageContent::ChangeByKey {
+            appointment: parse_appointment(row)?,
+            was: parse_instant(row, "previous_start_utc")?,
+        },
         "change" => MessageContent::Change {
             appointment: parse_appointment(row)?,
             was: parse_instant(row, "previous_start_utc")?,
@@ -221,6 +233,8 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         "account_confirmation" => parse_link(row, LinkPurpose::Confirm)?,
         "new_password" => parse_link(row, LinkPurpose::NewPassword)?,
         "new_email" => parse_link(row, LinkPurpose::NewEmail)?,
+        "mail_code" => parse_code(row, Channel::Mail)?,
+        "sms_code" => parse_code(row, Channel::Sms)?,
         _ => return Err(Fault::new("kind", KINDS)),
     })
 }
@@ -228,6 +242,11 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
 fn parse_link(row: &Map<String, Value>, purpose: LinkPurpose) -> Result<MessageContent, Fault> {
     let expires = parse_instant(row, "expires_at_utc")?;
     Ok(MessageContent::AccountLink { purpose, token: Text::default(), expires })
+}
+
+fn parse_code(row: &Map<String, Value>, channel: Channel) -> Result<MessageContent, Fault> {
+    let expires = parse_instant(row, "expires_at_utc")?;
+    Ok(MessageContent::BookingCode { channel, hold: HoldId::NONE, expires })
 }
 
 fn parse_withdrawn(row: &Map<String, Value>) -> Result<WithdrawnAppointment, Fault> {

@@ -54,7 +54,7 @@ pub(crate) fn describe(
         Refusal::EmailAlreadyExists => about_email(text.has_account),
         Refusal::SameTimeRdv { .. } => other_time(text.same_time.to_owned()),
         Refusal::EmailNotFound => about_email(text.unknown_email),
-        Refusal::ClocksOverlap { .. } => general(text.other_fault),
+        Refusal::ClocksOverlap { .. } | Refusal::TooManyHolds { .. } => general(text.other_fault),
         Refusal::NotAvailable { .. } => other_time(fill(text.taken, "when", when)),
     }
 }

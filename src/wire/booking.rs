@@ -8,19 +8,17 @@ use crate::domain::booking::book::booking_mode;
 use crate::domain::booking::client_record::{missing_name_fault, unknown_fiche_rule};
 use crate::domain::records::customfield::{CustomValue, Model};
 use crate::domain::records::fiche::Fiche;
-use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::state::command::{
-    BookAppointment, BookingPermission, Caller, Client, GivenCustoms,
+    BookAppointment, BookingPermission, Caller, CancelRight, Client, GivenCustoms, MoveAppointment,
 };
 use crate::domain::state::refusal::Fault;
-use crate::domain::time::Civil;
-use crate::domain::time::zone::Zone;
 use crate::wire::appointment::visible_fiche_fields;
 use crate::wire::custom_values::parse_custom_values;
-use crate::wire::datetime::GivenTime;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope, foreign_group};
+use crate::wire::hold::{parse_date, parse_hold};
 use crate::wire::value;
 use crate::wire::value::find_member;
 
@@ -109,6 +107,7 @@ pub fn parse(
     };
     let websource = reader.read_text("websource");
     let smsreminder = reader.read_filled("smsreminder", value::parse_boolean);
+    let hold = reader.read("hold", parse_hold);
     let customs = parse_custom_values(object, scope, Model::Vevent, audience);
     let customs = reader.keep_faults(customs).unwrap_or_default();
     let client = parse_client(object.get("fiche"), scope, caller);
@@ -141,22 +140,40 @@ pub fn parse(
         customs,
         permission: Some(permission),
         web_origin: None,
+        hold,
     };
     Ok(Booking { command, sent })
 }
 
-/// Parses the start of a booking: on the clocks of the group, or an instant.
-fn parse_date(given: &Value, zone: Zone) -> Result<Option<Civil>, InvalidValue> {
-    let Some(time) = value::parse_time(given)? else { return Ok(None) };
-    let civil = time.to_civil(zone);
-    // Of an hour that occurs twice, bookings know the first pass only.
-    if let GivenTime::Exact(instant) = time
-        && zone.instant_of(civil) != instant
-    {
-        let rule = "must not be in the second pass of an hour that occurs twice";
-        return Err(InvalidValue(rule.into()));
+/// The members of the object of a move. `sendmail` is read with the request.
+const OF_A_MOVE: [&str; 4] = ["date", "hold", "sendmail", "group_id"];
+
+/// Parses the object of a move: its new start, and the hold that it takes over. Reference 6.13.
+///
+/// # Errors
+/// All faults, each with its field.
+pub fn parse_move(
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    id: VeventId,
+    right: CancelRight,
+) -> Result<MoveAppointment, Vec<Fault>> {
+    let mut reader = BookingReader { object, faults: Vec::new() };
+    reader.faults.extend(foreign_group(object, scope));
+    let date = reader.read("date", |given| parse_date(given, scope.zone));
+    if date.is_none() && !reader.has_fault("date") {
+        reader.add_fault("date", "is required: the new start as YYYY-MM-DD HH:MM:SS");
     }
-    Ok(Some(civil))
+    let hold = reader.read("hold", parse_hold);
+    for name in object.keys() {
+        if !OF_A_MOVE.contains(&name.as_str()) {
+            reader.add_fault(name, "cannot be changed here: only the date can");
+        }
+    }
+    match date {
+        Some(date) if reader.faults.is_empty() => Ok(MoveAppointment { id, right, date, hold }),
+        Some(_) | None => Err(reader.faults),
+    }
 }
 
 /// Returns whether a booking lacks a name that it needs, as far as the request shows it. A key

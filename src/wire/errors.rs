@@ -206,6 +206,10 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
             ),
         )
         .with_field("timezone"),
+        Refusal::TooManyHolds { most, retry_seconds: _ } => ErrorEntry::new(
+            Problem::TooManyRequests,
+            format!("at most {most} times can be held at once: book or release one first"),
+        ),
         Refusal::NotAvailable { obstacles } => describe_not_available(obstacles, zone, audience),
     }
 }
@@ -267,6 +271,7 @@ pub fn describe_obstacle(
         Obstacle::Taken { id, interval, by } => {
             ("taken", describe_taken(id.number(), *interval, *by, zone, audience))
         }
+        Obstacle::Held { until } => ("held", describe_held(*until, zone, audience)),
         Obstacle::RepeatedHour => (
             "repeated_hour",
             "this time occurs twice on that day, and only its first occurrence can be booked"
@@ -300,6 +305,15 @@ fn describe_taken(
         Audience::Application | Audience::Account => "taken".to_owned(),
         Audience::Pro | Audience::Store => {
             format!("taken by {what} {id} {}", format_interval(zone, interval))
+        }
+    }
+}
+
+fn describe_held(until: Instant, zone: Zone, audience: Audience) -> String {
+    match audience {
+        Audience::Application | Audience::Account => "held for another booking".to_owned(),
+        Audience::Pro | Audience::Store => {
+            format!("held for another booking until {}", format_local(zone, until))
         }
     }
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::domain::messaging::sms_countries::SmsCountries;
-use crate::domain::records::group::{Currency, Usercolors};
+use crate::domain::records::group::{Currency, Usercolors, VerifyBookings};
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
 use crate::domain::records::text::{
     Bounded, Colour, Email, InvalidValue, Name, ReminderLead, Text,
@@ -76,6 +76,10 @@ fn currencies() -> Vec<&'static str> {
     Currency::ALL.map(Currency::code).to_vec()
 }
 
+fn verify_bookings_names() -> Vec<&'static str> {
+    VerifyBookings::ALL.map(VerifyBookings::name).to_vec()
+}
+
 from_text! {
     Text<MAX>, FieldType::Text { max: MAX }, [const MAX: usize],
         |text| Ok(Some(Self::new(text)?)), |this| this.as_str();
@@ -93,6 +97,8 @@ from_text! {
     Colour, FieldType::Colour, [], |text| parse_unless_empty(text, Self::new), |this| this.as_str();
     Currency, FieldType::Choice(currencies), [], |text| parse_unless_empty(text, Self::new),
         |this| this.code();
+    VerifyBookings, FieldType::Choice(verify_bookings_names), [],
+        |text| parse_unless_empty(text, Self::new), |this| this.name();
     ZoneName, FieldType::Choice(zone_names), [], parse_zone_name, |this| this.name();
 }
 

@@ -84,6 +84,7 @@ fn booking_fields() -> Vec<Field<Group>> {
         plain!("validateEmail", validate_email, OPEN),
         plain!("web_page", web_page, OPEN),
         plain!("privacy_text", privacy_text, OPEN),
+        plain!("verify_bookings", verify_bookings, OPEN),
         plain!("mintime_between", mintime_between, PRO),
         plain!("maxrdv_number", maxrdv_number, PRO),
     ]

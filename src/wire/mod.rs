@@ -16,6 +16,7 @@ pub mod field;
 pub mod field_codec;
 pub mod filter;
 pub mod group;
+pub mod hold;
 pub mod intervention;
 pub mod json_writer;
 mod like_pattern;

@@ -9,10 +9,12 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
+use crate::domain::booking::appointment_move::moved_chain;
 use crate::domain::booking::book::booking_mode;
 use crate::domain::booking::obstacle::Obstacle;
-use crate::domain::booking::slot_request::{BookingMode, Chain};
-use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId};
+use crate::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
+use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId, VeventId};
+use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
@@ -23,8 +25,11 @@ use crate::wire::column_value::ColumnValue;
 use crate::wire::datetime::{LocalTimes, append_rfc_3339, format_local, format_rfc_3339};
 use crate::wire::errors;
 use crate::wire::field::{Audience, Scope};
+use crate::wire::hold::parse_hold_parameter;
 use crate::wire::params::Params;
-use crate::wire::query::{parse_flag, parse_id_or_zero, parse_ids, parse_moment, parse_number};
+use crate::wire::query::{
+    parse_flag, parse_id, parse_id_or_zero, parse_ids, parse_moment, parse_number,
+};
 use crate::wire::vevent::VEVENT;
 
 /// Local days of a search without `end` and `nDays`.
@@ -47,6 +52,8 @@ pub struct SlotSearch {
     pub at_least: usize,
     /// The kind of answer that the caller wants.
     pub goal: SearchGoal,
+    /// Time that counts as free.
+    pub own: OwnTime,
     /// The parameter `calendar_id`, repeated in the answer.
     calendar_id: Option<CalendarId>,
     /// The parameter `calendar_ids`, repeated in the answer in the same order.
@@ -107,7 +114,7 @@ impl SlotSearch {
         let catalogue = &state.catalogue;
         let chain = parse_ids(params, "intervention_ids", InterventionId::new, |_| true)
             .and_then(|ids| catalogue.chain(&ids, mode));
-        let chain = faults.keep_fault(chain.map(Some));
+        let mut chain = faults.keep_fault(chain.map(Some));
         let known = |id: CalendarId| catalogue.calendars.contains_key(&id);
         let calendar_id =
             faults.keep_fault(parse_id_or_zero(params, "calendar_id", CalendarId::new, known));
@@ -119,10 +126,19 @@ impl SlotSearch {
         let explained = faults.keep_fault(parse_moment(params, "explain", catalogue.zone()));
         let first = faults.keep_fault(parse_flag(params, "first", false));
         let instants = faults.keep_fault(parse_flag(params, "instants", false));
+        let hold = faults.keep_fault(parse_hold_parameter(params, "hold"));
+        let moved = faults.keep_fault(find_moved(params, state, caller));
         let quantity = faults.keep_fault(parse_number(params, "cal_qty", 1..=1_000)).unwrap_or(1);
         let capacity =
             faults.keep_fault(parse_number(params, "min_capacity", 1..=1_000)).unwrap_or(1);
-        let calendars = select_calendars(state, calendar_id, &calendar_ids, &sets);
+        let mut calendars = select_calendars(state, calendar_id, &calendar_ids, &sets);
+        if let Some(row) = moved
+            && let Some(appointment) = row.appointment()
+        {
+            // A move keeps calendar, intervention and length.
+            calendars = vec![row.calendar_id];
+            chain = Some(moved_chain(appointment));
+        }
         let horizon = if first { Some(search_horizon(state, mode, &calendars, now)) } else { None };
         let window = match parse_window(params, catalogue.zone(), now, horizon) {
             Ok(window) => Some(window),
@@ -145,6 +161,7 @@ impl SlotSearch {
             window: Interval { start: window.start, end: window.end.min(last) },
             at_least: usize::try_from(quantity.max(capacity)).expect("at most 1,000"),
             goal,
+            own: OwnTime { hold, appointment: moved.map(|row| row.id) },
             chain,
             mode,
             calendars,
@@ -183,11 +200,43 @@ impl SlotSearch {
         }
     }
 
+    /// Returns the search of one calendar.
+    #[must_use]
+    pub const fn start_search(&self) -> ChainSearch<'_> {
+        ChainSearch { chain: &self.chain, mode: self.mode, own: self.own }
+    }
+
     /// Returns whether the caller named calendars.
     #[must_use]
     pub fn names_calendars(&self) -> bool {
         self.calendar_id.is_some() || !self.calendar_ids.is_empty()
     }
+}
+
+/// Returns the appointment of `appointment_id`, which the caller wants to move.
+///
+/// # Errors
+/// No live appointment that the caller owns, or whose secret the parameter `key` gives.
+fn find_moved<'r>(
+    params: &Params,
+    state: &'r GroupState,
+    caller: &Caller,
+) -> Result<Option<&'r Vevent>, Fault> {
+    const NAME: &str = "appointment_id";
+    let Some(id) = parse_id(params, NAME, VeventId::new, |_| true)? else { return Ok(None) };
+    let unknown = || Fault::new(NAME, "must be your appointment, or one whose secret `key` gives");
+    let row = state.rows.get(&id).ok_or_else(unknown)?;
+    let appointment = row.appointment().ok_or_else(unknown)?;
+    let is_own = match caller {
+        Caller::Pro(_) => true,
+        Caller::Account(account) => account.owns(appointment.fiche_id),
+        Caller::Application => false,
+    };
+    let has_secret = params.value("key").is_some_and(|secret| appointment.key.matches(secret));
+    if row.deleted || !(is_own || has_secret) {
+        return Err(unknown());
+    }
+    Ok(Some(row))
 }
 
 /// Returns the calendars that the parameters select, ascending by id; empty lists select all. The

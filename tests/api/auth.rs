@@ -142,7 +142,8 @@ async fn behind_a_proxy_that_is_believed_each_client_is_a_source_of_its_own() {
     };
     let proxies =
         vec!["127.0.0.0/8".parse().expect("a network"), "10.0.0.0/8".parse().expect("a network")];
-    let server = TestServer::serving(group_states(), |server| server.behind(proxies)).await;
+    let serving = || TestServer::serving(group_states(), |server| server.behind(proxies.clone()));
+    let server = serving().await;
     for made_up in 0..10 {
         let value = format!("198.51.100.{made_up}, 203.0.113.7, 10.0.0.2");
         login(&server, "X-Forwarded-For", &value).await.refused(401, 5, None);
@@ -155,6 +156,8 @@ async fn behind_a_proxy_that_is_believed_each_client_is_a_source_of_its_own() {
         login(&server, "Forwarded", &value).await.refused(401, 5, None);
     }
     login(&server, "X-Forwarded-For", "2001:db8::99").await.refused(429, 4, None);
+    // Another server, since all failures of the address count there too.
+    let server = serving().await;
     for garbage in 0..10 {
         login(&server, "X-Forwarded-For", &format!("client {garbage}")).await.refused(401, 5, None);
     }

@@ -399,6 +399,10 @@ async fn the_group_takes_only_what_its_tables_list() {
         );
     }
     put(json!({"currency_code": "JPY"})).await.refused(400, 2, Some("currency_code"));
+    for by in ["off", "mail", "sms"] {
+        assert_eq!(put(json!({"verify_bookings": by})).await.is(200)["verify_bookings"], by);
+    }
+    put(json!({"verify_bookings": "fax"})).await.refused(400, 2, Some("verify_bookings"));
     for (name, zone) in [("Edinburgh", "Europe/London"), ("Georgetown", "America/Guyana")] {
         assert_eq!(put(json!({"timezone": name})).await.is(200)["timezone"], name, "{zone}");
     }

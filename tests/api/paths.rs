@@ -65,7 +65,7 @@ async fn a_page_may_send_what_a_path_takes_and_never_credentials() {
     for (path, methods) in [
         ("/api/v1/groups/4/appointments", vec!["GET", "HEAD", "POST"]),
         ("/api/v1/groups/4/appointments.json?apikey=x", vec!["GET", "HEAD", "POST"]),
-        ("/api/v1/groups/4/appointments/7", vec!["DELETE", "GET", "HEAD"]),
+        ("/api/v1/groups/4/appointments/7", vec!["DELETE", "GET", "HEAD", "PUT"]),
         ("/api/v1/groups/4/availabletimeslots", vec!["GET", "HEAD"]),
         ("/api/v1/accounts/confirm", vec!["POST"]),
     ] {

@@ -131,6 +131,11 @@ impl Walk {
             .expect("a path has a name");
         match right.verb {
             Verb::Make => Some(self.new_body(segment, role)),
+            // A move gives a new start.
+            Verb::Change if right.resource == Resource::Appointment => {
+                let date = self.new_body("appointments", role)["appointment"]["date"].clone();
+                Some(json!({"appointment": {"date": date}}))
+            }
             Verb::Change => Some(json!({ segment.trim_end_matches('s'): {} })),
             Verb::List | Verb::Show | Verb::Delete => None,
         }
@@ -180,6 +185,12 @@ fn expected(route: &Route, right: Right, role: Role, whose: Option<Whose>) -> u1
         _ if extent == Extent::Nothing || extent == Extent::BySecret => 403,
         Some(Whose::Foreign | Whose::Absent) => 404,
         Some(Whose::Deleted) if hidden => 404,
+        // What is cancelled does not move.
+        Some(Whose::Deleted)
+            if (right.resource, right.verb) == (Resource::Appointment, Verb::Change) =>
+        {
+            400
+        }
         Some(Whose::Own | Whose::Deleted) | None => {
             if right.verb == Verb::Make {
                 201
@@ -227,7 +238,11 @@ async fn everybody_may_what_the_table_says_and_no_more() {
     let mut walk = Walk::begin().await;
     let mut wrong = Vec::new();
     let mut asked = 0;
-    for (route, right) in keyed() {
+    // Tests of their own give holds and codes, which need a token.
+    let by_token = |route: &Route| {
+        route.path().ends_with("/holds") || route.path().ends_with("/appointments/confirm")
+    };
+    for (route, right) in keyed().filter(|(route, _)| !by_token(route)) {
         let segment = segment_of(route.path());
         for role in Role::ALL {
             if let (Verb::Delete, Some(segment)) = (right.verb, segment) {

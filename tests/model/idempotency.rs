@@ -19,7 +19,7 @@ proptest! {
             at = at.plus_seconds(pause);
             let answer = vec![body; usize::from(body)].into();
             let share = IdempotencyShare::default();
-            let answered = IdempotencyRecord { scope: [scope; 32], body: [body; 32], at, answer, share };
+            let answered = IdempotencyRecord { scope: [scope; 32], body: [body; 32], at, answer, share, awaits_code: false };
             let answered = Arc::new(answered);
             answers.insert(Arc::clone(&answered));
             all.push(answered);

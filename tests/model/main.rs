@@ -5,6 +5,7 @@ mod bookings;
 mod cancellations;
 mod clock_ahead;
 mod engine;
+mod holds;
 mod idempotency;
 mod in_flight;
 mod naive_agenda;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use slotbook::clock::ManualClock;
-use slotbook::domain::booking::slot_request::BookingMode;
+use slotbook::domain::booking::slot_request::{BookingMode, ChainSearch};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
 use slotbook::domain::records::calendar::Calendar;
@@ -603,6 +603,7 @@ fn reason(refusal: &Refusal) -> Reason {
         Refusal::SameTimeRdv { .. } => ("SameTimeRdv", 0),
         Refusal::EmailNotFound => ("EmailNotFound", 0),
         Refusal::ClocksOverlap { .. } => ("ClocksOverlap", 0),
+        Refusal::TooManyHolds { .. } => ("TooManyHolds", 0),
         Refusal::NotAvailable { .. } => ("NotAvailable", 0),
     }
 }
@@ -1153,7 +1154,8 @@ impl Pair {
         let view = state.calendars.get(&calendar(on)).expect("a calendar");
         let mut offered = Vec::new();
         let now = self.naive.now;
-        free_starts(&state.catalogue, view, &legs, window, now, by.mode(), &mut offered);
+        let search = ChainSearch::new(&legs, by.mode());
+        free_starts(&state.catalogue, view, search, window, now, &mut offered);
         let expected: Vec<Instant> = ticks_of(window)
             .filter(|start| self.naive.obstacles(on, chain, *start, by).is_empty())
             .collect();

@@ -10,14 +10,15 @@ use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::editable_record::EditableRecord;
 use slotbook::domain::records::fiche::Fiche;
-use slotbook::domain::records::group::Group;
+use slotbook::domain::records::group::{Group, VerifyBookings};
+use slotbook::domain::records::hold::HoldId;
 use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
-    CancelRight, FollowLink, LinkRequest, Patch, Put, RecordChange, RequestLink,
+    CancelRight, FollowLink, HoldTime, LinkRequest, Patch, Put, RecordChange, RequestLink,
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -73,6 +74,17 @@ enum Step {
     Remove,
     /// Web bookings that were cancelled emptied.
     Empty,
+    /// Time held, or a booking that waits for its code.
+    Hold {
+        half_hour: i64,
+        until_code: bool,
+    },
+    /// A code given for a booking that waits, or its time given back.
+    Confirm {
+        which: prop::sample::Index,
+        is_right: bool,
+        releases: bool,
+    },
     Wait(i64),
 }
 
@@ -94,6 +106,9 @@ fn a_step() -> impl Strategy<Value = Step> {
         1 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(which, taken)| Step::Send { which, taken }),
         1 => Just(Step::Remove),
         1 => Just(Step::Empty),
+        2 => (0..10_i64, any::<bool>()).prop_map(|(half_hour, until_code)| Step::Hold { half_hour, until_code }),
+        2 => (any::<prop::sample::Index>(), any::<bool>(), any::<bool>())
+            .prop_map(|(which, is_right, releases)| Step::Confirm { which, is_right, releases }),
         // Clocks go back, too.
         1 => (-600..3_600_i64).prop_map(Step::Wait),
         1 => Just(Step::Wait(30_000)),
@@ -114,6 +129,8 @@ struct Story {
     made: Vec<VeventId>,
     /// Links, followed or not.
     links: Vec<FollowLink>,
+    /// Holds, ended or not.
+    holds: Vec<HoldId>,
 }
 
 impl Story {
@@ -127,7 +144,7 @@ impl Story {
         );
         let mut shop = shop.with_group(|group| (group.sendmail, group.open) = (true, true));
         shop.announces = true;
-        Self { shop, made: Vec::new(), links: Vec::new() }
+        Self { shop, made: Vec::new(), links: Vec::new(), holds: Vec::new() }
     }
 
     fn one_of(&self, which: prop::sample::Index) -> Option<VeventId> {
@@ -198,9 +215,55 @@ impl Story {
                 let emptied = upkeep::empty_cancelled(&shop.group_state, shop.now, shop.now);
                 emptied.into_iter().for_each(|event| shop.carry_out(event));
             }
+            Step::Hold { half_hour, until_code } => self.hold(half_hour, until_code),
+            Step::Confirm { which, is_right, releases } => {
+                self.end_hold(which, is_right, releases);
+            }
             Step::Wait(seconds) => shop.now = shop.now.plus_seconds(seconds),
         }
         Ok(())
+    }
+}
+
+impl Story {
+    /// Gives a code for the booking of a hold, or its time back.
+    fn end_hold(&mut self, which: prop::sample::Index, is_right: bool, releases: bool) {
+        if self.holds.is_empty() {
+            return;
+        }
+        let hold = self.holds[which.index(self.holds.len())];
+        if releases {
+            self.shop.releases(hold);
+        } else if let Ok(made) = self.shop.confirms(hold, is_right) {
+            self.made.extend(made);
+            self.made.sort();
+            self.made.dedup();
+        }
+    }
+
+    /// Holds time, or books where a code is asked for.
+    fn hold(&mut self, half_hour: i64, until_code: bool) {
+        let mut booking = booking_of("client7", "2026-03-03 09:00");
+        booking.date = booking.date.plus_seconds(half_hour * 1_800);
+        let shop = &mut self.shop;
+        if until_code {
+            let mut asking = Patch::default();
+            asking.push(|group: &mut Group| group.verify_bookings = VerifyBookings::Mail);
+            drop(shop.changes(&RecordChange::Group(asking)));
+            self.holds.extend(shop.book_until_code(&booking));
+            let mut open = Patch::default();
+            open.push(|group: &mut Group| group.verify_bookings = VerifyBookings::Off);
+            drop(shop.changes(&RecordChange::Group(open)));
+        } else {
+            let wish = HoldTime {
+                date: booking.date,
+                intervention_ids: booking.intervention_ids,
+                calendar_id: None,
+                hold: self.holds.last().copied(),
+                source: Some([7; 16]),
+            };
+            self.holds.extend(shop.holds(&wish));
+        }
     }
 }
 
@@ -255,9 +318,8 @@ struct Said {
 fn said(shop: &Shop, group_state: &GroupState) -> Said {
     let mut shop = shop.clone();
     shop.group_state = group_state.clone();
-    let offers = |on| {
-        shop.offers(on, &[1], BookingMode::ModuleByPro, "2026-03-03 00:00", "2026-03-04 00:00")
-    };
+    let offers =
+        |on| shop.offers(on, &[1], BookingMode::Module, "2026-03-03 00:00", "2026-03-04 00:00");
     let first = group_state.accounts.keys().next().map_or("", AsRef::as_ref);
     let room = |client: u8| {
         let folded = format!("client{client}@example.org");

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use slotbook::domain::booking::book::{BookingStep, prepare_booking};
 use slotbook::domain::booking::bookable::bookable;
 use slotbook::domain::booking::cancellation::{self, Cancellation};
+use slotbook::domain::booking::confirmation::{ConfirmationStep, prepare_confirmation};
+use slotbook::domain::booking::hold::{HoldStep, decide_release, prepare_hold};
 use slotbook::domain::booking::manual_change::prepare_manual_change;
-use slotbook::domain::booking::slot_request::BookingMode;
+use slotbook::domain::booking::obstacle::Obstacle;
+use slotbook::domain::booking::slot_request::{BookingMode, CalendarSlotRequest, ChainSearch};
 use slotbook::domain::booking::slots::free_starts;
+use slotbook::domain::identity::confirmation_code::ConfirmationCode;
 use slotbook::domain::identity::enrolment;
 use slotbook::domain::identity::link_secret::LinkSecret;
 use slotbook::domain::identity::password_link::PasswordLink;
@@ -18,6 +22,7 @@ use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
+use slotbook::domain::records::hold::{HoldId, HoldToken};
 use slotbook::domain::records::ids::{
     CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId,
 };
@@ -29,8 +34,9 @@ use slotbook::domain::records::vevent::{
 };
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::command::{
-    BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, FollowLink,
-    LinkDraws, Patch, PutVevent, RecordChange, RequestLink, VeventDraft, VeventDraws,
+    BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, ConfirmBooking,
+    FollowLink, HoldDraws, HoldTime, LinkDraws, Patch, PutVevent, RecordChange, RequestLink,
+    VeventDraft, VeventDraws,
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -208,6 +214,7 @@ impl Shop {
                 at,
                 answer: vec![number; 9].into(),
                 share: IdempotencyShare::default(),
+                awaits_code: false,
             };
             Event::DoneOnce { answered: answered.into(), event: Box::new(event) }
         } else {
@@ -224,10 +231,91 @@ impl Shop {
             fiche_id: FicheId::new(self.id()).expect("an id"),
             legs: (0..legs).map(|_| (VeventId::new(self.id()).expect("an id"), key())).collect(),
             order: self.id(),
+            token: token(self.id()),
         };
         let event = decide_booking(&self.group_state, command, draws.clone(), self.now)?;
         self.carry_out(event);
         Ok(draws.legs.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// Books in a group that asks for a code; the hold of the booking.
+    pub(crate) fn book_until_code(
+        &mut self,
+        command: &BookAppointment,
+    ) -> Result<HoldId, Refusals> {
+        self.book(command)?;
+        Ok(self.newest_hold())
+    }
+
+    /// The hold that the last event made.
+    fn newest_hold(&self) -> HoldId {
+        self.events.last().and_then(Event::made_hold).expect("the last event made a hold")
+    }
+
+    /// Holds time for a web caller.
+    pub(crate) fn holds(&mut self, command: &HoldTime) -> Result<HoldId, Refusals> {
+        let draws = HoldDraws { token: token(self.id()), order: self.id() };
+        let mut pending = prepare_hold(&self.group_state, command, draws, self.now)?;
+        loop {
+            let verdict = self.judge(pending.query());
+            match pending.on_reply(verdict, &self.group_state, self.now) {
+                HoldStep::Ask(next) => pending = next,
+                HoldStep::Held(event) => {
+                    self.carry_out(event);
+                    return Ok(self.newest_hold());
+                }
+                HoldStep::Refused(refusals) => return Err(refusals),
+            }
+        }
+    }
+
+    fn judge(&self, slot: &CalendarSlotRequest) -> Result<(), Vec<Obstacle>> {
+        let view = self.group_state.calendars.get(&slot.calendar_id).expect("a view");
+        bookable(&self.group_state.catalogue, view, &slot.request, self.now)
+    }
+
+    /// Gives held time back; whether it was held.
+    pub(crate) fn releases(&mut self, hold: HoldId) -> bool {
+        match decide_release(&self.group_state, hold, self.now) {
+            Ok(event) => {
+                self.carry_out(event);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Gives the right code or a wrong one for a booking; its appointments, none after a wrong code.
+    pub(crate) fn confirms(
+        &mut self,
+        hold: HoldId,
+        is_right: bool,
+    ) -> Result<Vec<VeventId>, Refusals> {
+        let group = self.group_state.catalogue.group.id;
+        let code = ConfirmationCode::derive(&LinkSecret::new([1; 32]), group, hold);
+        let guess = if is_right { code.as_str().into() } else { "wrong".into() };
+        let command = ConfirmBooking { hold, code: Some(code), guess };
+        let draws = BookingDraws {
+            fiche_id: FicheId::new(self.id()).expect("an id"),
+            legs: (0..3).map(|_| (VeventId::new(self.id()).expect("an id"), key())).collect(),
+            order: 0,
+            token: token(0),
+        };
+        match prepare_confirmation(&self.group_state, &command, draws, self.now)? {
+            ConfirmationStep::Refused(event) => {
+                self.carry_out(event);
+                Ok(Vec::new())
+            }
+            ConfirmationStep::Repeated(appointments) => Ok(appointments),
+            ConfirmationStep::Ask(pending) => {
+                let verdict = self.judge(pending.query());
+                let event = pending.on_reply(verdict, &self.group_state, self.now)?;
+                let Event::BookingConfirmed { legs, .. } = &event else { panic!("{event:?}") };
+                let ids = legs.iter().map(|leg| leg.id).collect();
+                self.carry_out(event);
+                Ok(ids)
+            }
+        }
     }
 
     /// The one refusal of a booking that has exactly one.
@@ -348,7 +436,8 @@ impl Shop {
             Interval { start: zone.instant_of(civil(from)), end: zone.instant_of(civil(to)) };
         let view = self.group_state.calendars.get(&calendar(on)).expect("a calendar");
         let mut starts = Vec::new();
-        free_starts(&self.group_state.catalogue, view, &chain, window, self.now, mode, &mut starts);
+        let search = ChainSearch::new(&chain, mode);
+        free_starts(&self.group_state.catalogue, view, search, window, self.now, &mut starts);
         starts.into_iter().map(|start| zone.civil_of(start)).collect()
     }
 }
@@ -400,6 +489,11 @@ pub(crate) fn redrawn(
 
 pub(crate) const SECRET: &str = "abcdefghijklmnopqrst";
 
+/// The token of the hold of this number.
+pub(crate) fn token(number: u64) -> HoldToken {
+    HoldToken::new(&format!("{number:032}")).expect("32 digits")
+}
+
 fn key() -> AppointmentKey {
     AppointmentKey::new(SECRET).expect("20 letters")
 }
@@ -409,6 +503,7 @@ pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
     BookAppointment {
         permission: None,
         web_origin: None,
+        hold: None,
         caller: Caller::Application,
         from_web: true,
         date: civil(date),

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use slotbook::domain::booking::bookable::bookable;
 use slotbook::domain::booking::obstacle::Obstacle;
-use slotbook::domain::booking::slot_request::{BookingMode, SlotRequest};
+use slotbook::domain::booking::slot_request::{BookingMode, ChainSearch, SlotRequest};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::records::ids::FicheId;
 use slotbook::domain::records::text::Bounded;
@@ -254,6 +254,7 @@ pub(crate) fn obstacle_name(obstacle: &Obstacle) -> &'static str {
         Obstacle::OffGrid { .. } => "off_grid",
         Obstacle::OutsideAvailability { .. } => "outside_availability",
         Obstacle::Taken { .. } => "taken",
+        Obstacle::Held { .. } => "held",
         Obstacle::RepeatedHour => "repeated_hour",
     }
 }
@@ -272,7 +273,8 @@ proptest! {
         let window = Interval { start, end: start.plus_minutes(story.window.1) };
         let view = shop.group_state.calendars.get(&calendar(1)).expect("a calendar");
         let mut offered = Vec::new();
-        free_starts(&shop.group_state.catalogue, view, &chain, window, shop.now, story.mode, &mut offered);
+        let search = ChainSearch::new(&chain, story.mode);
+        free_starts(&shop.group_state.catalogue, view, search, window, shop.now, &mut offered);
         let mut expected = Vec::new();
         for minute in 0..story.window.1 {
             let start = window.start.plus_minutes(minute);
@@ -280,7 +282,7 @@ proptest! {
             if obstacles.is_empty() && (story.mode != BookingMode::BackOffice || naive.on_midnight_grid(start)) {
                 expected.push(start);
             }
-            let request = SlotRequest { chain: chain.clone(), start, mode: story.mode };
+            let request = SlotRequest::new(chain.clone(), start, story.mode);
             let found = bookable(&shop.group_state.catalogue, view, &request, shop.now);
             let mut names: Vec<_> = found.err().unwrap_or_default().iter().map(obstacle_name).collect();
             names.dedup();
@@ -362,10 +364,9 @@ fn a_search_that_begins_in_the_second_pass_offers_nothing_of_it() {
         free_starts(
             &shop.group_state.catalogue,
             view,
-            &chain,
+            ChainSearch::new(&chain, BookingMode::BackOffice),
             window,
             shop.now,
-            BookingMode::BackOffice,
             &mut starts,
         );
         let offered: Vec<Instant> =
@@ -387,7 +388,7 @@ fn a_start_in_the_second_pass_is_refused() {
     let cases = [(26 * 60 + 30, Ok(())), (27 * 60 + 30, Err(vec![Obstacle::RepeatedHour]))];
     for (minutes, verdict) in cases {
         let start = shop.now.plus_minutes(minutes);
-        let request = SlotRequest { chain: chain.clone(), start, mode };
+        let request = SlotRequest::new(chain.clone(), start, mode);
         assert_eq!(bookable(catalogue, view, &request, shop.now), verdict, "{minutes}");
     }
 }

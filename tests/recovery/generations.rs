@@ -74,6 +74,7 @@ impl Running {
         let wish = BookAppointment {
             permission: None,
             web_origin: None,
+            hold: None,
             caller: Caller::Application,
             from_web: true,
             date: midnight().plus_seconds(nth * 1_800),

@@ -3,6 +3,7 @@
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::text::{LongText, Name, Text};
 
+use crate::browser::{Browser, Look, PHONE};
 use crate::shop::CUT;
 use crate::visitor::{Visitor, set, shop_with};
 
@@ -51,4 +52,13 @@ async fn hostile_names_are_text_everywhere() {
         page.hides("<b>");
         page.shows("&#60;script&#62;");
     }
+    let Some(browser) = Browser::open(server.address(), Look { width: 320, ..PHONE }).await else {
+        return;
+    };
+    for path in ["/b/cut-co", times.as_str(), you.as_str(), done.as_str()] {
+        browser.goto(path).await;
+        browser.assert_fits(path).await;
+        assert_ne!(browser.run("return document.title").await, "owned");
+    }
+    browser.picture("hostile").await;
 }

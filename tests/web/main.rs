@@ -1,7 +1,9 @@
-//! The pages for clients: over HTTP, as a browser without JavaScript.
+//! The pages for clients: over HTTP as a browser without JavaScript, and in a real browser.
 
 mod booking;
+mod browser;
 mod hostile;
+mod in_browser;
 mod manage;
 mod modules;
 mod offered;

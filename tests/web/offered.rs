@@ -25,7 +25,7 @@ fn bookable_starts(server: &TestServer, service: u64, calendars: &[u64]) -> BTre
     let mut starts = BTreeSet::new();
     let mut at = clock(0, 0);
     while at < Instant(clock(0, 0).0 + 7 * 86_400) {
-        let request = SlotRequest { chain: chain.clone(), start: at, mode: BookingMode::Module };
+        let request = SlotRequest::new(chain.clone(), at, BookingMode::Module);
         for id in calendars {
             let view = state.calendars.get(&CalendarId::new(*id).expect("an id")).expect("a view");
             if bookable(&state.catalogue, view, &request, clock(8, 0)).is_ok() {

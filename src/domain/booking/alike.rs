@@ -1,4 +1,4 @@
-//! Web bookings of one origin, to be cancelled together. Reference 6.13.
+//! Web bookings of one origin, to be cancelled together. Reference 6.16.
 
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::Vevent;

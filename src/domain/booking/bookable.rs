@@ -3,8 +3,8 @@
 
 use crate::domain::booking::obstacle::{Obstacle, TakenBy};
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
-use crate::domain::booking::slot_request::{BookingMode, SlotRequest};
-use crate::domain::booking::taken_time::TakenInterval;
+use crate::domain::booking::slot_request::{BookingMode, OwnTime, SlotRequest};
+use crate::domain::booking::taken_time::{TakenInterval, TimeHolder};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::interval_set::Interval;
@@ -53,7 +53,10 @@ pub fn bookable(
             }
         }
         BookingMode::Module | BookingMode::ModuleByPro | BookingMode::BackOffice => {
-            add_taken(&mut obstacles, catalogue, view, interval, now);
+            add_taken(&mut obstacles, catalogue, view, request, now);
+            if request.mode.respects_holds() {
+                add_held(&mut obstacles, view, request, now);
+            }
             if !catalogue.zone().is_first_pass(request.start)
                 && !PlantedFault::SecondPassAccepted.is_active()
             {
@@ -63,8 +66,13 @@ pub fn bookable(
     }
     // The public learns that the time is taken, not by how many events.
     if request.mode == BookingMode::Module {
-        obstacles
-            .dedup_by(|a, b| matches!((a, b), (Obstacle::Taken { .. }, Obstacle::Taken { .. })));
+        obstacles.dedup_by(|a, b| {
+            matches!(
+                (a, b),
+                (Obstacle::Taken { .. }, Obstacle::Taken { .. })
+                    | (Obstacle::Held { .. }, Obstacle::Held { .. })
+            )
+        });
     }
     if obstacles.is_empty() { Ok(()) } else { Err(obstacles) }
 }
@@ -143,11 +151,14 @@ fn add_taken(
     obstacles: &mut Vec<Obstacle>,
     catalogue: &Catalogue,
     view: &CalendarView,
-    interval: Interval,
+    request: &SlotRequest,
     now: Instant,
 ) {
+    let interval = request.interval();
     for taken in view.taken.overlapping(interval) {
-        obstacles.push(appointment_obstacle(taken));
+        if request.own.appointment != Some(taken.id) {
+            obstacles.push(appointment_obstacle(taken));
+        }
     }
     let zone = catalogue.zone();
     // The expanded plages do not tell which plage takes the time. Only a taken time asks for it.
@@ -156,6 +167,31 @@ fn add_taken(
             obstacles.push(Obstacle::Taken { id, interval, by: TakenBy::Plage });
         }
     }
+}
+
+/// Adds an obstacle for each live hold of another caller that takes a moment of the chain.
+/// Reference 6.14.
+fn add_held(
+    obstacles: &mut Vec<Obstacle>,
+    view: &CalendarView,
+    request: &SlotRequest,
+    now: Instant,
+) {
+    for held in live_holds(view, request.interval(), request.own, now) {
+        obstacles.push(Obstacle::Held { until: held.id.expires_at });
+    }
+}
+
+/// Returns the holds of other callers that take a moment of `interval`, ascending by start.
+pub(crate) fn live_holds(
+    view: &CalendarView,
+    interval: Interval,
+    own: OwnTime,
+    now: Instant,
+) -> impl Iterator<Item = TakenInterval<TimeHolder>> + '_ {
+    view.held
+        .overlapping(interval)
+        .filter(move |held| now < held.id.expires_at && own.hold != Some(held.id.id))
 }
 
 fn appointment_obstacle(taken: TakenInterval) -> Obstacle {

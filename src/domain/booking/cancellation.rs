@@ -1,5 +1,6 @@
 //! Decision of a cancellation. Reference 6.7.
 
+use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::command::{CancelAppointment, CancelRight};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -27,27 +28,42 @@ pub fn decide(
 ) -> Result<Cancellation, Refusal> {
     let row = state.rows.get(&command.id).ok_or(Refusal::NoResult)?;
     let appointment = row.appointment().ok_or(Refusal::NoResult)?;
-    let entitled = match &command.right {
-        CancelRight::Pro => true,
-        CancelRight::Account(account) => account.owns(appointment.fiche_id),
-        CancelRight::Secret(secret) => appointment.key.matches(secret),
-    };
-    if !entitled {
+    if !is_entitled(&command.right, appointment) {
         return Err(Refusal::NoResult);
     }
     if row.deleted {
         return Ok(Cancellation::AlreadyCancelled);
     }
     if matches!(command.right, CancelRight::Account(_) | CancelRight::Secret(_)) {
-        let calendar =
-            state.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
-        let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
-        if now > until {
-            return Err(Refusal::MintimeAnnulation { until });
-        }
+        check_in_time(state, row, appointment, now)?;
     }
     Ok(Cancellation::Cancelled(Event::AppointmentCancelled {
         at: state.stamp_for(now),
         id: command.id,
     }))
+}
+
+/// Whether a right covers an appointment.
+pub(crate) fn is_entitled(right: &CancelRight, appointment: &Appointment) -> bool {
+    match right {
+        CancelRight::Pro => true,
+        CancelRight::Account(account) => account.owns(appointment.fiche_id),
+        CancelRight::Secret(secret) => appointment.key.matches(secret),
+    }
+}
+
+/// Checks that a client may still cancel or move an appointment.
+///
+/// # Errors
+/// MintimeAnnulation less than `mintime_annulation` minutes before the start.
+pub(crate) fn check_in_time(
+    state: &GroupState,
+    row: &Vevent,
+    appointment: &Appointment,
+    now: Instant,
+) -> Result<(), Refusal> {
+    let calendar =
+        state.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
+    let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
+    if now > until { Err(Refusal::MintimeAnnulation { until }) } else { Ok(()) }
 }

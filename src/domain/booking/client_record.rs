@@ -106,7 +106,7 @@ fn prepare_named_client(
 }
 
 /// Returns the client with a new fiche.
-fn prepare_new_client(
+pub(crate) fn prepare_new_client(
     state: &GroupState,
     command: &BookAppointment,
     draws: &BookingDraws,
@@ -200,7 +200,7 @@ fn refuse_faults(faults: Refusals) -> Result<(), Refusals> {
 
 /// Returns the faults of given customised attributes: undefined names with a value, then required
 /// ones without a value. The latter count only if the record `is_new`. Reference 9.
-fn custom_faults(
+pub(crate) fn custom_faults(
     state: &GroupState,
     model: Model,
     given: &GivenCustoms,

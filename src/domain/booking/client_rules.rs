@@ -8,7 +8,7 @@ use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Instant, MINUTE};
 
 /// Checks the client rules for a slot. The legs of its chain are not compared with each other, and
-/// each counts as one appointment. Reference 6.4.
+/// each counts as one appointment. An appointment that is moved does not count. Reference 6.4.
 ///
 /// # Errors
 /// All that fail: SameTimeRdv, MintimeBetween, MaxRdvNumber, in this order.
@@ -26,7 +26,7 @@ pub(crate) fn check_client_rules(
     let mut is_too_close = false;
     for appointment in state.appointments_of(client) {
         let other = appointment.interval;
-        if other.end <= now {
+        if other.end <= now || request.own.appointment == Some(appointment.id) {
             continue;
         }
         upcoming_count += 1;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::domain::booking::bookable::lead_times;
-use crate::domain::booking::slot_request::{BookingMode, Chain};
+use crate::domain::booking::slot_request::{BookingMode, Chain, ChainSearch};
 use crate::domain::booking::slots::free_starts;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::group_state::GroupState;
@@ -48,7 +48,8 @@ impl StartSearch<'_> {
             for (place, id) in self.calendars.iter().enumerate() {
                 let view = self.state.calendars.get(id).expect("each calendar has a view");
                 starts.clear();
-                free_starts(catalogue, view, self.chain, step, self.now, self.mode, &mut starts);
+                let search = ChainSearch::new(self.chain, self.mode);
+                free_starts(catalogue, view, search, step, self.now, &mut starts);
                 for start in &starts {
                     merged.push((*start, place));
                 }

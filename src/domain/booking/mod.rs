@@ -2,12 +2,16 @@
 //! Reference 4, 6.
 
 pub mod alike;
+pub mod appointment_move;
 pub mod book;
 pub mod bookable;
 pub mod cancellation;
+pub(crate) mod candidates;
 pub mod client_record;
 pub(crate) mod client_rules;
 pub(crate) mod client_time;
+pub mod confirmation;
+pub mod hold;
 pub mod manual_change;
 pub mod merged_starts;
 pub mod module_offer;
@@ -17,3 +21,4 @@ pub(crate) mod overlap_check;
 pub mod slot_request;
 pub mod slots;
 pub mod taken_time;
+pub(crate) mod unconfirmed;

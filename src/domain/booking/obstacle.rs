@@ -40,6 +40,11 @@ pub enum Obstacle {
         /// Kind of the event.
         by: TakenBy,
     },
+    /// Another web caller holds some of the time. Reference 6.14.
+    Held {
+        /// The moment from which the hold blocks no caller.
+        until: Instant,
+    },
     /// The start lies in the second pass of a repeated hour. Reference 4.5.
     RepeatedHour,
 }

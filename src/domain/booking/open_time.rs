@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
-use crate::domain::booking::taken_time::TakenTime;
+use crate::domain::booking::taken_time::{TakenTime, TimeHolder};
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::records::vevent::{Permits, Vevent, VeventKind};
 use crate::domain::recurrence::Series;
@@ -236,6 +236,8 @@ pub struct CalendarView {
     pub id: CalendarId,
     /// Time that live appointments take.
     pub taken: TakenTime,
+    /// Time that holds keep, expired ones included.
+    pub held: TakenTime<TimeHolder>,
     /// Availabilities and plages.
     pub rules: Arc<Rules>,
     /// Cache of `rules` expanded around the now of the last reader. It is computed from the rules
@@ -247,7 +249,13 @@ impl CalendarView {
     /// Returns a calendar without any event.
     #[must_use]
     pub fn new(id: CalendarId) -> Self {
-        Self { id, taken: TakenTime::default(), rules: Arc::default(), expanded: Arc::default() }
+        Self {
+            id,
+            taken: TakenTime::default(),
+            held: TakenTime::default(),
+            rules: Arc::default(),
+            expanded: Arc::default(),
+        }
     }
 
     /// Changes the rules. Also to be called if they must be read in another zone.

@@ -4,7 +4,7 @@
 use crate::domain::booking::bookable::bookable;
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::slot_request::{
-    BookingMode, CalendarSlotRequest, Chain, Leg, SlotRequest,
+    BookingMode, CalendarSlotRequest, Chain, Leg, OwnTime, SlotRequest,
 };
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::group_state::GroupState;
@@ -45,6 +45,7 @@ pub(crate) fn slot_of_appointment(row: &Vevent, appointment: &Appointment) -> Ca
             chain: Chain::new(vec![leg]).expect("one leg is a chain"),
             start: appointment.start,
             mode: BookingMode::Agenda(row.id),
+            own: OwnTime::default(),
         },
     }
 }

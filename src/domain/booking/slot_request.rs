@@ -1,5 +1,6 @@
 //! Request for one slot: a chain of interventions, its start, and the rules that hold. Reference 4.
 
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
@@ -25,6 +26,21 @@ impl BookingMode {
     pub const fn follows_module_rules(self) -> bool {
         matches!(self, Self::Module | Self::ModuleByPro)
     }
+
+    /// Returns whether the holds of other callers take time. Reference 6.14.
+    #[must_use]
+    pub const fn respects_holds(self) -> bool {
+        matches!(self, Self::Module)
+    }
+}
+
+/// Rows of the caller whose time counts as free for it. Reference 6.13, 6.14.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnTime {
+    /// The hold that the caller names.
+    pub hold: Option<HoldId>,
+    /// The appointment that the caller moves.
+    pub appointment: Option<VeventId>,
 }
 
 /// One intervention of a chain.
@@ -93,9 +109,36 @@ pub struct SlotRequest {
     pub start: Instant,
     /// Rules that hold.
     pub mode: BookingMode,
+    /// Time that counts as free.
+    pub own: OwnTime,
+}
+
+/// A search for all starts of a chain under the rules of one mode.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainSearch<'a> {
+    /// Interventions to be done, in order.
+    pub chain: &'a Chain,
+    /// Rules that hold.
+    pub mode: BookingMode,
+    /// Time that counts as free.
+    pub own: OwnTime,
+}
+
+impl<'a> ChainSearch<'a> {
+    /// Returns the search of a caller without time of its own.
+    #[must_use]
+    pub fn new(chain: &'a Chain, mode: BookingMode) -> Self {
+        Self { chain, mode, own: OwnTime::default() }
+    }
 }
 
 impl SlotRequest {
+    /// Returns the request of a caller without time of its own.
+    #[must_use]
+    pub fn new(chain: Chain, start: Instant, mode: BookingMode) -> Self {
+        Self { chain, start, mode, own: OwnTime::default() }
+    }
+
     /// Returns the time from the start of the first leg to the end of the last.
     #[must_use]
     pub fn interval(&self) -> Interval {

@@ -3,11 +3,12 @@
 //! The rules are those of [`crate::domain::booking::bookable::bookable`], applied to a window
 //! instead of one start. A property test checks that both agree.
 
-use crate::domain::booking::bookable::lead_times;
+use crate::domain::booking::bookable::{lead_times, live_holds};
 use crate::domain::booking::open_time::{CalendarView, OpenTime, PermittedTime};
-use crate::domain::booking::slot_request::{BookingMode, Chain};
+use crate::domain::booking::slot_request::{Chain, ChainSearch};
 use crate::domain::booking::taken_time::TakenTime;
 use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::ids::VeventId;
 use crate::domain::time::interval_set::{Gaps, Interval, IntervalSet};
 use crate::domain::time::{DAY, Instant, MINUTE};
 
@@ -17,12 +18,12 @@ use crate::domain::time::{DAY, Instant, MINUTE};
 pub fn free_starts(
     catalogue: &Catalogue,
     view: &CalendarView,
-    chain: &Chain,
+    search: ChainSearch<'_>,
     window: Interval,
     now: Instant,
-    mode: BookingMode,
     starts: &mut Vec<Instant>,
 ) {
+    let ChainSearch { chain, mode, own: _ } = search;
     let Some(calendar) = catalogue.calendars.get(&view.id) else { return };
     if catalogue.not_offered(view.id, chain, mode).next().is_some() {
         return;
@@ -41,6 +42,7 @@ pub fn free_starts(
     let whole =
         Interval { start: window.start, end: window.end.plus_seconds(chain.length_seconds()) };
     let open = view.open_time(zone, whole, now);
+    let blocked = BlockedTime::new(view, search, whole, now);
     let step_seconds = calendar.generate_interval.number() * MINUTE;
     let first_new = starts.len();
     if mode.follows_module_rules() {
@@ -57,11 +59,11 @@ pub fn free_starts(
             Grid::new(occurrences, longest_seconds, anchors.overlapping, step_seconds, starts);
         if have_same_open_time(&open, chain) {
             // Legs with the same open time are searched as one long leg.
-            free_time(anchors, &view.taken, whole, |gap| {
+            free_time(anchors, &blocked, whole, |gap| {
                 grid.offer(fitting(gap, chain.length_seconds(), window))
             });
         } else {
-            for range in starts_of_legs(&open, &view.taken, chain, whole).as_slice() {
+            for range in starts_of_legs(&open, &blocked, chain, whole).as_slice() {
                 grid.offer(clip(*range, window));
             }
         }
@@ -70,7 +72,7 @@ pub fn free_starts(
         let days = civil_days(catalogue, window);
         let mut grid = Grid::new(&days, 2 * DAY, false, step_seconds, starts);
         let free = IntervalSet::from_intervals(vec![whole]).difference(open.plages());
-        walk_gaps(free.as_slice(), &view.taken, whole, |gap| {
+        walk_gaps(free.as_slice(), &blocked, whole, |gap| {
             grid.offer(fitting(gap, chain.length_seconds(), window))
         });
         grid.finish(first_new);
@@ -88,25 +90,72 @@ fn have_same_open_time(open: &OpenTime, chain: &Chain) -> bool {
     chain.legs().iter().all(|leg| open.permitted_time_index(leg.intervention_id) == first)
 }
 
-/// Calls `found` with each open stretch that no appointment takes, ascending, of the open time that
-/// overlaps `span`. Outside `span`, a stretch may include taken time.
+/// Time of a calendar that appointments and holds take, as one caller finds it.
+#[derive(Debug)]
+pub struct BlockedTime<'a> {
+    /// Time of the calendar's appointments.
+    appointments: &'a TakenTime,
+    /// The appointment whose time counts as free.
+    own_appointment: Option<VeventId>,
+    /// Time of live holds that block the caller. Mostly empty.
+    held: IntervalSet,
+}
+
+impl<'a> BlockedTime<'a> {
+    /// Returns the time that is blocked for a search within `span`. Outside it, holds do not count.
+    #[must_use]
+    pub fn new(
+        view: &'a CalendarView,
+        search: ChainSearch<'_>,
+        span: Interval,
+        now: Instant,
+    ) -> Self {
+        let mut held = Vec::new();
+        if search.mode.respects_holds() {
+            held.extend(live_holds(view, span, search.own, now).map(|hold| hold.interval));
+        }
+        Self {
+            appointments: &view.taken,
+            own_appointment: search.own.appointment,
+            held: IntervalSet::from_intervals(held),
+        }
+    }
+}
+
+/// Calls `found` with each open stretch that is not blocked, ascending, of the open time that
+/// overlaps `span`. Outside `span`, a stretch may include blocked time.
 pub fn free_time(
     permitted: &PermittedTime,
-    taken: &TakenTime,
+    blocked: &BlockedTime<'_>,
     span: Interval,
     found: impl FnMut(Interval),
 ) {
     let open = permitted.open.as_slice();
     let first = open.partition_point(|i| i.end <= span.start);
     let last = first + open[first..].partition_point(|i| i.start < span.end);
-    walk_gaps(&open[first..last], taken, span, found);
+    walk_gaps(&open[first..last], blocked, span, found);
 }
 
-/// Calls `found` with each part of `open` that no appointment of `span` takes, ascending.
-fn walk_gaps(open: &[Interval], taken: &TakenTime, span: Interval, found: impl FnMut(Interval)) {
+/// Calls `found` with each part of `open` that is not blocked within `span`, ascending.
+fn walk_gaps(
+    open: &[Interval],
+    blocked: &BlockedTime<'_>,
+    span: Interval,
+    found: impl FnMut(Interval),
+) {
+    let not_held;
+    let open = if blocked.held.is_empty() {
+        open
+    } else {
+        not_held = IntervalSet::from_intervals(open.to_vec()).difference(&blocked.held);
+        not_held.as_slice()
+    };
     let Some(mut gaps) = Gaps::new(open, found) else { return };
-    for day in taken.days(span) {
+    for day in blocked.appointments.days(span) {
         for taken in day {
+            if blocked.own_appointment == Some(taken.id) {
+                continue;
+            }
             if gaps.skip_taken(taken.interval).is_none() {
                 return;
             }
@@ -118,7 +167,7 @@ fn walk_gaps(open: &[Interval], taken: &TakenTime, span: Interval, found: impl F
 /// Returns the starts at which each leg lies in its own free time.
 fn starts_of_legs(
     open: &OpenTime,
-    taken: &TakenTime,
+    blocked: &BlockedTime<'_>,
     chain: &Chain,
     whole: Interval,
 ) -> IntervalSet {
@@ -126,7 +175,7 @@ fn starts_of_legs(
     let mut offset = 0;
     for leg in chain.legs() {
         let mut free = Vec::new();
-        free_time(open.permitted_time(leg.intervention_id), taken, whole, |gap| free.push(gap));
+        free_time(open.permitted_time(leg.intervention_id), blocked, whole, |gap| free.push(gap));
         let fits =
             IntervalSet::from_intervals(free).starts_that_fit(leg.length_seconds).shifted(-offset);
         starts = Some(match starts {

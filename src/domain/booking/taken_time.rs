@@ -1,37 +1,53 @@
-//! Time that live appointments take on a calendar, stored by day. A new state shares all days that
-//! did not change. Reference 4.4.
+//! Time that live appointments and holds take on a calendar, stored by day. A new state shares all
+//! days that did not change. Reference 4.4.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use imbl::OrdMap;
 
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant};
 
-/// Time that one live appointment takes on a calendar.
+/// Time that one live appointment takes on a calendar, or another row with an id of type `I`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TakenInterval {
+pub struct TakenInterval<I = VeventId> {
     /// The time.
     pub interval: Interval,
-    /// The appointment.
-    pub id: VeventId,
+    /// The row that takes it.
+    pub id: I,
+}
+
+/// The hold that takes some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimeHolder {
+    /// The moment from which the time is free again.
+    pub expires_at: Instant,
+    /// The hold.
+    pub id: HoldId,
 }
 
 /// Days of a block. A change copies one block: one pointer per day.
 const BLOCK_DAYS: i64 = 32;
 
-/// Appointments that overlap a day, ascending by start; `None` without any.
-type Day = Option<Arc<[TakenInterval]>>;
-type Block = [Day; 32];
+/// Rows that overlap a day, ascending by start; `None` without any.
+type Day<I> = Option<Arc<[TakenInterval<I>]>>;
+type Block<I> = [Day<I>; 32];
 
-/// All live appointments of one calendar, indexed by time.
-#[derive(Clone, Debug, Default)]
-pub struct TakenTime {
-    /// Blocks of 32 UTC days by block number. Each day lists all appointments that overlap it. One
-    /// that runs past midnight is in several days. A block without any appointment is removed.
-    blocks: OrdMap<i64, Arc<Block>>,
+/// All live appointments of one calendar, or all its rows of another kind, indexed by time.
+#[derive(Clone, Debug)]
+pub struct TakenTime<I = VeventId> {
+    /// Blocks of 32 UTC days by block number. Each day lists all rows that overlap it. One that
+    /// runs past midnight is in several days. A block without any row is removed.
+    blocks: OrdMap<i64, Arc<Block<I>>>,
+}
+
+impl<I> Default for TakenTime<I> {
+    fn default() -> Self {
+        Self { blocks: OrdMap::new() }
+    }
 }
 
 /// Returns the UTC day of a moment, in days since 1970-01-01.
@@ -45,12 +61,12 @@ fn place_of(day: i64) -> (i64, usize) {
     (day.div_euclid(BLOCK_DAYS), day.rem_euclid(BLOCK_DAYS) as usize)
 }
 
-impl TakenTime {
+impl<I: Copy + Ord> TakenTime<I> {
     /// Replaces the list of each day that the interval overlaps.
     fn edit_days(
         &mut self,
         interval: Interval,
-        edit: impl Fn(&[TakenInterval]) -> Arc<[TakenInterval]>,
+        edit: impl Fn(&[TakenInterval<I>]) -> Arc<[TakenInterval<I>]>,
     ) {
         for day in day_of(interval.start)..=day_of(interval.end.plus_seconds(-1)) {
             let (block, at) = place_of(day);
@@ -63,17 +79,17 @@ impl TakenTime {
         }
     }
 
-    /// Returns these appointments, given in any order. Equal to adding one after another.
+    /// Returns these rows, given in any order. Equal to adding one after another.
     #[must_use]
-    pub fn from_appointments(mut all: Vec<TakenInterval>) -> Self {
+    pub fn from_rows(mut all: Vec<TakenInterval<I>>) -> Self {
         all.sort_unstable();
-        let mut days: BTreeMap<i64, Vec<TakenInterval>> = BTreeMap::new();
+        let mut days: BTreeMap<i64, Vec<TakenInterval<I>>> = BTreeMap::new();
         for taken in all {
             for day in day_of(taken.interval.start)..=day_of(taken.interval.end.plus_seconds(-1)) {
                 days.entry(day).or_default().push(taken);
             }
         }
-        let mut blocks: BTreeMap<i64, Block> = BTreeMap::new();
+        let mut blocks: BTreeMap<i64, Block<I>> = BTreeMap::new();
         for (day, list) in days {
             let (block, at) = place_of(day);
             blocks.entry(block).or_default()[at] = Some(list.into());
@@ -81,33 +97,32 @@ impl TakenTime {
         Self { blocks: blocks.into_iter().map(|(block, days)| (block, Arc::new(days))).collect() }
     }
 
-    /// Adds an appointment.
+    /// Adds a row.
     ///
     /// # Panics
     /// If its interval is empty.
-    pub fn add(&mut self, taken: TakenInterval) {
-        assert!(!taken.interval.is_empty(), "an appointment takes time");
+    pub fn add(&mut self, taken: TakenInterval<I>) {
+        assert!(!taken.interval.is_empty(), "a row takes time");
         self.edit_days(taken.interval, |day| {
             let (before, after) = day.split_at(day.partition_point(|other| *other < taken));
             before.iter().chain([&taken]).chain(after).copied().collect()
         });
     }
 
-    /// Removes an appointment.
+    /// Removes a row.
     ///
     /// # Panics
-    /// If the appointment was not added with exactly this interval.
-    pub fn remove(&mut self, taken: TakenInterval) {
+    /// If the row was not added with exactly this interval.
+    pub fn remove(&mut self, taken: TakenInterval<I>) {
         self.edit_days(taken.interval, |day| {
-            let at =
-                day.binary_search(&taken).expect("an appointment is in every day that it overlaps");
+            let at = day.binary_search(&taken).expect("a row is in every day that it overlaps");
             day[..at].iter().chain(&day[at + 1..]).copied().collect()
         });
     }
 
-    /// Returns, day by day, the appointments that may overlap `interval`: ascending by start, each
+    /// Returns, day by day, the rows that may overlap `interval`: ascending by start, each
     /// once. Those of the first and last day may end before the interval or start after it.
-    pub(crate) fn days(&self, interval: Interval) -> impl Iterator<Item = &[TakenInterval]> {
+    pub(crate) fn days(&self, interval: Interval) -> impl Iterator<Item = &[TakenInterval<I>]> {
         let (first, last) = (day_of(interval.start), day_of(interval.end.plus_seconds(-1)));
         // One look-up per block, not per day: the look-ups cost more than the lists.
         (place_of(first).0..=place_of(last).0)
@@ -118,8 +133,8 @@ impl TakenTime {
                 let numbered = (block * BLOCK_DAYS..).zip(days.iter()).take(to + 1).skip(from);
                 numbered.map(move |(day, list)| {
                     let list = list.as_deref().unwrap_or_default();
-                    // An appointment that began on an earlier day was in that day's list.
-                    let begun_here = |t: &TakenInterval| t.interval.start.0 >= day * DAY;
+                    // A row that began on an earlier day was in that day's list.
+                    let begun_here = |t: &TakenInterval<I>| t.interval.start.0 >= day * DAY;
                     let seen = match list.first() {
                         Some(earliest) if day > first && !begun_here(earliest) => {
                             list.partition_point(|t| !begun_here(t))
@@ -131,33 +146,34 @@ impl TakenTime {
             })
     }
 
-    /// Returns the appointments that overlap `interval`, ascending by start.
-    pub fn overlapping(&self, interval: Interval) -> impl Iterator<Item = TakenInterval> + '_ {
+    /// Returns the rows that overlap `interval`, ascending by start.
+    pub fn overlapping(&self, interval: Interval) -> impl Iterator<Item = TakenInterval<I>> + '_ {
         self.days(interval).flatten().copied().filter(move |t| t.interval.overlaps(interval))
     }
 
-    /// Returns all live appointments, ascending by start.
-    pub fn iter(&self) -> impl Iterator<Item = TakenInterval> + '_ {
+    /// Returns all rows, ascending by start.
+    pub fn iter(&self) -> impl Iterator<Item = TakenInterval<I>> + '_ {
         self.since_block(i64::MIN, i64::MIN)
     }
 
-    /// Returns the live appointments that end after a moment, ascending by start. The cost does not
+    /// Returns the rows that end after a moment, ascending by start. The cost does not
     /// depend on the earlier ones.
-    pub fn ending_after(&self, moment: Instant) -> impl Iterator<Item = TakenInterval> + '_ {
+    pub fn ending_after(&self, moment: Instant) -> impl Iterator<Item = TakenInterval<I>> + '_ {
         let day = day_of(moment);
         self.since_block(place_of(day).0, day).filter(move |t| t.interval.end > moment)
     }
 
-    /// Returns, each once, the appointments of the blocks from `block` on that overlap the day
+    /// Returns, each once, the rows of the blocks from `block` on that overlap the day
     /// `first` or start later.
-    fn since_block(&self, block: i64, first: i64) -> impl Iterator<Item = TakenInterval> + '_ {
+    fn since_block(&self, block: i64, first: i64) -> impl Iterator<Item = TakenInterval<I>> + '_ {
         self.blocks.range(block..).flat_map(move |(block, days)| {
             (block * BLOCK_DAYS..)
                 .zip(days.iter())
                 .skip_while(move |(day, _)| *day < first)
                 .flat_map(move |(day, list)| {
-                    let not_seen =
-                        move |t: &&TakenInterval| day == first || day_of(t.interval.start) == day;
+                    let not_seen = move |t: &&TakenInterval<I>| {
+                        day == first || day_of(t.interval.start) == day
+                    };
                     list.as_deref().unwrap_or_default().iter().filter(not_seen).copied()
                 })
         })
@@ -185,7 +201,7 @@ mod tests {
             let mut list: Vec<TakenInterval> = (1..).zip(&rows).map(|(id, &(s, l))| taken(id, s, l)).collect();
             let mut time = TakenTime::default();
             list.iter().for_each(|t| time.add(*t));
-            prop_assert!(TakenTime::from_appointments(list.clone()).iter().eq(time.iter()));
+            prop_assert!(TakenTime::from_rows(list.clone()).iter().eq(time.iter()));
             for index in gone {
                 if !list.is_empty() {
                     time.remove(list.swap_remove(index.index(list.len())));

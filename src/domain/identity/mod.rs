@@ -3,6 +3,7 @@
 pub mod access;
 pub mod account;
 pub mod account_link;
+pub mod confirmation_code;
 pub mod directory;
 pub mod enrolment;
 pub mod link_secret;

@@ -6,6 +6,7 @@ use crate::domain::messaging::message::{
     AppointmentTime, Message, MessageContent, Progress, WithdrawnAppointment,
 };
 use crate::domain::messaging::recipient::{appointment_recipient, email_address};
+use crate::domain::records::hold::{Hold, HoldState};
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::event::Event;
@@ -18,8 +19,9 @@ struct Announcement {
     recipient: String,
 }
 
-/// Makes the messages that an event causes; none if the group sends no mails.
+/// Makes the messages that an event causes; none but codes if the group sends no mails.
 ///
+/// * A booking that waits for a code causes the message with it.
 /// * A booking is confirmed, and so is an event that a change turns into an appointment.
 /// * A change of the time, the calendar or the intervention is announced, and a cancellation.
 /// * An appointment given to another client is confirmed to that client and cancelled to the former
@@ -34,11 +36,13 @@ pub fn draft_messages(
     event: &Event,
     now: Instant,
 ) -> Vec<Message> {
-    if !next.catalogue.group.sendmail {
+    let is_code = matches!(event, Event::HoldMade { .. });
+    if !next.catalogue.group.sendmail && !is_code {
         return Vec::new();
     }
     let (at, announcements) = match event {
-        Event::AppointmentsBooked { at, legs, .. } => {
+        Event::HoldMade { at, hold, .. } => (*at, announce_code(hold).into_iter().collect()),
+        Event::AppointmentsBooked { at, legs, .. } | Event::BookingConfirmed { at, legs, .. } => {
             (*at, confirm_booking(next, legs, now).into_iter().collect())
         }
         Event::AppointmentCancelled { at, id } => (*at, announce_change(state, next, *id, now)),
@@ -59,6 +63,8 @@ pub fn draft_messages(
         | Event::InstantsResolved { .. }
         | Event::VeventsRemoved { .. }
         | Event::CancelledEmptied { .. }
+        | Event::HoldReleased { .. }
+        | Event::CodeRefused { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());
@@ -67,6 +73,23 @@ pub fn draft_messages(
         messages.push(state.outbox.draft(position, at, content, &recipient));
     }
     messages
+}
+
+/// The code of a booking that waits for it.
+fn announce_code(hold: &Hold) -> Option<Announcement> {
+    let booking = match &hold.state {
+        HoldState::Unconfirmed(booking) => booking,
+        HoldState::Chosen
+        | HoldState::Confirmed { .. }
+        | HoldState::Overwritten
+        | HoldState::Guessed => return None,
+    };
+    let content = MessageContent::BookingCode {
+        channel: booking.channel,
+        hold: hold.id(),
+        expires: hold.expires_at,
+    };
+    Some(Announcement { content, recipient: booking.recipient.as_str().to_owned() })
 }
 
 fn confirm_booking(next: &GroupState, legs: &[Vevent], now: Instant) -> Option<Announcement> {

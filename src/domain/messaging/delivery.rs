@@ -218,7 +218,7 @@ fn progress_after_claim(
         | Progress::Missed { .. }
         | Progress::Suppressed { .. } => Text::default(),
     };
-    let earliest = earliest_send_time(zone, message.channel(), now);
+    let earliest = earliest_send_time(zone, message, now);
     if earliest >= send_deadline(zone, message) {
         if attempts == 0 {
             return Progress::Missed { at: now };
@@ -274,7 +274,7 @@ fn settle_attempt(
             update_confirmation(state, &mut message);
             let zone = state.catalogue.zone();
             let retry_at = now.plus_seconds(backoff_seconds(attempt, *draw));
-            let not_before = earliest_send_time(zone, message.channel(), retry_at);
+            let not_before = earliest_send_time(zone, &message, retry_at);
             if not_before < send_deadline(zone, &message) || late == LatePolicy::Wait {
                 Progress::Waiting { attempts: attempt, not_before, reason: reason.clone() }
             } else {
@@ -294,7 +294,7 @@ pub fn find_reclaim_reason(
     message: &Message,
     now: Instant,
 ) -> Option<Text<255>> {
-    let reason = if earliest_send_time(state.catalogue.zone(), message.channel(), now) > now {
+    let reason = if earliest_send_time(state.catalogue.zone(), message, now) > now {
         "text messages are sent from 09:00 to 19:00"
     } else if current_recipient(state, message) != message.recipient {
         "the address has changed"

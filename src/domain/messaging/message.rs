@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::identity::account_link::LinkToken;
 use crate::domain::messaging::channel::Channel;
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{AppointmentKey, ReminderOutcome, Vevent};
@@ -65,6 +66,23 @@ pub enum MessageContent {
     CancellationByKey(AppointmentTime),
     /// A cancelled appointment was restored.
     Restoration(AppointmentTime),
+    /// The code that confirms a booking by an application's key alone. It is sent whatever the
+    /// group's settings are. The server's secret and the hold determine it. Reference 6.15.
+    BookingCode {
+        /// The channel.
+        channel: Channel,
+        /// The hold of the booking.
+        hold: HoldId,
+        /// The end of its validity. From then on it is not sent any more.
+        expires: Instant,
+    },
+    /// A [`Change`](Self::Change) with the appointment's secret, by an application's key alone.
+    ChangeByKey {
+        /// The appointment with its new start.
+        appointment: AppointmentTime,
+        /// Its previous start.
+        was: Instant,
+    },
 }
 
 /// An appointment as its former client knew it. The current appointment no longer holds these
@@ -205,11 +223,13 @@ pub enum MessageKind {
     AccountConfirmation,
     NewPassword,
     NewEmail,
+    MailCode,
+    SmsCode,
 }
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Confirmation,
         Self::Change,
         Self::Cancellation,
@@ -218,6 +238,8 @@ impl MessageKind {
         Self::AccountConfirmation,
         Self::NewPassword,
         Self::NewEmail,
+        Self::MailCode,
+        Self::SmsCode,
     ];
 
     /// Returns the kind of a reminder by a channel.
@@ -241,6 +263,8 @@ impl MessageKind {
             Self::AccountConfirmation => "account_confirmation",
             Self::NewPassword => "new_password",
             Self::NewEmail => "new_email",
+            Self::MailCode => "mail_code",
+            Self::SmsCode => "sms_code",
         }
     }
 
@@ -248,14 +272,15 @@ impl MessageKind {
     #[must_use]
     pub const fn channel(self) -> Channel {
         match self {
-            Self::SmsReminder => Channel::Sms,
+            Self::SmsReminder | Self::SmsCode => Channel::Sms,
             Self::Confirmation
             | Self::Change
             | Self::Cancellation
             | Self::MailReminder
             | Self::AccountConfirmation
             | Self::NewPassword
-            | Self::NewEmail => Channel::Mail,
+            | Self::NewEmail
+            | Self::MailCode => Channel::Mail,
         }
     }
 }
@@ -358,11 +383,15 @@ impl Message {
             MessageContent::Confirmation(_) | MessageContent::ConfirmationByKey(_) => {
                 MessageKind::Confirmation
             }
-            MessageContent::Change { .. } | MessageContent::Restoration(_) => MessageKind::Change,
+            MessageContent::Change { .. }
+            | MessageContent::ChangeByKey { .. }
+            | MessageContent::Restoration(_) => MessageKind::Change,
             MessageContent::Cancellation(_)
             | MessageContent::CancellationByKey(_)
             | MessageContent::Withdrawal(_) => MessageKind::Cancellation,
             MessageContent::Reminder(channel, _) => MessageKind::of_reminder(*channel),
+            MessageContent::BookingCode { channel: Channel::Mail, .. } => MessageKind::MailCode,
+            MessageContent::BookingCode { channel: Channel::Sms, .. } => MessageKind::SmsCode,
         }
     }
 
@@ -372,14 +401,16 @@ impl Message {
         self.kind().channel()
     }
 
-    /// The appointments it is about, with the starts it announces; empty for an account link.
+    /// The appointments it is about, with the starts it announces; empty for an account link or a
+    /// code.
     #[must_use]
     pub fn appointments(&self) -> &[AppointmentTime] {
         match &self.content {
-            MessageContent::AccountLink { .. } => &[],
+            MessageContent::AccountLink { .. } | MessageContent::BookingCode { .. } => &[],
             MessageContent::Confirmation(appointments)
             | MessageContent::ConfirmationByKey(appointments) => appointments,
             MessageContent::Change { appointment, .. }
+            | MessageContent::ChangeByKey { appointment, .. }
             | MessageContent::Cancellation(appointment)
             | MessageContent::CancellationByKey(appointment)
             | MessageContent::Restoration(appointment)
@@ -400,8 +431,10 @@ impl Message {
         match &self.content {
             MessageContent::Reminder(channel, appointment) => Some((*channel, *appointment)),
             MessageContent::AccountLink { .. }
+            | MessageContent::BookingCode { .. }
             | MessageContent::Confirmation(_)
             | MessageContent::Change { .. }
+            | MessageContent::ChangeByKey { .. }
             | MessageContent::Cancellation(_)
             | MessageContent::Withdrawal(_)
             | MessageContent::ConfirmationByKey(_)
@@ -411,7 +444,8 @@ impl Message {
     }
 
     /// Marks it as caused by an application's key alone, which can cause any number of messages to
-    /// any client. Only confirmations and cancellations can be caused so; others stay as they are.
+    /// any client. Only confirmations, moves and cancellations can be caused so; others stay as
+    /// they are.
     #[must_use]
     pub fn caused_by_key(mut self) -> Self {
         self.content = match self.content {
@@ -421,8 +455,12 @@ impl Message {
             MessageContent::Cancellation(appointment) => {
                 MessageContent::CancellationByKey(appointment)
             }
+            MessageContent::Change { appointment, was } => {
+                MessageContent::ChangeByKey { appointment, was }
+            }
             content @ (MessageContent::AccountLink { .. }
-            | MessageContent::Change { .. }
+            | MessageContent::BookingCode { .. }
+            | MessageContent::ChangeByKey { .. }
             | MessageContent::Reminder(..)
             | MessageContent::Withdrawal(_)
             | MessageContent::ConfirmationByKey(_)
@@ -437,7 +475,10 @@ impl Message {
     pub const fn is_by_key(&self) -> bool {
         matches!(
             &self.content,
-            MessageContent::ConfirmationByKey(_) | MessageContent::CancellationByKey(_)
+            MessageContent::ConfirmationByKey(_)
+                | MessageContent::CancellationByKey(_)
+                | MessageContent::ChangeByKey { .. }
+                | MessageContent::BookingCode { .. }
         )
     }
 }

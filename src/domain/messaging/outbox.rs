@@ -212,7 +212,9 @@ impl Outbox {
                 let notified = message.appointments().iter().find(|it| it.id == appointment);
                 return notified.map_or(start, |it| it.start);
             }
-            if let MessageContent::Change { was, .. } = &message.content {
+            if let MessageContent::Change { was, .. } | MessageContent::ChangeByKey { was, .. } =
+                &message.content
+            {
                 start = *was;
             }
         }

@@ -45,13 +45,14 @@ pub fn current_recipient(state: &GroupState, message: &Message) -> Text<255> {
 
 fn newest_recipient(state: &GroupState, message: &Message) -> Option<String> {
     let appointment: VeventId = match &message.content {
-        MessageContent::AccountLink { .. } => return None,
+        MessageContent::AccountLink { .. } | MessageContent::BookingCode { .. } => return None,
         MessageContent::Withdrawal(withdrawn) => return email_address(state, withdrawn.client),
         MessageContent::Confirmation(appointments)
         | MessageContent::ConfirmationByKey(appointments) => {
             state.outbox.still_held(message.id, appointments).next()?.id
         }
         MessageContent::Change { appointment, .. }
+        | MessageContent::ChangeByKey { appointment, .. }
         | MessageContent::Cancellation(appointment)
         | MessageContent::CancellationByKey(appointment)
         | MessageContent::Restoration(appointment)

@@ -51,6 +51,8 @@ impl Message {
     const fn quota_class(&self) -> QuotaClass {
         match &self.content {
             MessageContent::AccountLink { .. }
+            | MessageContent::BookingCode { .. }
+            | MessageContent::ChangeByKey { .. }
             | MessageContent::ConfirmationByKey(_)
             | MessageContent::CancellationByKey(_) => QuotaClass::Public,
             MessageContent::Confirmation(_)

@@ -1,7 +1,7 @@
 //! Sending hours, deadlines and retry delays of messages. Reference 7.2.
 
 use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::message::{Message, MessageContent};
+use crate::domain::messaging::message::{Message, MessageContent, MessageKind};
 use crate::domain::messaging::planning::REMINDER_MARGIN_SECONDS;
 use crate::domain::messaging::reminder::{SMS_DAY_BEGINS, is_sms_hour};
 use crate::domain::time::zone::Zone;
@@ -14,13 +14,14 @@ const BACKOFF_SECONDS: i64 = 30;
 /// Maximum seconds between two attempts.
 const BACKOFF_SECONDS_MAX: i64 = HOUR;
 
-/// Returns the first moment from `from` on at which a channel may send: at once for mails, between
-/// 09:00 and 19:00 local time for text messages.
+/// Returns the first moment from `from` on at which a message may be sent: at once for mails and
+/// for codes, which a client waits for, between 09:00 and 19:00 local time for text messages.
 #[must_use]
-pub fn earliest_send_time(zone: Zone, channel: Channel, from: Instant) -> Instant {
+pub fn earliest_send_time(zone: Zone, message: &Message, from: Instant) -> Instant {
     let local = zone.civil_of(from);
-    match channel {
+    match message.channel() {
         Channel::Mail => from,
+        Channel::Sms if message.kind() == MessageKind::SmsCode => from,
         Channel::Sms if is_sms_hour(local) => from,
         Channel::Sms => {
             let days = if local.second_of_day() < SMS_DAY_BEGINS { 0 } else { 1 };
@@ -36,10 +37,12 @@ pub fn earliest_send_time(zone: Zone, channel: Channel, from: Instant) -> Instan
 pub fn send_deadline(zone: Zone, message: &Message) -> Instant {
     let given_up = message.created_at.plus_seconds(GIVEN_UP_SECONDS);
     match &message.content {
-        MessageContent::AccountLink { expires, .. } => *expires,
+        MessageContent::AccountLink { expires, .. }
+        | MessageContent::BookingCode { expires, .. } => *expires,
         MessageContent::Confirmation(_)
         | MessageContent::ConfirmationByKey(_)
         | MessageContent::Change { .. }
+        | MessageContent::ChangeByKey { .. }
         | MessageContent::Cancellation(_)
         | MessageContent::CancellationByKey(_)
         | MessageContent::Restoration(_)

@@ -6,6 +6,7 @@ use crate::domain::messaging::message::{
 };
 use crate::domain::messaging::planning;
 use crate::domain::messaging::recipient::{appointment_recipient, email_address};
+use crate::domain::records::hold::{HoldId, HoldState};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -25,6 +26,9 @@ pub fn find_suppression_reason(
                 None
             }
         }
+        MessageContent::BookingCode { hold, expires, .. } => {
+            code_reason(state, *hold, *expires, now)
+        }
         MessageContent::Confirmation(appointments)
         | MessageContent::ConfirmationByKey(appointments) => {
             let mut first_reason = None;
@@ -36,7 +40,9 @@ pub fn find_suppression_reason(
             }
             first_reason
         }
-        MessageContent::Change { appointment, .. } | MessageContent::Restoration(appointment) => {
+        MessageContent::Change { appointment, .. }
+        | MessageContent::ChangeByKey { appointment, .. }
+        | MessageContent::Restoration(appointment) => {
             live_appointment_reason(state, message, *appointment, now)
         }
         MessageContent::Cancellation(appointment)
@@ -48,6 +54,20 @@ pub fn find_suppression_reason(
             reminder_reason(state, message, *channel, *appointment, now)
         }
     }
+}
+
+/// The reason for a code: its booking does not wait for it any more.
+fn code_reason(
+    state: &GroupState,
+    hold: HoldId,
+    expires: Instant,
+    now: Instant,
+) -> Option<SuppressionReason> {
+    let is_waiting = match state.holds().get(hold) {
+        Some(hold) => matches!(hold.state, HoldState::Unconfirmed(_)),
+        None => false,
+    };
+    if is_waiting && now < expires { None } else { Some(SuppressionReason::Expired) }
 }
 
 /// Returns an appointment with its start by the newest state. An appointment that was removed for

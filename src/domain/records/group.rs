@@ -64,6 +64,9 @@ pub struct Group {
     /// Text about the use of the details of clients, for the booking page.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub privacy_text: LongText,
+    /// The proof that a booking by a key alone needs. Reference 6.15.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub verify_bookings: VerifyBookings,
 }
 
 impl Group {
@@ -109,6 +112,7 @@ impl Group {
             sms_countries: SmsCountries::own(),
             web_page: true,
             privacy_text: LongText::default(),
+            verify_bookings: VerifyBookings::Off,
         }
     }
 
@@ -121,6 +125,47 @@ impl Group {
         if moved || self.smsreminder != before.smsreminder {
             self.sms_since = now;
         }
+    }
+}
+
+/// The proof that a booking by a key alone needs. Reference 6.15. The order of the variants is the
+/// format on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum VerifyBookings {
+    /// None.
+    #[default]
+    Off,
+    /// A code that is mailed to the client.
+    Mail,
+    /// A code that is sent to the client as a text message.
+    Sms,
+}
+
+impl VerifyBookings {
+    /// All settings.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Mail, Self::Sms];
+
+    /// The setting's name in requests and answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Mail => "mail",
+            Self::Sms => "sms",
+        }
+    }
+
+    /// Parses a setting.
+    ///
+    /// # Errors
+    /// The text names no setting.
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
+        for setting in Self::ALL {
+            if setting.name() == text {
+                return Ok(setting);
+            }
+        }
+        Err(InvalidValue("must be one of off, mail, sms".into()))
     }
 }
 

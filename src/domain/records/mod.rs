@@ -7,6 +7,7 @@ pub mod customfield;
 pub mod editable_record;
 pub mod fiche;
 pub mod group;
+pub mod hold;
 pub mod ids;
 pub mod intervention;
 pub mod postal_address;

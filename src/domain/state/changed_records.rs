@@ -60,7 +60,8 @@ impl ChangedRecords {
 
     fn add_event(&mut self, event: &Event) {
         match event {
-            Event::AppointmentsBooked { fiche, legs, .. } => {
+            Event::AppointmentsBooked { fiche, legs, .. }
+            | Event::BookingConfirmed { fiche, legs, .. } => {
                 self.add_fiche(fiche.as_deref());
                 self.vevents.extend(legs.iter().map(|leg| leg.id));
             }
@@ -96,7 +97,10 @@ impl ChangedRecords {
             | Event::InterventionsetPut { .. }
             | Event::CustomfieldPut { .. }
             | Event::CalendarsetRemoved { .. }
-            | Event::InterventionsetRemoved { .. } => {}
+            | Event::InterventionsetRemoved { .. }
+            | Event::HoldMade { .. }
+            | Event::HoldReleased { .. }
+            | Event::CodeRefused { .. } => {}
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{LinkToken, PendingRdv};
+use crate::domain::identity::confirmation_code::ConfirmationCode;
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::identity::password_link::PasswordLink;
 use crate::domain::messaging::delivery::DeliveryStep;
@@ -14,6 +15,7 @@ use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
 use crate::domain::records::editable_record::EditableRecord;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
+use crate::domain::records::hold::{HoldId, HoldToken};
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
@@ -62,6 +64,10 @@ pub enum Command {
         /// The moment before which the bookings must have been deleted and last changed.
         before: Instant,
     },
+    ConfirmBooking(Box<ConfirmBooking>),
+    MoveAppointment(MoveAppointment),
+    HoldTime(Box<HoldTime>),
+    ReleaseHold(HoldId),
 }
 
 /// Books one or several interventions in a row. Reference 6, 12.8.
@@ -93,6 +99,34 @@ pub struct BookAppointment {
     pub permission: Option<BookingPermission>,
     /// The origin of a booking with a key alone or by an account.
     pub web_origin: Option<Box<WebOrigin>>,
+    /// The hold whose time the booking takes over. One that has ended counts for nothing.
+    pub hold: Option<HoldId>,
+}
+
+/// Confirms a booking by the code that was sent for it. Reference 6.15.
+#[derive(Clone, Debug)]
+pub struct ConfirmBooking {
+    /// The hold of the booking.
+    pub hold: HoldId,
+    /// The code that was sent; `None` if the server has no secret yet and sent none.
+    pub code: Option<ConfirmationCode>,
+    /// The code that the caller gives.
+    pub guess: Box<str>,
+}
+
+/// Holds the time of a chain for a web caller. Reference 6.14.
+#[derive(Clone, Debug)]
+pub struct HoldTime {
+    /// The start in the group's local time.
+    pub date: Civil,
+    /// The interventions, in order.
+    pub intervention_ids: Vec<InterventionId>,
+    /// The calendar; `None` for no preference.
+    pub calendar_id: Option<CalendarId>,
+    /// The hold that this one takes over. One that has ended counts for nothing.
+    pub hold: Option<HoldId>,
+    /// The keyed hash of the source; `None` if its holds are not limited.
+    pub source: Option<[u8; 16]>,
 }
 
 /// The proof that a booking is permitted on one catalogue. Reference 6.1.
@@ -192,19 +226,36 @@ impl Command {
         match self {
             Self::BookAppointment(command) => matches!(command.caller, Caller::Application),
             Self::CancelAppointment(command) => matches!(command.right, CancelRight::Secret(_)),
+            Self::MoveAppointment(command) => matches!(command.right, CancelRight::Secret(_)),
             Self::PutVevent(_)
             | Self::ChangeRecord(_)
             | Self::Deliver(_)
             | Self::Quietly(_)
             | Self::RequestLink(_)
             | Self::FollowLink(_)
+            | Self::HoldTime(_)
+            | Self::ReleaseHold(_)
             | Self::RemoveDeleted { .. }
             | Self::EmptyCancelled { .. } => false,
+            Self::ConfirmBooking(_) => true,
         }
     }
 }
 
-/// The right to cancel or read an appointment.
+/// Moves one appointment to another start. Reference 6.13.
+#[derive(Clone, Debug)]
+pub struct MoveAppointment {
+    /// The appointment.
+    pub id: VeventId,
+    /// The right to move it, which is that to cancel it.
+    pub right: CancelRight,
+    /// The new start in the group's local time.
+    pub date: Civil,
+    /// The hold whose time the appointment takes. One that has ended counts for nothing.
+    pub hold: Option<HoldId>,
+}
+
+/// The right to cancel, move or read an appointment.
 #[derive(Clone, Debug)]
 pub enum CancelRight {
     /// That of a professional of the group. No lead time applies.
@@ -223,6 +274,17 @@ pub struct BookingDraws {
     /// One id and one secret per intervention.
     pub legs: Vec<(VeventId, AppointmentKey)>,
     /// Determines the order in which candidate calendars are tried. Every order is equally likely.
+    pub order: u64,
+    /// The token of the hold, if one is made.
+    pub token: HoldToken,
+}
+
+/// The random values of a hold.
+#[derive(Clone, Copy, Debug)]
+pub struct HoldDraws {
+    /// The token.
+    pub token: HoldToken,
+    /// Determines the order in which candidate calendars are tried.
     pub order: u64,
 }
 

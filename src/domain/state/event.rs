@@ -11,6 +11,7 @@ use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
+use crate::domain::records::hold::{Hold, HoldId};
 use crate::domain::records::ids::{CalendarsetId, FicheId, InterventionsetId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
@@ -183,6 +184,40 @@ pub enum Event {
         /// The clients that lose their personal fields.
         fiches: Vec<FicheId>,
     },
+    /// Time was held for a web caller.
+    HoldMade {
+        /// The stamp of the event.
+        at: Instant,
+        /// The hold.
+        hold: Box<Hold>,
+        /// The hold that it takes over, which ends.
+        replaced: Option<HoldId>,
+    },
+    /// A hold was given back by its holder.
+    HoldReleased {
+        /// The stamp of the event.
+        at: Instant,
+        /// The hold.
+        id: HoldId,
+    },
+    /// A wrong code was given for a booking that waits for one.
+    CodeRefused {
+        /// The stamp of the event.
+        at: Instant,
+        /// The hold of the booking.
+        id: HoldId,
+    },
+    /// A booking was confirmed by its code.
+    BookingConfirmed {
+        /// The stamp of the event.
+        at: Instant,
+        /// The hold of the booking. Its appointments end it.
+        id: HoldId,
+        /// The client's fiche, if it is new.
+        fiche: Option<Box<Fiche>>,
+        /// One appointment per intervention, in order; at least one.
+        legs: Vec<Vevent>,
+    },
 }
 
 impl Event {
@@ -191,6 +226,66 @@ impl Event {
     #[must_use]
     pub fn nothing(at: Instant) -> Self {
         Self::VeventsRemoved { at, ids: Vec::new() }
+    }
+
+    /// Its stamp.
+    #[must_use]
+    pub const fn at(&self) -> Instant {
+        match self {
+            Self::AppointmentsBooked { at, .. }
+            | Self::AppointmentCancelled { at, .. }
+            | Self::VeventPut { at, .. }
+            | Self::FichePut { at, .. }
+            | Self::CalendarPut { at, .. }
+            | Self::CalendarsetPut { at, .. }
+            | Self::InterventionPut { at, .. }
+            | Self::InterventionsetPut { at, .. }
+            | Self::CustomfieldPut { at, .. }
+            | Self::CalendarsetRemoved { at, .. }
+            | Self::InterventionsetRemoved { at, .. }
+            | Self::GroupChanged { at, .. }
+            | Self::MessagePut { at, .. }
+            | Self::AccountLinkRequested { at, .. }
+            | Self::AccountPut { at, .. }
+            | Self::InstantsResolved { at, .. }
+            | Self::VeventsRemoved { at, .. }
+            | Self::CancelledEmptied { at, .. }
+            | Self::HoldMade { at, .. }
+            | Self::HoldReleased { at, .. }
+            | Self::CodeRefused { at, .. }
+            | Self::BookingConfirmed { at, .. } => *at,
+            Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
+        }
+    }
+
+    /// The hold that it makes, if any.
+    #[must_use]
+    pub fn made_hold(&self) -> Option<HoldId> {
+        match self {
+            Self::HoldMade { hold, .. } => Some(hold.id()),
+            Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.made_hold(),
+            Self::AppointmentsBooked { .. }
+            | Self::AppointmentCancelled { .. }
+            | Self::VeventPut { .. }
+            | Self::FichePut { .. }
+            | Self::CalendarPut { .. }
+            | Self::CalendarsetPut { .. }
+            | Self::InterventionPut { .. }
+            | Self::InterventionsetPut { .. }
+            | Self::CustomfieldPut { .. }
+            | Self::CalendarsetRemoved { .. }
+            | Self::InterventionsetRemoved { .. }
+            | Self::GroupChanged { .. }
+            | Self::MessagePut { .. }
+            | Self::AccountLinkRequested { .. }
+            | Self::AccountPut { .. }
+            | Self::InstantsResolved { .. }
+            | Self::VeventsRemoved { .. }
+            | Self::CancelledEmptied { .. }
+            | Self::HoldReleased { .. }
+            | Self::CodeRefused { .. }
+            | Self::BookingConfirmed { .. } => None,
+        }
     }
 
     /// Adds the messages that the event causes. Without messages the event stays as it is.

@@ -19,6 +19,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
+use crate::domain::state::holds::Holds;
 use crate::domain::state::idempotency::IdempotencyRecords;
 use crate::domain::state::space::{ACCOUNT_BYTES, fiche_bytes, vevent_bytes};
 use crate::domain::time::Instant;
@@ -26,6 +27,7 @@ use crate::domain::time::zone::tzdata_version;
 use crate::planted_faults::PlantedFault;
 
 mod apply;
+pub(crate) mod held_time;
 
 /// The state of a group. It shares the parts that an event did not change with the state before.
 #[derive(Clone, Debug)]
@@ -65,6 +67,8 @@ pub struct GroupState {
     pub idempotency_records: IdempotencyRecords,
     /// The links mailed to clients.
     pub links: AccountLinks,
+    /// The holds. Those that keep time are also in the views of their calendars.
+    holds: Holds,
 }
 
 /// Highest ids ever used; 0 if none was.
@@ -98,6 +102,7 @@ impl GroupState {
             outbox: Outbox::default(),
             idempotency_records: IdempotencyRecords::default(),
             links: AccountLinks::default(),
+            holds: Holds::default(),
         }
     }
 
@@ -146,7 +151,7 @@ impl GroupState {
         }
         for (id, view) in state.calendars.clone() {
             let mut view = CalendarView::clone(&view);
-            view.taken = TakenTime::from_appointments(taken.remove(&id).unwrap_or_default());
+            view.taken = TakenTime::from_rows(taken.remove(&id).unwrap_or_default());
             view.rules = rules.remove(&id).unwrap_or_default().into();
             state.calendars.insert(id, Arc::new(view));
         }
@@ -254,7 +259,8 @@ impl GroupState {
         self.fiches.insert(fiche.id, fiche);
     }
 
-    /// Inserts an event, or replaces the one with its id, and updates the time of its calendar.
+    /// Inserts an event, or replaces the one with its id, and updates the time of its calendar. A
+    /// live appointment ends the holds that it meets.
     ///
     /// # Panics
     /// If its calendar or its fiche does not exist.
@@ -277,6 +283,7 @@ impl GroupState {
                 let taken = TakenInterval { interval: appointment.interval(), id: row.id };
                 self.view(row.calendar_id).taken.add(taken);
                 self.clients.add(appointment.fiche_id, taken);
+                self.overwrite_holds(row.calendar_id, taken.interval);
             }
         } else {
             self.view(row.calendar_id).change_rules(|rules| rules.put(&row));

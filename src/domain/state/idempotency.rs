@@ -52,6 +52,9 @@ pub struct IdempotencyRecord {
     /// The share that it counts in.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub share: IdempotencyShare,
+    /// Whether the request was only accepted, and is to be confirmed by a code. Reference 6.15.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub awaits_code: bool,
 }
 
 impl IdempotencyRecord {
@@ -167,6 +170,7 @@ mod tests {
             at: Instant(at),
             answer: vec![b'x'; bytes].into(),
             share: IdempotencyShare::Application,
+            awaits_code: false,
         }
         .into()
     }

@@ -22,6 +22,15 @@ pub enum BrokenInvariant {
         /// The time of the later appointment.
         interval: Interval,
     },
+    /// A hold keeps time that a live appointment takes.
+    HeldAndTaken {
+        /// The calendar.
+        calendar: CalendarId,
+        /// The appointment.
+        appointment: VeventId,
+        /// The time of the hold.
+        interval: Interval,
+    },
     /// A record refers to one that does not exist.
     Missing {
         /// The referring record, such as "event 7".
@@ -41,6 +50,13 @@ impl fmt::Display for BrokenInvariant {
                     "appointments {first} and {second} of calendar {calendar} overlap, the second at {seconds:?}"
                 )
             }
+            Self::HeldAndTaken { calendar, appointment, interval } => {
+                let seconds = (interval.start.0, interval.end.0);
+                write!(
+                    f,
+                    "appointment {appointment} of calendar {calendar} takes the time {seconds:?} of a hold"
+                )
+            }
             Self::Missing { from, to } => write!(f, "{from} refers to {to}, which does not exist"),
         }
     }
@@ -50,6 +66,7 @@ impl fmt::Display for BrokenInvariant {
 #[must_use]
 pub fn find_broken(state: &GroupState) -> Vec<BrokenInvariant> {
     let mut broken = find_overlaps(state);
+    broken.extend(find_taken_holds(state));
     broken.extend(find_missing(state));
     broken
 }
@@ -79,8 +96,33 @@ pub fn find_overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
     found
 }
 
+/// Finds the holds whose time a live appointment takes: an appointment ends the holds it meets.
+fn find_taken_holds(state: &GroupState) -> Vec<BrokenInvariant> {
+    let mut found = Vec::new();
+    for hold in state.holds().iter() {
+        if !hold.keeps_time() {
+            continue;
+        }
+        let (calendar, interval) = (hold.calendar_id, hold.interval());
+        let Some(view) = state.calendars.get(&calendar) else { continue };
+        for taken in view.taken.overlapping(interval) {
+            let appointment = taken.id;
+            found.push(BrokenInvariant::HeldAndTaken { calendar, appointment, interval });
+        }
+    }
+    found
+}
+
 fn find_missing(state: &GroupState) -> Vec<BrokenInvariant> {
     let mut found = missing_in_catalogue(state);
+    for hold in state.holds().iter() {
+        for leg in &hold.legs {
+            if !state.catalogue.interventions.contains_key(&leg.intervention_id) {
+                let to = format!("intervention {}", leg.intervention_id);
+                found.push(BrokenInvariant::Missing { from: "a hold".to_owned(), to });
+            }
+        }
+    }
     for row in state.rows.values() {
         for to in missing_of_vevent(state, row) {
             found.push(BrokenInvariant::Missing { from: format!("event {}", row.id), to });

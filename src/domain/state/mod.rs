@@ -5,6 +5,7 @@ pub mod changed_records;
 pub mod command;
 pub mod event;
 pub mod group_state;
+pub mod holds;
 pub mod idempotency;
 pub mod invariants;
 pub mod refusal;

@@ -82,6 +82,13 @@ pub enum Refusal {
         /// The other appointment.
         second: VeventId,
     },
+    /// Code 4: the source holds too much time already.
+    TooManyHolds {
+        /// Maximum number of live holds of one source.
+        most: usize,
+        /// Seconds until the first of them expires.
+        retry_seconds: i64,
+    },
     /// Code 14: the time is not available.
     NotAvailable {
         /// The obstacles on the requested calendar; empty if no calendar was requested.

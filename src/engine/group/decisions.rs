@@ -3,8 +3,13 @@
 
 use std::sync::Arc;
 
+use crate::domain::booking::appointment_move::prepare_move;
 use crate::domain::booking::book::{BookingStep, PendingBooking, prepare_booking};
 use crate::domain::booking::cancellation::{self, Cancellation};
+use crate::domain::booking::confirmation::{
+    ConfirmationStep, PendingConfirmation, count_legs, prepare_confirmation,
+};
+use crate::domain::booking::hold::{HoldStep, PendingHold, decide_release, prepare_hold};
 use crate::domain::booking::manual_change::prepare_manual_change;
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::slot_request::CalendarSlotRequest;
@@ -16,7 +21,8 @@ use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{
-    CancelAppointment, Command, FollowLink, LinkRequest, PutVevent, RecordChange, RequestLink,
+    CancelAppointment, Command, ConfirmBooking, FollowLink, HoldTime, LinkRequest, MoveAppointment,
+    PutVevent, RecordChange, RequestLink,
 };
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -60,6 +66,16 @@ impl GroupActorState {
             Command::Quietly(_) => unreachable!("the loop above has removed it"),
             Command::RequestLink(command) => self.ask_link(envelope, &command, now),
             Command::FollowLink(command) => self.follow_link(envelope, &command, now),
+            Command::ConfirmBooking(command) => self.start_confirmation(envelope, &command, now),
+            Command::MoveAppointment(command) => self.start_move(envelope, &command, now),
+            Command::HoldTime(command) => self.start_hold(envelope, &command, now),
+            Command::ReleaseHold(id) => {
+                let decided = guarded(|| match decide_release(&self.group_state, id, now) {
+                    Ok(event) => Ok(Some(event)),
+                    Err(refusal) => Err(vec![refusal]),
+                });
+                self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
+            }
             Command::RemoveDeleted { ids, before } => {
                 let decided =
                     guarded(|| Ok(upkeep::remove_deleted(&self.group_state, &ids, before, now)));
@@ -87,6 +103,8 @@ impl GroupActorState {
                 group_state,
                 object,
                 appointments,
+                hold: None,
+                awaits_code: false,
                 answer,
             }));
         }
@@ -139,6 +157,17 @@ impl GroupActorState {
             (Ok(verdict), PendingDecision::Booking(pending)) => {
                 self.continue_booking(envelope, pending, verdict, now);
             }
+            (Ok(verdict), PendingDecision::Confirmation(pending)) => {
+                self.finish_confirmation(envelope, *pending, verdict, now);
+            }
+            (Ok(verdict), PendingDecision::Hold(pending)) => {
+                self.continue_hold(envelope, pending, verdict, now);
+            }
+            (Ok(verdict), PendingDecision::Move(pending)) => {
+                let about = (pending.id().number(), vec![pending.id()]);
+                let decided = guarded(|| pending.on_reply(verdict).map(Some));
+                self.settle(envelope, decided, about, now);
+            }
             (Ok(verdict), PendingDecision::ManualChange(pending)) => {
                 let about = (pending.id().number(), Vec::new());
                 let decided = guarded(|| pending.on_reply(verdict).map(Some));
@@ -167,6 +196,72 @@ impl GroupActorState {
         self.settle(envelope, decided, (first, legs), now);
     }
 
+    fn start_confirmation(&mut self, envelope: Envelope, command: &ConfirmBooking, now: Instant) {
+        let draws = self.draw_booking(count_legs(&self.group_state, command));
+        match guarded(|| prepare_confirmation(&self.group_state, command, draws, now)) {
+            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
+            Ok(Err(refusals)) => self.refuse(envelope, refusals),
+            Ok(Ok(ConfirmationStep::Ask(pending))) => {
+                let slot = pending.query().clone();
+                let decision = PendingDecision::Confirmation(pending);
+                self.ask(slot, PendingCommand { envelope, now, decision });
+            }
+            Ok(Ok(ConfirmationStep::Refused(event))) => {
+                let about = (self.id.number(), Vec::new());
+                self.settle(envelope, Ok(Ok(Some(event))), about, now);
+            }
+            Ok(Ok(ConfirmationStep::Repeated(appointments))) => {
+                let first = appointments.first().map_or(0, |id| id.number());
+                self.settle(envelope, Ok(Ok(None)), (first, appointments), now);
+            }
+        }
+    }
+
+    fn finish_confirmation(
+        &mut self,
+        envelope: Envelope,
+        pending: PendingConfirmation,
+        verdict: Result<(), Vec<Obstacle>>,
+        now: Instant,
+    ) {
+        let legs = pending.vevent_ids();
+        let first = legs.first().map_or(0, |id| id.number());
+        let decided = guarded(|| pending.on_reply(verdict, &self.group_state, now).map(Some));
+        self.settle(envelope, decided, (first, legs), now);
+    }
+
+    fn start_hold(&mut self, envelope: Envelope, command: &HoldTime, now: Instant) {
+        let draws = self.randomness.hold();
+        match guarded(|| prepare_hold(&self.group_state, command, draws, now)) {
+            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
+            Ok(Err(refusals)) => self.refuse(envelope, refusals),
+            Ok(Ok(pending)) => self.ask_for_hold(envelope, pending, now),
+        }
+    }
+
+    /// Queries the calendar whose turn it is for a hold.
+    fn ask_for_hold(&mut self, envelope: Envelope, pending: Box<PendingHold>, now: Instant) {
+        let slot = pending.query().clone();
+        let decision = PendingDecision::Hold(pending);
+        self.ask(slot, PendingCommand { envelope, now, decision });
+    }
+
+    fn continue_hold(
+        &mut self,
+        envelope: Envelope,
+        pending: Box<PendingHold>,
+        verdict: Result<(), Vec<Obstacle>>,
+        now: Instant,
+    ) {
+        let decided = match guarded(|| pending.on_reply(verdict, &self.group_state, now)) {
+            Err(Panicked) => Err(Panicked),
+            Ok(HoldStep::Ask(next)) => return self.ask_for_hold(envelope, next, now),
+            Ok(HoldStep::Held(event)) => Ok(Ok(Some(event))),
+            Ok(HoldStep::Refused(refusals)) => Ok(Err(refusals)),
+        };
+        self.settle(envelope, decided, (self.id.number(), Vec::new()), now);
+    }
+
     fn cancel(&mut self, envelope: Envelope, command: &CancelAppointment, now: Instant) {
         let decided = guarded(|| match cancellation::decide(&self.group_state, command, now) {
             Err(refusal) => Err(vec![refusal]),
@@ -174,6 +269,22 @@ impl GroupActorState {
             Ok(Cancellation::Cancelled(event)) => Ok(Some(event)),
         });
         self.settle(envelope, decided, (command.id.number(), vec![command.id]), now);
+    }
+
+    fn start_move(&mut self, envelope: Envelope, command: &MoveAppointment, now: Instant) {
+        match guarded(|| prepare_move(&self.group_state, command, now)) {
+            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
+            Ok(Err(refusals)) => self.refuse(envelope, refusals),
+            Ok(Ok(None)) => {
+                let about = (command.id.number(), vec![command.id]);
+                self.settle(envelope, Ok(Ok(None)), about, now);
+            }
+            Ok(Ok(Some(pending))) => {
+                let slot = pending.slot().clone();
+                let decision = PendingDecision::Move(pending);
+                self.ask(slot, PendingCommand { envelope, now, decision });
+            }
+        }
     }
 
     fn start_manual_change(&mut self, envelope: Envelope, command: &PutVevent, now: Instant) {
@@ -251,7 +362,15 @@ impl GroupActorState {
                 let (object, appointments) = about;
                 self.answer_when_durable(
                     envelope,
-                    Ok(Committed { before, group_state, object, appointments, answer: None }),
+                    Ok(Committed {
+                        before,
+                        group_state,
+                        object,
+                        appointments,
+                        hold: None,
+                        awaits_code: false,
+                        answer: None,
+                    }),
                 );
             }
             Ok(Ok(Some(event))) => {

@@ -24,7 +24,9 @@ impl GroupActorState {
             group_state: Arc::clone(&self.group_state),
             object: 0,
             appointments: Vec::new(),
+            hold: None,
             answer: Some(Arc::clone(&record.answer)),
+            awaits_code: record.awaits_code,
         }))
     }
 
@@ -53,6 +55,7 @@ impl GroupActorState {
                 at: committed.group_state.last_stamp,
                 answer: Arc::clone(&answer),
                 share: request.share,
+                awaits_code: committed.awaits_code,
             });
             if !committed.before.idempotency_records.have_room_for(&answered, now) {
                 return Err(Rejection::Overloaded);

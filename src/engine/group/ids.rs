@@ -18,7 +18,9 @@ const IDS_PER_COMMAND_MAX: usize = 100;
 /// Returns the kinds of ids that a command may use.
 pub(crate) fn needed_kinds(command: &Command) -> &'static [IdKind] {
     match command {
-        Command::BookAppointment(_) => &[IdKind::Fiche, IdKind::Vevent],
+        Command::BookAppointment(_) | Command::ConfirmBooking(_) => {
+            &[IdKind::Fiche, IdKind::Vevent]
+        }
         Command::PutVevent(_) => &[IdKind::Vevent],
         Command::ChangeRecord(change) => match record_change::new_id_kind(change) {
             None => &[],
@@ -32,7 +34,10 @@ pub(crate) fn needed_kinds(command: &Command) -> &'static [IdKind] {
         },
         Command::FollowLink(_) => &[IdKind::Fiche],
         Command::CancelAppointment(_)
+        | Command::MoveAppointment(_)
         | Command::RequestLink(_)
+        | Command::HoldTime(_)
+        | Command::ReleaseHold(_)
         | Command::Deliver(_)
         | Command::RemoveDeleted { .. }
         | Command::EmptyCancelled { .. } => &[],
@@ -105,6 +110,7 @@ impl GroupActorState {
             fiche_id: FicheId::new(fiche).expect("granted ids are ids"),
             legs,
             order: self.randomness.number(),
+            token: self.randomness.hold_token(),
         }
     }
 

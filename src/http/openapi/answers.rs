@@ -7,11 +7,11 @@ use utoipa::openapi::schema::{ComponentsBuilder, ObjectBuilder};
 use utoipa::openapi::{Content, Ref, RefOr, Response, Schema};
 
 use crate::http::endpoint::{AnswerSchema, Endpoint};
-use crate::http::openapi::bodies::booking;
+use crate::http::openapi::bodies::{HOLD_TOKEN, booking};
 use crate::http::openapi::records::logged_in_pro;
 use crate::http::openapi::schema::{
     all_required, anything, described, filled_list, flag, id, instant, list, named, null, object,
-    one_of, shown, text, whole,
+    one_of, pattern, shown, text, whole,
 };
 use crate::wire::column_value::FieldType;
 use crate::wire::errors::Problem;
@@ -80,6 +80,8 @@ pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBui
         .schema("Module", module())
         .schema("Booking", booking())
         .schema("Booked", booked())
+        .schema("BookingReceipt", receipt())
+        .schema("Hold", hold())
         .schema("Status", status())
         .schema("LoggedIn", logged_in())
         .schema("LoginFailed", login_failed())
@@ -109,6 +111,12 @@ pub(crate) fn not_ready() -> Response {
     json_response("the server accepts no writes now", named("Status")).build()
 }
 
+/// The response to a booking that waits for its code. Reference 6.15.
+pub(crate) fn awaits_code() -> Response {
+    let description = "the booking waits for the code that was sent to the client";
+    json_response(description, named("BookingReceipt")).build()
+}
+
 /// The response to a login with wrong credentials.
 pub(crate) fn refused_login() -> Response {
     let description = "the credentials are wrong; there is no challenge";
@@ -125,7 +133,11 @@ pub(crate) fn success(endpoint: &Endpoint) -> (u16, Response) {
         AnswerSchema::Record => (200, "the object", component("")),
         AnswerSchema::NewRecord => (201, "the new object", component("")),
         AnswerSchema::List => (200, "a page of the list", component("List")),
-        AnswerSchema::Booked => (201, "one record for each appointment", named("Booked")),
+        AnswerSchema::Booked | AnswerSchema::BookedOrHeld => {
+            (201, "one record for each appointment", named("Booked"))
+        }
+        AnswerSchema::NewHold => (201, "the hold", named("Hold")),
+        AnswerSchema::ReleasedHold => (200, "the hold, which has ended", named("Hold")),
         AnswerSchema::Slots => (200, "the free slots, ascending", named("Slots")),
         AnswerSchema::Explanation => {
             (200, "the obstacles of the start on each calendar", named("Explanation"))
@@ -273,6 +285,7 @@ fn explanation() -> ObjectBuilder {
         "outside_availability",
         "off_grid",
         "taken",
+        "held",
         "not_offered",
         "repeated_hour",
         "MintimeRdv",
@@ -291,6 +304,27 @@ fn explanation() -> ObjectBuilder {
         ("start", datetime(), SLOT_START),
         ("start_utc", instant(false).into(), "The start as an instant: RFC 3339 in UTC."),
         ("calendars", list(calendar).into(), "The calendars of the search, ascending by id."),
+    ])
+}
+
+const EXPIRES_AT: &str = "End, YYYY-MM-DD HH:MM:SS on the clocks of the group.";
+
+fn receipt() -> ObjectBuilder {
+    let token = pattern(HOLD_TOKEN);
+    all_required([
+        ("token", token.into(), "The token to confirm the booking with."),
+        ("expires_at", datetime(), EXPIRES_AT),
+    ])
+}
+
+fn hold() -> ObjectBuilder {
+    all_required([
+        ("token", pattern(HOLD_TOKEN).into(), "The token that names the hold."),
+        ("expires_at", datetime(), EXPIRES_AT),
+        ("calendar_id", id().into(), "Id of the calendar."),
+        ("start", datetime(), SLOT_START),
+        ("end", datetime(), "End of the last intervention."),
+        ("intervention_ids", filled_list(id().build()).into(), "The interventions, in order."),
     ])
 }
 

@@ -10,7 +10,7 @@ use crate::http::endpoint::{BodySchema, Endpoint};
 use crate::http::openapi::records::{booked_fiche, customs_given, new_record};
 use crate::http::openapi::schema::{
     anything, described, filled_ids, given, given_or_nothing, group_given, moment_filled, named,
-    object, sendmail, text,
+    object, pattern, sendmail, text,
 };
 use crate::http::openapi::texts::{OperationText, field_text, operation_text};
 use crate::http::permissions::Resource;
@@ -26,6 +26,9 @@ pub(crate) fn request_body(endpoint: &Endpoint, is_legacy: bool) -> Option<Reque
         (BodySchema::Sendmail, _) => return Some(optional_sendmail(text)),
         (BodySchema::Login, _) => return Some(login(endpoint, text)),
         (BodySchema::Token, _) => return Some(json_body(token(), text)),
+        (BodySchema::Code, _) => return Some(json_body(code(), text)),
+        (BodySchema::Hold, _) => hold().into(),
+        (BodySchema::Move, _) => new_start().into(),
         (BodySchema::Address, _) => address().into(),
         (BodySchema::Booking, _) => named("Booking"),
         (BodySchema::NewRecord, Some(resource)) => new_record(resource).into(),
@@ -127,12 +130,53 @@ fn token() -> Object {
         .build()
 }
 
-/// The object of a booking. Reference 12.8.
-pub(crate) fn booking() -> ObjectBuilder {
-    let fields: [(&str, RefOr<Schema>); 9] = [
+/// The token of a hold.
+pub(crate) const HOLD_TOKEN: &str = "^[A-Za-z0-9]{32}$";
+/// The token of a hold, or nothing.
+const HOLD_TOKEN_GIVEN: &str = "^([A-Za-z0-9]{32})?$";
+
+/// The token of a booking, and the code that was sent for it. Reference 6.15.
+fn code() -> Object {
+    object()
+        .property("token", described(pattern(HOLD_TOKEN), "The token of the booking."))
+        .property("code", described(pattern("^[0-9]{6}$"), "The six digits that were sent."))
+        .required("token")
+        .required("code")
+        .build()
+}
+
+/// The object of a new hold. Reference 6.14.
+fn hold() -> ObjectBuilder {
+    let mut hold = object().property("group_id", group_given());
+    let fields: [(&str, RefOr<Schema>); 4] = [
         ("date", moment_filled().into()),
         ("intervention_ids", filled_ids().into()),
         ("calendar_id", given(FieldType::Reference).into()),
+        ("hold", pattern(HOLD_TOKEN_GIVEN).into()),
+    ];
+    for (name, schema) in fields {
+        hold = hold.property(name, described(schema, field_text("Booking", name)));
+    }
+    hold.required("date").required("intervention_ids")
+}
+
+/// The new start of an appointment. Reference 6.13.
+fn new_start() -> ObjectBuilder {
+    object()
+        .property("date", described(moment_filled(), field_text("Booking", "date")))
+        .property("hold", described(pattern(HOLD_TOKEN_GIVEN), field_text("Booking", "hold")))
+        .property("sendmail", sendmail())
+        .property("group_id", group_given())
+        .required("date")
+}
+
+/// The object of a booking. Reference 12.8.
+pub(crate) fn booking() -> ObjectBuilder {
+    let fields: [(&str, RefOr<Schema>); 10] = [
+        ("date", moment_filled().into()),
+        ("intervention_ids", filled_ids().into()),
+        ("calendar_id", given(FieldType::Reference).into()),
+        ("hold", pattern(HOLD_TOKEN_GIVEN).into()),
         ("fiche", booked_fiche().into()),
         ("comments", given(FieldType::Text { max: 65_535 }).into()),
         ("internal_comments", given(FieldType::Text { max: 65_535 }).into()),

@@ -42,7 +42,7 @@ path answers a browser's `OPTIONS` with `Access-Control-Request-Method` with its
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags, which group operations, with their descriptions.
-const TAGS: [(&str, &str); 16] = [
+const TAGS: [(&str, &str); 17] = [
     ("accounts", "Clients that log in: links to open an account and to set a password."),
     ("appointments", "Booking, reading and cancelling."),
     ("availabletimeslots", "Free starts, and the reasons why a start is not free."),
@@ -51,6 +51,7 @@ const TAGS: [(&str, &str); 16] = [
     ("customfields", "Definitions of customised attributes of fiches and vevents."),
     ("fiches", "Clients, with their addresses and telephone numbers."),
     ("groups", "Companies, shops or offices, with their settings."),
+    ("holds", "Time that is kept for a client for some minutes."),
     ("interventions", "Services that can be booked, with their lengths and prices."),
     ("interventionsets", "Groups of interventions."),
     ("messages", "Mails and text messages: planned, sent and unsent."),
@@ -148,7 +149,7 @@ const fn http_method(method: EndpointMethod) -> HttpMethod {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::endpoint::BodySchema;
+    use crate::http::endpoint::{AnswerSchema, BodySchema};
     use crate::http::route_table::endpoints;
     use crate::notify::links;
     use serde_json::Value;
@@ -188,7 +189,8 @@ mod tests {
             let statuses: Vec<&String> =
                 operation["responses"].as_object().expect("responses").keys().collect();
             let successes = statuses.iter().filter(|status| status.starts_with('2')).count();
-            assert_eq!(successes, 1, "{path} {statuses:?}");
+            let may_wait = route.endpoint.answer == AnswerSchema::BookedOrHeld;
+            assert_eq!(successes, if may_wait { 2 } else { 1 }, "{path} {statuses:?}");
             assert!(statuses.iter().any(|status| *status == "500"), "{path} {statuses:?}");
             let reads_body = route.endpoint.body != BodySchema::None;
             assert_eq!(operation["requestBody"].is_object(), reads_body, "{path}");

@@ -52,6 +52,9 @@ pub(crate) fn operation(route: &Route) -> Operation {
     if endpoint.answer == AnswerSchema::Readiness {
         operation = operation.response("503", answers::not_ready());
     }
+    if endpoint.answer == AnswerSchema::BookedOrHeld {
+        operation = operation.response("202", answers::awaits_code());
+    }
     for status in error_statuses(route) {
         operation = if status == 401 && endpoint.answer == AnswerSchema::LoggedIn {
             operation.response("401", answers::refused_login())
@@ -100,7 +103,10 @@ fn code_sample(route: &Route) -> Extensions {
 /// Whether an Idempotency-Key protects the endpoint from a second creation.
 fn takes_idempotency_key(endpoint: &Endpoint) -> bool {
     match endpoint.handler {
-        Handler::Keyed(KeyedHandler::InGroup(_)) => endpoint.creates(),
+        // The token of a booking is used up by its confirmation.
+        Handler::Keyed(KeyedHandler::InGroup(_)) => {
+            endpoint.creates() && endpoint.body != BodySchema::Code
+        }
         // The token of a mailed link works only once by itself.
         Handler::Keyed(KeyedHandler::AtLarge(_)) => endpoint.answer == AnswerSchema::LinkAsked,
         Handler::Open(_) | Handler::Keyed(KeyedHandler::Session(_)) => false,

@@ -55,7 +55,11 @@ pub(crate) fn columns(resource: Resource) -> Vec<String> {
         Resource::Appointment => readable_fields(&APPOINTMENT),
         Resource::Pro => readable_fields(&PROFESSIONAL),
         Resource::Message => readable_fields(&MESSAGE),
-        Resource::Slot | Resource::Account | Resource::Session | Resource::Module => Vec::new(),
+        Resource::Slot
+        | Resource::Hold
+        | Resource::Account
+        | Resource::Session
+        | Resource::Module => Vec::new(),
     }
 }
 
@@ -88,7 +92,11 @@ fn add_record(components: ComponentsBuilder, resource: Resource) -> ComponentsBu
                 .property("text", described(shown, "Text, in the response with one message."));
             components.schema(resource.name(), entry)
         }
-        Resource::Slot | Resource::Account | Resource::Session | Resource::Module => components,
+        Resource::Slot
+        | Resource::Hold
+        | Resource::Account
+        | Resource::Session
+        | Resource::Module => components,
     }
 }
 
@@ -121,6 +129,7 @@ pub(crate) fn new_record(resource: Resource) -> Object {
         | Resource::Pro
         | Resource::Message
         | Resource::Slot
+        | Resource::Hold
         | Resource::Account
         | Resource::Session
         | Resource::Module => object().build(),

@@ -152,7 +152,7 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     if let Some(key) = &key
         && let Some(answer) = key.find_answer(&state, request.now)
     {
-        return answer.map(|bytes| json_response(StatusCode::CREATED, bytes));
+        return answer.map(|answer| json_response(StatusCode::CREATED, answer.bytes));
     }
     if request.server.is_group_full(&state, &request.identity.caller) {
         return Err(ApiError::group_full());
@@ -164,9 +164,9 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let link = LinkRequest::Account { pending_rdv, secret };
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
     let render = move |_: &Committed| answer.to_string().into_bytes();
-    let created =
+    let answer =
         create_once(&request.server, &state, command, key, Audience::Application, render).await?;
-    Ok(json_response(StatusCode::CREATED, created.bytes))
+    Ok(json_response(StatusCode::CREATED, answer.bytes))
 }
 
 /// POST /api/v1/accounts/confirm: follows the mailed link of a token. A link for an account sets

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::domain::booking::book::permit_booking;
 use crate::domain::identity::account::Account;
@@ -24,13 +24,14 @@ use crate::http::endpoint::{
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Right, Verb};
-use crate::http::request::{Created, GroupRequest, wrapped_object};
+use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{HandlerResult, created_response, json_response};
+use crate::http::response::{CreatedAnswer, HandlerResult, created_response, json_response};
 use crate::http::server::Server;
 use crate::wire::appointment::{self, table_for_audience};
-use crate::wire::booking::{BookingClaims, parse};
+use crate::wire::booking::{BookingClaims, parse, parse_move};
 use crate::wire::field::{Audience, Scope};
+use crate::wire::hold::render_receipt;
 use crate::wire::list::Query;
 use crate::wire::query::parse_flag;
 use crate::wire::vevent::VEVENT;
@@ -59,7 +60,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         right: Some(Right::new(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)),
         query: &[],
         body: BodySchema::Booking,
-        answer: AnswerSchema::Booked,
+        answer: AnswerSchema::BookedOrHeld,
         handler: handler!(InGroup, book),
     },
     Endpoint {
@@ -89,6 +90,18 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         body: BodySchema::None,
         answer: AnswerSchema::Record,
         handler: handler!(InGroup, show),
+    },
+    Endpoint {
+        operation_id: "MoveAppointment",
+        summary: "Move an appointment to another start",
+        tag: "appointments",
+        method: EndpointMethod::Put,
+        paths: &[ONE],
+        right: Some(Right::new(Resource::Appointment, Verb::Change, OWN_OR_SECRET)),
+        query: &[SECRET],
+        body: BodySchema::Move,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, move_to),
     },
     Endpoint {
         operation_id: "CancelAppointment",
@@ -123,7 +136,11 @@ async fn book(request: GroupRequest) -> HandlerResult {
     booking.command.web_origin =
         request.server.source_hasher.origin(&request.identity, request.from);
     let sent = booking.sent;
+    let zone = request.zone();
     let render_booked = move |done: &Committed| {
+        if let Some(hold) = done.hold.and_then(|id| done.group_state.holds().get(id)) {
+            return Value::Object(render_receipt(hold, zone)).to_string().into_bytes();
+        }
         let scope = Scope::for_group(&done.group_state);
         let mut bytes = Vec::with_capacity(1_024 * done.appointments.len());
         bytes.extend_from_slice(br#"{"records":["#);
@@ -150,11 +167,11 @@ async fn book(request: GroupRequest) -> HandlerResult {
     let command = Command::BookAppointment(Box::new(booking.command));
     let booked = async {
         let booking = request.create_once(command, render_booked);
-        let is_booked = |created: &Created| !created.is_replay;
+        let is_booked = |answer: &CreatedAnswer| !answer.is_replay;
         let places = (origin.as_ref(), number);
-        let created =
+        let answer =
             book_in_reserved_places(&request.server, places, now, booking, is_booked).await??;
-        Ok(created_response(created.bytes, request.path, &request.state))
+        Ok(created_response(answer, request.path, &request.state))
     };
     if !is_public {
         return booked.await;
@@ -300,21 +317,39 @@ async fn show(request: GroupRequest) -> HandlerResult {
 /// or with the appointment's secret.
 async fn cancel(request: GroupRequest) -> HandlerResult {
     let id = request.id(VeventId::new)?;
+    let right = claimed_right(&request, id);
+    let command = Command::CancelAppointment(CancelAppointment { id, right });
+    let done = request.write(request.quiet_if_asked(command, "appointment")).await?;
+    let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    Ok(appointment_response(vevent, &Scope::for_group(&done.group_state), &request))
+}
+
+/// PUT /api/v1/groups/{group_id}/appointments/{id}: another start, by a professional, by the
+/// client's account, or with the appointment's secret.
+async fn move_to(request: GroupRequest) -> HandlerResult {
+    let id = request.id(VeventId::new)?;
+    let object = wrapped_object(&request.body, "appointment")?;
+    let command = parse_move(object, &request.scope(), id, claimed_right(&request, id))?;
+    let command = request.quiet_if_asked(Command::MoveAppointment(command), "appointment");
+    let done = request.write(command).await?;
+    let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    Ok(appointment_response(vevent, &Scope::for_group(&done.group_state), &request))
+}
+
+/// The right by which a request changes an appointment. An account that does not own it needs the
+/// secret.
+fn claimed_right(request: &GroupRequest, id: VeventId) -> CancelRight {
     let is_own = match request.state.rows.get(&id) {
         Some(vevent) => is_own(request.caller(), vevent),
         None => false,
     };
-    let right = match request.caller() {
+    match request.caller() {
         Caller::Pro(_) => CancelRight::Pro,
         Caller::Account(account) if is_own => CancelRight::Account(Arc::clone(account)),
         Caller::Account(_) | Caller::Application => {
             CancelRight::Secret(request.params.value("key").unwrap_or_default().to_owned())
         }
-    };
-    let command = Command::CancelAppointment(CancelAppointment { id, right });
-    let done = request.write(request.quiet_if_asked(command, "appointment")).await?;
-    let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(appointment_response(vevent, &Scope::for_group(&done.group_state), &request))
+    }
 }
 
 /// Whether the caller may see an appointment without its secret.

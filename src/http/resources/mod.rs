@@ -7,6 +7,7 @@ pub(crate) mod crud;
 pub(crate) mod customfields;
 pub(crate) mod fiches;
 pub(crate) mod groups;
+pub(crate) mod holds;
 pub(crate) mod interventions;
 pub(crate) mod messages;
 pub(crate) mod modules;

@@ -65,6 +65,22 @@ const FROM_WEB: QueryParameter = QueryParameter::new(
     "false, for professionals: ignore the rules of the module",
 );
 
+const HOLD: QueryParameter = QueryParameter::new(
+    "hold",
+    QueryKind::Text,
+    "the token of the caller's hold, whose time counts as free",
+);
+const MOVED: QueryParameter = QueryParameter::new(
+    "appointment_id",
+    QueryKind::Id,
+    "the appointment to move: only its calendar and its length, and its time counts as free",
+);
+const SECRET: QueryParameter = QueryParameter::new(
+    "key",
+    QueryKind::Text,
+    "the secret of that appointment, for callers that do not own it",
+);
+
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint {
@@ -80,6 +96,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             CALENDARS,
             SETS,
             FROM_WEB,
+            HOLD,
+            MOVED,
+            SECRET,
             QueryParameter::new(
                 "start",
                 QueryKind::DateTime,
@@ -129,6 +148,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             CALENDARS,
             SETS,
             FROM_WEB,
+            HOLD,
+            MOVED,
+            SECRET,
             QueryParameter::new("start", QueryKind::RequiredDateTime, "the start to explain"),
         ],
         body: BodySchema::None,
@@ -305,7 +327,7 @@ fn append_slots(
         for (place, id) in (0..).zip(&search.calendars) {
             let view = state.calendars.get(id).expect("each calendar has a view");
             starts.clear();
-            free_starts(catalogue, view, &search.chain, step, now, search.mode, &mut starts);
+            free_starts(catalogue, view, search.start_search(), step, now, &mut starts);
             found.extend(starts.iter().map(|start| FreePlace::new(step.start, *start, place)));
             most_starts = most_starts.max(starts.len());
         }
@@ -369,7 +391,8 @@ fn judge_calendars(
             continue;
         }
         let view = state.calendars.get(id).expect("each calendar has a view");
-        let request = SlotRequest { chain: search.chain.clone(), start, mode: search.mode };
+        let request =
+            SlotRequest { chain: search.chain.clone(), start, mode: search.mode, own: search.own };
         verdicts.push((*id, bookable(catalogue, view, &request, now)));
     }
     verdicts

@@ -12,6 +12,7 @@ use crate::domain::messaging::message::{
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::messaging::planning;
 use crate::domain::messaging::recipient_quota::MessageQuota;
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, MessageId, VeventId,
 };
@@ -59,13 +60,20 @@ fn contents() -> Vec<MessageContent> {
         MessageContent::Confirmation(vec![first, second]),
         MessageContent::ConfirmationByKey(vec![second]),
         MessageContent::Change { appointment: second, was: first.start },
+        MessageContent::ChangeByKey { appointment: first, was: second.start },
         MessageContent::Cancellation(first),
         MessageContent::CancellationByKey(second),
         MessageContent::Reminder(Channel::Mail, first),
         MessageContent::Reminder(Channel::Sms, second),
         MessageContent::Withdrawal(Box::new(withdrawn)),
         MessageContent::Restoration(second),
+        code(Channel::Mail),
+        code(Channel::Sms),
     ]
+}
+
+fn code(channel: Channel) -> MessageContent {
+    MessageContent::BookingCode { channel, hold: HoldId::NONE, expires: now().plus_seconds(HOUR) }
 }
 
 fn all_progress() -> Vec<Progress> {
@@ -125,15 +133,23 @@ fn with_messages(messages: Vec<Message>, last_id: u64) -> StoreContent {
     content
 }
 
+/// Whether an export leaves out what the message was for.
+fn ends_with_export(message: &Message) -> bool {
+    matches!(
+        message.content,
+        MessageContent::AccountLink { .. } | MessageContent::BookingCode { .. }
+    )
+}
+
 /// The message as an import restores it.
 fn without_link(message: &Message) -> Message {
     let mut message = message.clone();
     let is_open = message.is_open();
     if let MessageContent::AccountLink { token, .. } = &mut message.content {
         *token = Text::default();
-        if is_open {
-            message.progress = Progress::Suppressed { at: now(), why: SuppressionReason::Expired };
-        }
+    }
+    if is_open && ends_with_export(&message) {
+        message.progress = Progress::Suppressed { at: now(), why: SuppressionReason::Expired };
     }
     message
 }
@@ -142,15 +158,12 @@ fn reimported(content: &StoreContent) -> StoreContent {
     read_document(exported(content).as_bytes(), now(), &hash).expect("an export is legal")
 }
 
-/// The list of messages as the API shows it, without the messages of account links.
+/// The list of messages as the API shows it, without those of account links and codes.
 fn ledger(content: &StoreContent) -> Vec<Value> {
     let ledger = Ledger::new(content.group_states[0].clone().into(), now());
     let mut lines = Vec::new();
     for entry in ledger.entries() {
-        let is_link = entry
-            .message()
-            .is_some_and(|it| matches!(it.content, MessageContent::AccountLink { .. }));
-        if !is_link {
+        if !entry.message().is_some_and(ends_with_export) {
             let scope = Scope::for_group(ledger.group_state());
             lines.push(Value::Object(MESSAGE.render(&entry, &scope, Audience::Pro)));
         }
@@ -164,7 +177,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     let again = reimported(&content);
     assert_same(&content, &again);
     let (before, after) = (&content.group_states[0].outbox, &again.group_states[0].outbox);
-    assert_eq!(before.messages().len(), 12 * 18);
+    assert_eq!(before.messages().len(), 15 * 18);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }

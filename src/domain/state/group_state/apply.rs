@@ -11,12 +11,14 @@ use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
+use crate::domain::records::hold::{Hold, HoldId, HoldState, WRONG_CODES_MAX};
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 
 impl GroupState {
@@ -35,8 +37,15 @@ impl GroupState {
     /// An actor of a calendar that is not named keeps its view.
     #[must_use]
     pub fn calendars_changed_by(&self, event: &Event) -> Option<Vec<CalendarId>> {
+        let mut changed = self.calendars_named_by(event)?;
+        changed.extend(self.holds().removed_at(event.at()).map(|hold| hold.calendar_id));
+        Some(changed)
+    }
+
+    /// Returns the calendars that an event is about; `None` for any of them.
+    fn calendars_named_by(&self, event: &Event) -> Option<Vec<CalendarId>> {
         match event {
-            Event::AppointmentsBooked { legs, .. } => {
+            Event::AppointmentsBooked { legs, .. } | Event::BookingConfirmed { legs, .. } => {
                 Some(legs.iter().map(|leg| leg.calendar_id).collect())
             }
             Event::AppointmentCancelled { id, .. } => {
@@ -47,6 +56,14 @@ impl GroupState {
                 Some(before.into_iter().chain([row.calendar_id]).collect())
             }
             Event::CalendarPut { row, .. } => Some(vec![row.id]),
+            Event::HoldMade { hold, replaced, .. } => {
+                let replaced = replaced.and_then(|id| self.holds().get(id));
+                let before = replaced.map(|hold| hold.calendar_id);
+                Some(before.into_iter().chain([hold.calendar_id]).collect())
+            }
+            Event::HoldReleased { id, .. } | Event::CodeRefused { id, .. } => {
+                Some(self.holds().get(*id).map(|hold| hold.calendar_id).into_iter().collect())
+            }
             Event::FichePut { .. }
             | Event::CalendarsetPut { .. }
             | Event::InterventionPut { .. }
@@ -57,10 +74,10 @@ impl GroupState {
             | Event::AccountPut { .. }
             | Event::CancelledEmptied { .. } => Some(Vec::new()),
             Event::Announced { event, .. } | Event::DoneOnce { event, .. } => {
-                self.calendars_changed_by(event)
+                self.calendars_named_by(event)
             }
             Event::AccountLinkRequested { change: Some(change), .. } => {
-                self.calendars_changed_by(change)
+                self.calendars_named_by(change)
             }
             Event::AccountLinkRequested { change: None, .. } => Some(Vec::new()),
             Event::CalendarsetRemoved { .. }
@@ -99,9 +116,7 @@ impl GroupState {
             }
             Event::VeventsRemoved { at, ids } => {
                 self.advance(*at);
-                for id in ids {
-                    self.remove_vevent(*id);
-                }
+                ids.iter().for_each(|id| self.remove_vevent(*id));
             }
             Event::CancelledEmptied { at, until, vevents, fiches } => {
                 self.advance(*at);
@@ -120,6 +135,13 @@ impl GroupState {
                 self.links.remove(hash);
                 self.put_account(was.as_deref(), account, fiche.as_deref());
             }
+            Event::HoldMade { at, .. }
+            | Event::HoldReleased { at, .. }
+            | Event::CodeRefused { at, .. }
+            | Event::BookingConfirmed { at, .. } => {
+                self.advance(*at);
+                self.change_holds(event);
+            }
             Event::CalendarPut { .. }
             | Event::CalendarsetPut { .. }
             | Event::InterventionPut { .. }
@@ -129,17 +151,11 @@ impl GroupState {
             | Event::InterventionsetRemoved { .. } => self.change_catalogue(event),
             Event::Announced { event, messages } => {
                 self.apply_in_place(event);
-                for message in messages {
-                    self.enqueue(message);
-                }
+                messages.iter().for_each(|message| self.enqueue(message));
             }
             Event::DoneOnce { answered, event } => {
                 self.apply_in_place(event);
-                assert!(
-                    self.last_stamp == answered.at,
-                    "an idempotency record has the stamp of its event"
-                );
-                self.idempotency_records.insert(Arc::clone(answered));
+                self.record_answer(answered);
             }
             Event::AccountLinkRequested { at, change, link, message } => {
                 self.add_account_link(*at, change.as_deref(), link, message);
@@ -147,10 +163,56 @@ impl GroupState {
         }
     }
 
-    /// Counts one event with the stamp `at`.
+    fn record_answer(&mut self, answered: &Arc<IdempotencyRecord>) {
+        let has_stamp_of_event = self.last_stamp == answered.at;
+        assert!(has_stamp_of_event, "an idempotency record has the stamp of its event");
+        self.idempotency_records.insert(Arc::clone(answered));
+    }
+
+    /// Applies an event of a hold, which was counted.
+    fn change_holds(&mut self, event: &Event) {
+        match event {
+            Event::HoldMade { hold, replaced, .. } => {
+                if let Some(id) = replaced {
+                    self.remove_hold(*id);
+                }
+                self.put_hold(Arc::new(Hold::clone(hold)));
+            }
+            Event::HoldReleased { id, .. } => self.remove_hold(*id),
+            Event::CodeRefused { id, .. } => self.change_hold(*id, count_wrong_code),
+            Event::BookingConfirmed { id, fiche, legs, .. } => {
+                // The hold ends first, so that its appointments do not count as overwriting it.
+                self.record_confirmation(*id, legs);
+                self.add_booking(fiche.as_deref(), legs);
+            }
+            Event::AppointmentsBooked { .. }
+            | Event::AppointmentCancelled { .. }
+            | Event::VeventPut { .. }
+            | Event::FichePut { .. }
+            | Event::CalendarPut { .. }
+            | Event::CalendarsetPut { .. }
+            | Event::InterventionPut { .. }
+            | Event::InterventionsetPut { .. }
+            | Event::CustomfieldPut { .. }
+            | Event::CalendarsetRemoved { .. }
+            | Event::InterventionsetRemoved { .. }
+            | Event::GroupChanged { .. }
+            | Event::Announced { .. }
+            | Event::MessagePut { .. }
+            | Event::DoneOnce { .. }
+            | Event::AccountLinkRequested { .. }
+            | Event::AccountPut { .. }
+            | Event::InstantsResolved { .. }
+            | Event::CancelledEmptied { .. }
+            | Event::VeventsRemoved { .. } => unreachable!("no event of a hold"),
+        }
+    }
+
+    /// Counts one event with the stamp `at`, and removes the holds that are old by then.
     fn advance(&mut self, at: Instant) {
         self.sequence += 1;
         self.stamp(at);
+        self.remove_old_holds(at);
     }
 
     fn stamp(&mut self, at: Instant) {
@@ -167,6 +229,21 @@ impl GroupState {
             assert!(!self.rows.contains_key(&leg.id), "a booked appointment is new");
             self.put_vevent(Arc::new(leg.clone()));
         }
+    }
+
+    /// Keeps the appointments of a confirmed booking with its hold, for a repeated confirmation.
+    fn record_confirmation(&mut self, id: HoldId, legs: &[Vevent]) {
+        let appointments = legs.iter().map(|leg| leg.id).collect();
+        self.change_hold(id, |state| {
+            let wrong_codes = match state {
+                HoldState::Unconfirmed(booking) => booking.wrong_codes,
+                HoldState::Chosen
+                | HoldState::Confirmed { .. }
+                | HoldState::Overwritten
+                | HoldState::Guessed => 0,
+            };
+            *state = HoldState::Confirmed { appointments, wrong_codes };
+        });
     }
 
     /// Marks an appointment as deleted, which frees its time.
@@ -382,6 +459,10 @@ impl GroupState {
             | Event::InstantsResolved { .. }
             | Event::VeventsRemoved { .. }
             | Event::GroupChanged { .. }
+            | Event::HoldMade { .. }
+            | Event::HoldReleased { .. }
+            | Event::CodeRefused { .. }
+            | Event::BookingConfirmed { .. }
             | Event::Announced { .. }
             | Event::MessagePut { .. }
             | Event::AccountLinkRequested { .. }
@@ -390,5 +471,18 @@ impl GroupState {
             | Event::DoneOnce { .. } => unreachable!("no event of the catalogue"),
         };
         self.advance(*at);
+    }
+}
+
+/// Counts a wrong code. The last one allowed ends the booking, or the repetition of its answer.
+fn count_wrong_code(state: &mut HoldState) {
+    let wrong_codes = match state {
+        HoldState::Unconfirmed(booking) => &mut booking.wrong_codes,
+        HoldState::Confirmed { wrong_codes, .. } => wrong_codes,
+        HoldState::Chosen | HoldState::Overwritten | HoldState::Guessed => return,
+    };
+    *wrong_codes += 1;
+    if *wrong_codes >= WRONG_CODES_MAX {
+        *state = HoldState::Guessed;
     }
 }

@@ -1,0 +1,98 @@
+//! The holds of a group. Reference 6.14.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::domain::records::hold::{Hold, HoldId, HoldState};
+use crate::domain::time::{DAY, HOUR, Instant};
+
+/// Seconds after its making from which a hold is removed. No hold lives as long.
+const KEPT_SECONDS: i64 = HOUR;
+/// The same for the hold of a confirmed booking: a confirmation whose answer was lost is repeated.
+const CONFIRMED_KEPT_SECONDS: i64 = DAY;
+/// Maximum number of holds that one event removes. It bounds the cost of an event after a pause.
+const REMOVED_PER_EVENT_MAX: usize = 16;
+
+/// The holds of a group: the live ones, and those not removed yet.
+///
+/// The removal depends on stamps alone, so that replay needs no clock.
+#[derive(Clone, Debug, Default)]
+pub struct Holds {
+    by_id: OrdMap<HoldId, Arc<Hold>>,
+    /// One entry per hold, ascending by the stamp from which it is removed.
+    by_removal: OrdSet<(Instant, HoldId)>,
+    /// One entry per hold that waits for its booking and whose source is limited.
+    by_source: OrdSet<([u8; 16], HoldId)>,
+}
+
+impl Holds {
+    /// Finds a hold, live or not.
+    #[must_use]
+    pub fn get(&self, id: HoldId) -> Option<&Arc<Hold>> {
+        self.by_id.get(&id)
+    }
+
+    /// All holds, ascending by id.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Hold>> {
+        self.by_id.values()
+    }
+
+    /// The holds that wait for a booking of this source, live or not, ascending by id.
+    pub fn chosen_by(&self, source: [u8; 16]) -> impl Iterator<Item = &Arc<Hold>> {
+        let same =
+            self.by_source.range((source, HoldId::NONE)..).take_while(move |(s, _)| *s == source);
+        same.filter_map(|(_, id)| self.by_id.get(id))
+    }
+
+    /// The holds that an event with this stamp removes, the oldest first.
+    pub fn removed_at(&self, stamp: Instant) -> impl Iterator<Item = &Arc<Hold>> {
+        let due = self.by_removal.iter().take_while(move |(from, _)| *from <= stamp);
+        due.take(REMOVED_PER_EVENT_MAX).filter_map(|(_, id)| self.by_id.get(id))
+    }
+
+    /// Inserts a hold, or replaces the one with its id. Returns the one before.
+    pub(crate) fn put(&mut self, hold: Arc<Hold>) -> Option<Arc<Hold>> {
+        let id = hold.id();
+        let before = self.remove(id);
+        self.by_removal.insert((removal_stamp(&hold), id));
+        self.by_source.extend(source_entry(&hold, id));
+        self.by_id.insert(id, hold);
+        before
+    }
+
+    /// Removes a hold, if it exists, and returns it.
+    pub(crate) fn remove(&mut self, id: HoldId) -> Option<Arc<Hold>> {
+        let hold = self.by_id.remove(&id)?;
+        self.by_removal.remove(&(removal_stamp(&hold), id));
+        if let Some(entry) = source_entry(&hold, id) {
+            self.by_source.remove(&entry);
+        }
+        Some(hold)
+    }
+}
+
+fn removal_stamp(hold: &Hold) -> Instant {
+    let kept_seconds = match &hold.state {
+        HoldState::Confirmed { .. } => CONFIRMED_KEPT_SECONDS,
+        HoldState::Chosen
+        | HoldState::Unconfirmed(_)
+        | HoldState::Overwritten
+        | HoldState::Guessed => KEPT_SECONDS,
+    };
+    hold.made_at.plus_seconds(kept_seconds)
+}
+
+fn source_entry(hold: &Hold, id: HoldId) -> Option<([u8; 16], HoldId)> {
+    match (&hold.state, hold.source) {
+        (HoldState::Chosen, Some(source)) => Some((source, id)),
+        (HoldState::Chosen, None)
+        | (
+            HoldState::Unconfirmed(_)
+            | HoldState::Confirmed { .. }
+            | HoldState::Overwritten
+            | HoldState::Guessed,
+            _,
+        ) => None,
+    }
+}

@@ -1,0 +1,195 @@
+//! Endpoints of holds, and the confirmation of a booking that waits for its code.
+//! Reference 6.14, 6.15, 13.17.
+
+use std::net::IpAddr;
+
+use axum::http::StatusCode;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Map, Value};
+use sha2::Sha256;
+
+use crate::domain::booking::book::check_booking_permission;
+use crate::domain::identity::confirmation_code::ConfirmationCode;
+use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::hold::{HoldId, HoldState, HoldToken, WRONG_CODES_MAX};
+use crate::domain::state::command::{Command, ConfirmBooking};
+use crate::domain::state::refusal::Fault;
+use crate::engine::Committed;
+use crate::http::auth::sliding_window::source;
+use crate::http::endpoint::{
+    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
+    handler,
+};
+use crate::http::error::ApiError;
+use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Right, Verb};
+use crate::http::request::{GroupRequest, wrapped_object};
+use crate::http::response::{HandlerResult, json_response, ok_response};
+use crate::wire::appointment::{self, visible_fiche_fields};
+use crate::wire::field::{Audience, Scope};
+use crate::wire::hold::{parse, parse_hold_parameter, render};
+
+const HOLDS: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/holds");
+const CONFIRM: EndpointPath =
+    EndpointPath::current("/api/v1/groups/{group_id}/appointments/confirm");
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        operation_id: "HoldTime",
+        summary: "Hold the time of a booking for some minutes",
+        tag: "holds",
+        method: EndpointMethod::Post,
+        paths: &[HOLDS],
+        right: Some(Right::new(Resource::Hold, Verb::Make, OWN_OR_ALLOWED)),
+        query: &[],
+        body: BodySchema::Hold,
+        answer: AnswerSchema::NewHold,
+        handler: handler!(InGroup, hold),
+    },
+    Endpoint {
+        operation_id: "ReleaseHold",
+        summary: "Give held time back",
+        tag: "holds",
+        method: EndpointMethod::Delete,
+        paths: &[HOLDS],
+        right: Some(Right::new(Resource::Hold, Verb::Delete, OWN_OR_ALLOWED)),
+        query: &[QueryParameter::new("token", QueryKind::Text, "the token of the hold")],
+        body: BodySchema::None,
+        answer: AnswerSchema::ReleasedHold,
+        handler: handler!(InGroup, release),
+    },
+    Endpoint {
+        operation_id: "ConfirmBooking",
+        summary: "Confirm a booking by the code that was sent for it",
+        tag: "appointments",
+        method: EndpointMethod::Post,
+        paths: &[CONFIRM],
+        right: Some(Right::new(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)),
+        query: &[],
+        body: BodySchema::Code,
+        answer: AnswerSchema::Booked,
+        handler: handler!(InGroup, confirm),
+    },
+];
+
+/// POST /api/v1/groups/{group_id}/holds.
+async fn hold(request: GroupRequest) -> HandlerResult {
+    let (zone, audience) = (request.zone(), request.audience());
+    let catalogue = &request.state.catalogue;
+    if let Err(refusal) = check_booking_permission(catalogue, request.caller(), true, false) {
+        return Err(ApiError::from_refusals(&[refusal], zone, audience));
+    }
+    let object = wrapped_object(&request.body, "hold")?;
+    let secret = request.server.gateways.link_secret.as_ref();
+    let held_by = secret.map(|secret| hash_source(secret, request.from));
+    let command = parse(object, &request.scope(), held_by)?;
+    let render_hold = move |done: &Committed| {
+        let made = done.hold.and_then(|id| done.group_state.holds().get(id));
+        let object = made.map(|hold| render(hold, zone)).unwrap_or_default();
+        Value::Object(object).to_string().into_bytes()
+    };
+    request.create(Command::HoldTime(Box::new(command)), render_hold).await
+}
+
+/// Returns the keyed hash of a client address, by which its holds are counted.
+fn hash_source(secret: &LinkSecret, from: IpAddr) -> [u8; 16] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.bits()).expect("any length makes a key");
+    mac.update(format!("source.{}", source(from)).as_bytes());
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&mac.finalize().into_bytes()[..16]);
+    hash
+}
+
+/// DELETE /api/v1/groups/{group_id}/holds?token=…
+async fn release(request: GroupRequest) -> HandlerResult {
+    let id = parse_hold_parameter(&request.params, "token")?.ok_or_else(ApiError::no_result)?;
+    let done = request.write(Command::ReleaseHold(id)).await?;
+    let released = done.before.holds().get(id).ok_or_else(ApiError::no_result)?;
+    Ok(ok_response(&Value::Object(render(released, request.zone()))))
+}
+
+/// POST /api/v1/groups/{group_id}/appointments/confirm. A token is used up by its booking, so no
+/// Idempotency-Key is recorded: the same token and code get the same appointments again.
+async fn confirm(request: GroupRequest) -> HandlerResult {
+    let text = |name: &str| match request.body.get(name) {
+        Some(Value::String(text)) => text.trim(),
+        Some(_) | None => "",
+    };
+    let mut faults = Vec::new();
+    let token = HoldToken::new(text("token"));
+    if token.is_none() {
+        faults.push(Fault::new("token", "must be the token that the booking was answered with"));
+    }
+    let guess = text("code");
+    if guess.len() != ConfirmationCode::LENGTH || !guess.bytes().all(|b| b.is_ascii_digit()) {
+        faults.push(Fault::new("code", "must be the six digits that were sent"));
+    }
+    let Some(id) = token.map(|token| token.id()).filter(|_| faults.is_empty()) else {
+        return Err(faults.into());
+    };
+    let group = request.state.catalogue.group.id;
+    let secret = request.server.gateways.link_secret.as_ref();
+    let code = secret.map(|secret| ConfirmationCode::derive(secret, group, id));
+    let command = ConfirmBooking { hold: id, code, guess: guess.into() };
+    let done = request.write(Command::ConfirmBooking(Box::new(command))).await?;
+    if done.appointments.is_empty() {
+        return Err(wrong_code(&done, id));
+    }
+    let scope = Scope::for_group(&done.group_state);
+    let sent = match find_given_client(&done, id) {
+        Some(client) => render_given_client(client, &scope),
+        None => Map::new(),
+    };
+    let mut bytes = br#"{"records":["#.to_vec();
+    for id in &done.appointments {
+        // A repeated confirmation may come after the removal of an appointment.
+        let Some(row) = done.group_state.rows.get(id) else { continue };
+        if !bytes.ends_with(b"[") {
+            bytes.push(b',');
+        }
+        appointment::append(row, &scope, Audience::Application, request.now, &sent, &mut bytes);
+    }
+    bytes.extend_from_slice(b"]}");
+    Ok(json_response(StatusCode::CREATED, bytes))
+}
+
+/// The error of a wrong code, which was counted.
+fn wrong_code(done: &Committed, id: HoldId) -> ApiError {
+    let wrong_codes = match done.group_state.holds().get(id).map(|hold| &hold.state) {
+        Some(HoldState::Unconfirmed(booking)) => booking.wrong_codes,
+        Some(HoldState::Confirmed { wrong_codes, .. }) => *wrong_codes,
+        Some(HoldState::Chosen | HoldState::Overwritten | HoldState::Guessed) | None => {
+            WRONG_CODES_MAX
+        }
+    };
+    let rule = match WRONG_CODES_MAX - wrong_codes {
+        0 => "is wrong, and was the last try: book again to get another code".to_owned(),
+        1 => "is wrong: one more try".to_owned(),
+        left => format!("is wrong: {left} more tries"),
+    };
+    Fault::new("code", rule).into()
+}
+
+/// The client as the booking gave it; `None` if the booking was confirmed before.
+fn find_given_client(done: &Committed, id: HoldId) -> Option<&Fiche> {
+    match &done.before.holds().get(id)?.state {
+        HoldState::Unconfirmed(booking) => Some(&booking.client),
+        HoldState::Chosen
+        | HoldState::Confirmed { .. }
+        | HoldState::Overwritten
+        | HoldState::Guessed => None,
+    }
+}
+
+/// Renders the fields that the booking gave, as its answer repeats them.
+fn render_given_client(client: &Fiche, scope: &Scope<'_>) -> Map<String, Value> {
+    let mut sent = Map::new();
+    for field in visible_fiche_fields(Audience::Application) {
+        let value = field.read_value(client, scope).to_json(scope.zone);
+        if value.as_str().is_some_and(|text| !text.is_empty()) {
+            sent.insert(field.name.to_owned(), value);
+        }
+    }
+    sent
+}

@@ -1,0 +1,244 @@
+//! A real browser: Chromium by WebDriver, with a profile of its own.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+
+use axum::http::Method;
+use fantoccini::wd::Capabilities;
+use fantoccini::{Client, ClientBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use reqwest::Url;
+use serde_json::{Value, json};
+
+/// The axe rules of WCAG 2.2, levels A and AA.
+const AXE: &str = include_str!("axe/axe.min.js");
+
+/// A browser, which ends with its test.
+pub(crate) struct Browser {
+    pub(crate) client: Client,
+    base: String,
+    driver: Child,
+    port: u16,
+    _profile: tempfile::TempDir,
+}
+
+/// The properties of a browser that a test chooses.
+#[derive(Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) is_dark: bool,
+    pub(crate) language: &'static str,
+    /// The IANA name of its time zone.
+    pub(crate) zone: &'static str,
+}
+
+pub(crate) const PHONE: Look =
+    Look { width: 360, height: 740, is_dark: false, language: "en", zone: "Europe/Paris" };
+
+impl Browser {
+    /// Opens a browser on the pages of a server. `None` if the machine has none, which the test
+    /// then prints; a run that requires browsers fails.
+    pub(crate) async fn open(address: &str, look: Look) -> Option<Self> {
+        let driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .env("TZ", look.zone)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut driver) = driver else {
+            let is_required = std::env::var_os("SLOTBOOK_REQUIRE_BROWSER").is_some();
+            assert!(!is_required, "chromedriver is missing: install chromium and chromium-driver");
+            eprintln!("skipped: chromedriver is missing; install chromium and chromium-driver");
+            return None;
+        };
+        let output = BufReader::new(driver.stdout.take().expect("it is piped"));
+        let port = output.lines().map_while(Result::ok).find_map(|line| {
+            let (_, rest) = line.split_once("started successfully on port ")?;
+            rest.trim_end_matches('.').parse::<u16>().ok()
+        });
+        let port = port.expect("the driver says its port");
+        let profile = tempfile::tempdir().expect("a directory");
+        let client = ClientBuilder::new(HttpConnector::new())
+            .capabilities(capabilities(look, profile.path()))
+            .connect(&format!("http://127.0.0.1:{port}"))
+            .await
+            .expect("a session");
+        let base = format!("http://{address}");
+        let browser = Self { client, base, driver, port, _profile: profile };
+        browser.emulate(look).await;
+        Some(browser)
+    }
+
+    /// Sets the width and the scheme of colours of the present window.
+    pub(crate) async fn emulate(&self, look: Look) {
+        let scheme = if look.is_dark { "dark" } else { "light" };
+        self.devtools(
+            "Emulation.setDeviceMetricsOverride",
+            json!({"width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": look.width < 600}),
+        )
+        .await;
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.devtools("Emulation.setEmulatedMedia", features).await;
+        self.devtools("Emulation.setTimezoneOverride", json!({"timezoneId": look.zone})).await;
+    }
+
+    /// Turns scripts of pages off.
+    pub(crate) async fn without_scripts(&self) {
+        self.devtools("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
+    }
+
+    /// Calls the browser's own interface.
+    pub(crate) async fn devtools(&self, method: &str, params: Value) -> Value {
+        self.client
+            .issue_cmd(DevTools { method: method.to_owned(), params })
+            .await
+            .expect("the browser answers")
+    }
+
+    pub(crate) async fn goto(&self, path: &str) {
+        self.client.goto(&format!("{}{path}", self.base)).await.expect("the page opens");
+    }
+
+    /// The path of the present page.
+    pub(crate) async fn path(&self) -> String {
+        self.client.current_url().await.expect("a URL").path().to_owned()
+    }
+
+    pub(crate) async fn run(&self, script: &str) -> Value {
+        self.client.execute(script, Vec::new()).await.expect("the script runs")
+    }
+
+    /// Presses keys where the focus is.
+    pub(crate) async fn press(&self, keys: &str) {
+        let element = self.client.active_element().await.expect("an element");
+        element.send_keys(keys).await.expect("keys");
+    }
+
+    /// Moves the focus by the key Tab until a selector matches.
+    pub(crate) async fn tab_to(&self, selector: &str) {
+        for _ in 0..120 {
+            let script = format!("return document.activeElement.matches({})", json!(selector));
+            if self.run(&script).await == json!(true) {
+                return;
+            }
+            self.press("\u{e004}").await;
+        }
+        panic!("the key Tab does not reach {selector}");
+    }
+
+    /// Asserts that axe finds nothing on the present page.
+    pub(crate) async fn assert_accessible(&self, what: &str) {
+        self.client.execute(AXE, Vec::new()).await.expect("axe loads");
+        let script = "const done = arguments[arguments.length - 1];
+            axe.run(document, {runOnly: ['wcag2a','wcag2aa','wcag21a','wcag21aa','wcag22aa']})
+               .then((found) => done(found.violations.map((one) =>
+                   one.id + ': ' + one.nodes.map((node) => node.html + ' ' + node.failureSummary).join(' | '))));";
+        let found = self.client.execute_async(script, Vec::new()).await.expect("axe runs");
+        assert_eq!(found, json!([]), "{what}");
+    }
+
+    /// Asserts that nothing on the present page scrolls sideways.
+    pub(crate) async fn assert_fits(&self, what: &str) {
+        let script = "const root = document.documentElement;
+            return [...document.querySelectorAll('*')]
+                .filter((one) => one.getBoundingClientRect().right > root.clientWidth + 1
+                    && !one.closest('.sr, .skip'))
+                .map((one) => one.outerHTML.slice(0, 120));";
+        assert_eq!(self.run(script).await, json!([]), "{what}");
+        let widths = "const root = document.documentElement;
+            return root.scrollWidth <= root.clientWidth;";
+        assert_eq!(self.run(widths).await, json!(true), "{what}");
+    }
+
+    /// Asserts that what can be pressed is at least 44 pixels high and wide.
+    pub(crate) async fn assert_targets(&self, what: &str) {
+        let script = "return [...document.querySelectorAll('a, button, summary, select, input:not([type=hidden])')]
+            .filter((one) => !one.matches('.skip, .default') && one.offsetParent)
+            .map((one) => one.type === 'checkbox' ? one.closest('label') : one)
+            .filter((one) => { const box = one.getBoundingClientRect();
+                return box.width < 44 || box.height < 44; })
+            .map((one) => one.outerHTML.slice(0, 120));";
+        assert_eq!(self.run(script).await, json!([]), "{what}");
+    }
+
+    /// The messages of the console since the browser was opened.
+    pub(crate) async fn console(&self) -> String {
+        let logs = self.client.issue_cmd(ConsoleLog).await.expect("the log");
+        logs.to_string()
+    }
+
+    /// Keeps a picture of the present page, if a directory for pictures is named.
+    pub(crate) async fn picture(&self, name: &str) {
+        let Some(directory) = std::env::var_os("SLOTBOOK_SCREENSHOTS") else { return };
+        let png = self.client.screenshot().await.expect("a picture");
+        let path = std::path::Path::new(&directory).join(format!("{name}.png"));
+        std::fs::write(path, png).expect("the picture is written");
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Asked to stop, the driver ends its browser first. Killed, it would leave it behind.
+        let asked = TcpStream::connect(("127.0.0.1", self.port)).and_then(|mut stream| {
+            stream.write_all(b"GET /shutdown HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")?;
+            stream.read(&mut [0; 64])
+        });
+        if asked.is_err() {
+            drop(self.driver.kill());
+        }
+        drop(self.driver.wait());
+    }
+}
+
+fn capabilities(look: Look, profile: &std::path::Path) -> Capabilities {
+    let options = json!({
+        "args": [
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--disable-dev-shm-usage", "--force-device-scale-factor=1", "--hide-scrollbars",
+            format!("--lang={}", look.language),
+            format!("--user-data-dir={}", profile.display()),
+        ],
+        "prefs": {"intl.accept_languages": look.language},
+    });
+    let mut capabilities = Capabilities::new();
+    capabilities.insert("goog:chromeOptions".to_owned(), options);
+    capabilities.insert("goog:loggingPrefs".to_owned(), json!({"browser": "ALL"}));
+    capabilities.insert("timeouts".to_owned(), json!({"script": 120_000, "pageLoad": 120_000}));
+    capabilities
+}
+
+/// A call of the browser's own interface through its driver.
+#[derive(Debug)]
+struct DevTools {
+    method: String,
+    params: Value,
+}
+
+impl fantoccini::wd::WebDriverCompatibleCommand for DevTools {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, <Url as FromStr>::Err> {
+        base.join(&format!("session/{}/goog/cdp/execute", session.expect("a session")))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        let body = json!({"cmd": self.method, "params": self.params}).to_string();
+        (Method::POST, Some(body))
+    }
+}
+
+/// Reads the log of the console.
+#[derive(Debug)]
+struct ConsoleLog;
+
+impl fantoccini::wd::WebDriverCompatibleCommand for ConsoleLog {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, <Url as FromStr>::Err> {
+        base.join(&format!("session/{}/se/log", session.expect("a session")))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        (Method::POST, Some(json!({"type": "browser"}).to_string()))
+    }
+}

@@ -1,0 +1,224 @@
+//! The pages in a real browser.
+
+use serde_json::{Value, json};
+
+use fantoccini::Locator;
+
+use crate::browser::{Browser, Look, PHONE};
+use crate::server::TestServer;
+use crate::shop::CUT;
+use crate::visitor::{Visitor, live_appointments, set, shop_with};
+
+const DESKTOP: Look = Look { width: 1_280, height: 900, ..PHONE };
+
+/// The screens that are checked for people who see or move badly: the choices of a visitor.
+const CHECKED: [&str; 3] = ["service", "nothing-chosen", "time"];
+
+/// The paths of the screens and states of a shop with one appointment.
+async fn all_screens(server: &TestServer, language: &'static str) -> Vec<(String, String)> {
+    let visitor = Visitor::of(server).speaking(language);
+    let mut form = visitor.form_of(CUT, "2025-06-02T09:00").await;
+    set(&mut form, "fiche.email", &format!("{language}@example.org"));
+    let done = visitor.post("/b/cut-co/you", &form).await.location().to_owned();
+    let page = visitor.open(&done).await;
+    let link = page.html.split("href=\"").find(|rest| rest.starts_with("/m/c.")).expect("a link");
+    let link = link.split('"').next().expect("a URL").to_owned();
+    let screens = [
+        ("service", "/b/cut-co".to_owned()),
+        ("nothing-chosen", "/b/cut-co/time".to_owned()),
+        ("time", format!("/b/cut-co/time?s={CUT}")),
+        ("month", format!("/b/cut-co/time?s={CUT}&m=2025-07")),
+        ("you", format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")),
+        ("taken", format!("/b/cut-co/you?s={CUT}&t=2025-06-02T13:00")),
+        ("done", done),
+        ("manage", link),
+        ("gone", "/m/nothing".to_owned()),
+        ("not-found", "/b/nowhere".to_owned()),
+    ];
+    screens.map(|(name, path)| (name.to_owned(), path)).to_vec()
+}
+
+#[tokio::test]
+async fn the_choices_are_accessible_and_fit_in_both_languages_and_schemes() {
+    let server = shop_with(|catalogue| {
+        catalogue.group.display_intervention_length = true;
+        for calendar in catalogue.calendars.values_mut() {
+            let lead = slotbook::domain::records::text::Bounded::new(60).expect("a lead");
+            std::sync::Arc::make_mut(calendar).mintime_annulation = lead;
+        }
+    })
+    .await;
+    for language in ["en", "fr"] {
+        let screens = all_screens(&server, language).await;
+        let look = Look { language, ..PHONE };
+        let Some(browser) = Browser::open(server.address(), look).await else { return };
+        for (name, path) in screens {
+            if !CHECKED.contains(&name.as_str()) {
+                continue;
+            }
+            browser.emulate(look).await;
+            browser.goto(&path).await;
+            for (width, is_dark) in [(360, false), (360, true), (1_280, false), (1_280, true)] {
+                let height = if width == 360 { 740 } else { 900 };
+                browser.emulate(Look { width, height, is_dark, ..look }).await;
+                let what = format!("{name} {language} {width} dark={is_dark}");
+                browser.assert_accessible(&what).await;
+                let scheme = if is_dark { "dark" } else { "light" };
+                browser.picture(&format!("{name}-{language}-{width}-{scheme}")).await;
+            }
+            browser.emulate(Look { width: 320, ..look }).await;
+            browser.assert_fits(&format!("{name} {language}")).await;
+            browser.assert_targets(&format!("{name} {language}")).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_visitor_books_by_the_keyboard_alone() {
+    let server = shop_with(|_| {}).await;
+    let Some(browser) = Browser::open(server.address(), DESKTOP).await else { return };
+    browser.goto("/b/cut-co").await;
+    browser.tab_to("a.service").await;
+    browser.press("\u{e007}").await;
+    browser.tab_to("button[name=t]").await;
+    browser.press("\u{e007}").await;
+    browser.tab_to("#fiche-lastname").await;
+    // Sent too early: the summary takes the focus, and its link leads to the field.
+    browser.press("\u{e007}").await;
+    assert_eq!(browser.run("return document.activeElement.className").await, json!("alert"));
+    browser.tab_to("a[href='#fiche-lastname']").await;
+    browser.press("\u{e007}").await;
+    browser.tab_to("#fiche-lastname").await;
+    browser.press("Durand\u{e007}").await;
+    assert_eq!(browser.path().await, "/b/cut-co/done");
+    assert_eq!(live_appointments(&server.engine), 1);
+}
+
+#[tokio::test]
+async fn the_table_of_dates_follows_the_keys_of_the_date_grid() {
+    let server = shop_with(|_| {}).await;
+    let Some(browser) = Browser::open(server.address(), DESKTOP).await else { return };
+    browser.goto(&format!("/b/cut-co/time?s={CUT}&m=2025-06")).await;
+    browser.tab_to("table.dates a").await;
+    let focused = "return document.activeElement.firstChild.textContent";
+    assert_eq!(browser.run(focused).await, json!("2"));
+    for (key, day) in [
+        ("\u{e014}", "3"),
+        ("\u{e015}", "10"),
+        ("\u{e010}", "15"),
+        ("\u{e011}", "9"),
+        ("\u{e013}", "2"),
+        ("\u{e012}", "1"),
+    ] {
+        browser.press(key).await;
+        assert_eq!(browser.run(focused).await, json!(day), "{key:?}");
+    }
+    browser.press("\u{e00f}").await;
+    let title = "return document.querySelector('caption').textContent";
+    browser.client.wait().for_element(Locator::Css("a[href*='m=2025-06']")).await.expect("July");
+    assert_eq!(browser.run(title).await, json!("July 2025"));
+}
+
+#[tokio::test]
+async fn of_two_browsers_with_one_time_one_books_and_the_other_gets_the_nearest() {
+    let server = shop_with(|catalogue| {
+        crate::visitor::first_calendar(catalogue).deleted = true;
+    })
+    .await;
+    let Some(one) = Browser::open(server.address(), PHONE).await else { return };
+    let Some(other) = Browser::open(server.address(), DESKTOP).await else { return };
+    for (browser, name) in [(&one, "Durand"), (&other, "Martin")] {
+        browser.goto(&format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")).await;
+        let field = browser.client.find(Locator::Css("#fiche-lastname")).await.expect("a field");
+        field.send_keys(name).await.expect("keys");
+    }
+    for browser in [&one, &other] {
+        let button = browser.client.find(Locator::Css(".send button")).await.expect("a button");
+        button.click().await.expect("a click");
+    }
+    assert_eq!(one.path().await, "/b/cut-co/done");
+    assert_eq!(other.path().await, "/b/cut-co/you");
+    let typed = other.run("return document.querySelector('#fiche-lastname').value").await;
+    assert_eq!(typed, json!("Martin"));
+    other.picture("taken-meanwhile").await;
+    let nearest = other.client.find(Locator::Css("button[name=other]")).await.expect("a button");
+    nearest.click().await.expect("a click");
+    assert_eq!(other.path().await, "/b/cut-co/done");
+    // Back to the form, and sent again: nothing more is booked.
+    one.client.back().await.expect("back");
+    let button = one.client.find(Locator::Css(".send button")).await.expect("a button");
+    button.click().await.expect("a click");
+    assert_eq!(live_appointments(&server.engine), 2);
+}
+
+#[tokio::test]
+async fn a_browser_without_scripts_books_too() {
+    let server = shop_with(|_| {}).await;
+    let Some(browser) = Browser::open(server.address(), PHONE).await else { return };
+    browser.without_scripts().await;
+    browser.goto("/b/cut-co").await;
+    for selector in ["a.service", "button[name=t]"] {
+        let element = browser.client.find(Locator::Css(selector)).await.expect("an element");
+        element.click().await.expect("a click");
+    }
+    let field = browser.client.find(Locator::Css("#fiche-lastname")).await.expect("a field");
+    field.send_keys("Durand").await.expect("keys");
+    let button = browser.client.find(Locator::Css(".send button")).await.expect("a button");
+    button.click().await.expect("a click");
+    assert_eq!(browser.path().await, "/b/cut-co/done");
+    assert_eq!(live_appointments(&server.engine), 1);
+}
+
+#[tokio::test]
+async fn times_are_those_of_the_shop_and_a_browser_elsewhere_is_shown_its_zone() {
+    let server = shop_with(|_| {}).await;
+    let hidden = "return document.querySelector('.zone').hidden";
+    for (zone, is_hidden) in
+        [("Asia/Tokyo", false), ("Europe/Paris", true), ("Europe/Berlin", true)]
+    {
+        let look = Look { zone, ..PHONE };
+        let Some(browser) = Browser::open(server.address(), look).await else { return };
+        browser.goto(&format!("/b/cut-co/time?s={CUT}")).await;
+        assert_eq!(browser.run(hidden).await, json!(is_hidden), "{zone}");
+        let first = "return document.querySelector('button[name=t]').textContent";
+        assert_eq!(browser.run(first).await, json!("09:00"), "{zone}");
+    }
+}
+
+/// The weight of one page with all that it loads.
+fn weigh(entries: &Value) -> (u64, usize) {
+    let entries = entries.as_array().expect("a list");
+    let bytes = entries.iter().map(|entry| entry["bytes"].as_u64().expect("a number")).sum();
+    (bytes, entries.len())
+}
+
+#[tokio::test]
+async fn each_step_is_light_and_breaks_no_policy() {
+    let server = shop_with(|catalogue| {
+        let colours = r##"{"content_links":"#2f6f4f"}"##;
+        let colours = slotbook::domain::records::group::Usercolors::new(colours);
+        catalogue.group.usercolors = Some(colours.expect("colours"));
+    })
+    .await;
+    let screens = all_screens(&server, "en").await;
+    for (name, path) in screens {
+        // A browser of its own for each screen, so that nothing is in its cache.
+        let Some(browser) = Browser::open(server.address(), PHONE).await else { return };
+        browser.goto(&path).await;
+        let script = "return [...performance.getEntriesByType('navigation'),
+            ...performance.getEntriesByType('resource')]
+            .map((one) => ({url: one.name, bytes: one.transferSize}));";
+        let entries = browser.run(script).await;
+        let (bytes, requests) = weigh(&entries);
+        println!("{name}: {bytes} bytes in {requests} requests");
+        assert!(bytes <= 20_000, "{name}: {entries}");
+        assert!(requests <= 4, "{name}: {entries}");
+        let shift = "return new Promise((done) => { let sum = 0;
+            new PerformanceObserver((list) => { for (const one of list.getEntries()) sum += one.value; })
+                .observe({type: 'layout-shift', buffered: true});
+            requestAnimationFrame(() => requestAnimationFrame(() => done(sum))); });";
+        assert_eq!(browser.run(shift).await, json!(0), "{name}: the layout shifts");
+        let logs = browser.console().await;
+        assert!(!logs.contains("Content Security Policy"), "{name}: {logs}");
+    }
+}
