@@ -66,7 +66,7 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
     }
 }
 
-/// Executes `slotbook cancel-alike`. Reference 6.16.
+/// Executes `slotbook cancel-alike`. Reference 6.17.
 ///
 /// # Errors
 /// The appointment does not exist or has no origin, the number has changed, or no server runs.

@@ -16,7 +16,14 @@ async fn a_share_that_strangers_have_filled_stops_nobody_who_logs_in() {
         let share = IdempotencyShare::Application;
         let answer: Arc<[u8]> = vec![b'x'; share.bytes_max() - 1_000].into();
         let at = state.last_stamp;
-        let record = IdempotencyRecord { scope: [1; 32], body: [1; 32], at, answer, share };
+        let record = IdempotencyRecord {
+            scope: [1; 32],
+            body: [1; 32],
+            at,
+            answer,
+            share,
+            awaits_code: false,
+        };
         let mut full = state.clone();
         full.idempotency_records.insert(record.into());
         full

@@ -179,7 +179,7 @@ fn write_messages(
 }
 
 /// Counts the web bookings with the origin of an appointment, or cancels them if `count` is their
-/// number. Reference 6.16.
+/// number. Reference 6.17.
 fn cancel_alike(
     store: &StoreAccess,
     (group, appointment): (u64, u64),

@@ -1,4 +1,4 @@
-//! Web bookings of one origin, to be cancelled together. Reference 6.16.
+//! Web bookings of one origin, to be cancelled together. Reference 6.17.
 
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::Vevent;
