@@ -304,6 +304,11 @@ async fn a_new_record_has_every_field_of_the_specification_and_its_default() {
             made.as_object().expect("an object").keys().map(String::as_str).collect();
         let mut all: Vec<&str> = resource.fields.iter().map(|(name, ..)| *name).collect();
         all.extend(["id", "group_id", "created_at", "updated_at"]);
+        // Beside each time stands its instant.
+        names.retain(|name| match name.strip_suffix("_utc") {
+            Some(time) => !all.contains(&time),
+            None => true,
+        });
         names.sort_unstable();
         all.sort_unstable();
         assert_eq!(names, all, "{}", resource.wrapper);
