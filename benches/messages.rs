@@ -12,6 +12,7 @@ use slotbook::clock::{Clock, SystemClock};
 use slotbook::domain::identity::directory::Directory;
 use slotbook::domain::messaging::delivery::DueItem;
 use slotbook::domain::messaging::planning;
+use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::records::text::{Email, ReminderLead};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{DAY, Instant, MINUTE};
@@ -146,7 +147,7 @@ fn once() -> Duration {
         std::thread::spawn(move || journal.run());
         let sending = MessagingOptions {
             gateways: Arc::new(Gateways::unconfigured("http://localhost")),
-            daily_max: 2_000,
+            quota: MessageQuota { recipient_daily_max: 2_000, by_key_daily_max: 0 },
             randomness: Randomness::seeded([2; 32]),
             transport: Transport::direct(),
             poll_interval_max: Duration::from_secs(15),

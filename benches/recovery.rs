@@ -109,6 +109,7 @@ fn booked(nth: u64, zone: Zone, calendars: u64) -> Event {
         smsreminder: false,
         from_web: true,
         reminders: Reminders::since(Instant(0)),
+        web_origin: None,
     };
     let leg = Vevent {
         id: VeventId::new(100_000 + nth).expect("an id"),
@@ -149,6 +150,7 @@ fn wish(nth: u64, calendars: u64) -> Command {
     fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
     Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
+        web_origin: None,
         hold: None,
         caller: Caller::Application,
         from_web: true,

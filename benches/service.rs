@@ -16,7 +16,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use practice::{group, morning, practice};
 use sha2::{Digest, Sha256};
 use slotbook::clock::ManualClock;
-use slotbook::domain::identity::directory::{Apikey, Directory, Pro};
+use slotbook::domain::identity::directory::{Apikey, ApikeyHolder, Directory, Pro};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, ProId};
 use slotbook::domain::records::text::{Email, Name, Text};
@@ -25,6 +25,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
+use slotbook::http::BookingLimits;
 use slotbook::http::{Server, serve};
 use slotbook::password;
 use slotbook::store::SimulatedDisk;
@@ -41,9 +42,11 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
         tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
     let runtime = runtime.expect("a runtime");
     let mut directory = Directory::default();
-    directory
-        .apikeys
-        .insert(Sha256::digest("key").into(), Apikey { label: Text::default(), groups: None });
+    let holder = ApikeyHolder::Server;
+    directory.apikeys.insert(
+        Sha256::digest("key").into(),
+        Apikey { label: Text::default(), groups: None, holder },
+    );
     let pro = Pro {
         id: ProId::new(1).expect("an id"),
         email: Email::new("ann@example.org").expect("an address"),
@@ -73,7 +76,7 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let routes = web::service(Server::new(engine, 2));
+        let routes = web::service(Server::new(engine, 2).limit_bookings(BookingLimits::NONE));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         address
     });

@@ -34,6 +34,7 @@ pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
     fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
     BookAppointment {
         permission: None,
+        web_origin: None,
         hold: None,
         caller: Caller::Application,
         from_web: true,

@@ -48,8 +48,9 @@ pub(crate) enum CliCommand {
     /// Write the whole content of a store as one JSON document, whether a server runs on it or not.
     ///
     /// The document holds the messages to clients, sent and queued. It leaves out sessions, stored
-    /// answers of Idempotency-Keys, the tokens of mailed account links, and the secret of
-    /// unsubscribe links. Links that were mailed do not work in a store made from the document.
+    /// answers of Idempotency-Keys, the tokens of mailed account links, the secret of unsubscribe
+    /// links, and the origins of web bookings. Links that were mailed do not work in a store made
+    /// from the document.
     Export {
         #[command(flatten)]
         store: StoreOptions,
@@ -74,6 +75,9 @@ pub(crate) enum CliCommand {
     /// Manage professionals, who log in to run groups.
     #[command(subcommand)]
     Pro(ProCommand),
+    /// Count or cancel the web bookings that came from the same source as one of them, with the
+    /// same key. A server must be running.
+    CancelAlike(Box<CancelAlikeArguments>),
     /// Print the messages of groups as `GET groups/:id/messages` lists them, one JSON object a
     /// line. Messages that are kept instead of sent are printed with their text.
     Messages {
@@ -111,6 +115,25 @@ pub(crate) enum KeyCommand {
         /// Group that the key covers; may be repeated. All groups by default.
         #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
         groups: Vec<u64>,
+        /// The key is held by a site's own server or a trusted integration, whose address stands
+        /// for many clients: its bookings are not counted by source address.
+        #[arg(long)]
+        server: bool,
+    },
+    /// Change whether a key is held by a server.
+    Set {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// Id of the key as listed, its label, or the key itself.
+        key: String,
+        /// The key is held by a site's own server or a trusted integration, whose address stands
+        /// for many clients: its bookings are not counted by source address.
+        #[arg(long, conflicts_with = "no_server", required_unless_present = "no_server")]
+        server: bool,
+        /// The public can read the key, for instance in a page: its bookings are counted by source
+        /// address.
+        #[arg(long)]
+        no_server: bool,
     },
     /// Revoke a key and end every session that it opened.
     Revoke {
@@ -119,7 +142,7 @@ pub(crate) enum KeyCommand {
         /// Id of the key as listed, its label, or the key itself.
         key: String,
     },
-    /// List the keys: id, groups, label.
+    /// List the keys: id, groups, holder, label.
     List(StoreOptions),
 }
 
@@ -136,6 +159,26 @@ pub(crate) enum ProCommand {
     },
     /// List the professionals: id, e-mail address, groups, name.
     List(StoreOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelAlikeArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreOptions,
+    /// Id of one of the appointments.
+    pub(crate) appointment: u64,
+    /// Group of the appointment.
+    #[arg(long, value_name = "ID")]
+    pub(crate) group: u64,
+    /// Time from which bookings are meant, in the group's local time: `2026-03-02 08:00:00`.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: String,
+    /// Number of bookings to cancel, as counted before. Without it they are only counted.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) count: Option<usize>,
+    /// Send no messages to the clients.
+    #[arg(long)]
+    pub(crate) quietly: bool,
 }
 
 #[derive(Debug, Args)]

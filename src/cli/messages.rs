@@ -13,6 +13,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::MessageOptions;
 use crate::config::values::{SiteUrl, SmtpTls};
 use crate::domain::messaging::delivery::DeliveryOutcome;
+use crate::domain::messaging::recipient_quota::MessageQuota;
 use crate::engine::MessagingOptions;
 use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Randomness;
@@ -104,10 +105,10 @@ pub(crate) fn warn_of_local_names(options: &MessageOptions) {
 }
 
 /// Returns the settings of the message scheduler.
-pub(crate) fn sending_settings(daily_max: usize, gateways: Arc<Gateways>) -> MessagingOptions {
+pub(crate) fn sending_settings(quota: MessageQuota, gateways: Arc<Gateways>) -> MessagingOptions {
     MessagingOptions {
         gateways,
-        daily_max,
+        quota,
         randomness: Randomness::from_os(),
         transport: Transport::direct(),
         poll_interval_max: SLEEP_MAX,

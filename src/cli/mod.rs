@@ -80,6 +80,7 @@ fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError
         }
         CliCommand::Key(command) => people::execute_key_command(command),
         CliCommand::Pro(command) => people::execute_pro_command(command),
+        CliCommand::CancelAlike(arguments) => people::cancel_alike(*arguments),
         CliCommand::Messages { store, links, groups } => {
             messages::list(&store.data, &links.public_url, groups)
         }

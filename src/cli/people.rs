@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::arguments::{AddProArguments, KeyCommand, ProCommand};
+use crate::cli::arguments::{AddProArguments, CancelAlikeArguments, KeyCommand, ProCommand};
 use crate::cli::error::CommandError;
 use crate::cli::operator::client::run_request;
 use crate::cli::operator::request::OperatorRequest;
@@ -21,15 +21,20 @@ use crate::password::{hash_password, sha1_hex};
 /// A key or group does not exist, or the store cannot be used.
 pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandError> {
     match command {
-        KeyCommand::Add { store, label, groups } => {
+        KeyCommand::Add { store, label, groups, server } => {
             let mut draws = Randomness::from_os();
             let key = format!("{}{}", draws.key().as_str(), draws.key().as_str());
             let groups = if groups.is_empty() { None } else { Some(groups) };
             let sha256 = Sha256::digest(&key).into();
-            let request = OperatorRequest::AddKey { sha256, label, groups };
+            let request = OperatorRequest::AddKey { sha256, label, groups, server };
             run_request(&store.data, &request, &mut io::sink())?;
             print(&format!("{key}\n"));
             Ok(())
+        }
+        KeyCommand::Set { store, key, server, no_server: _ } => {
+            let sha256 = Sha256::digest(&key).into();
+            let request = OperatorRequest::SetKey { sha256, said: key, server };
+            run_request(&store.data, &request, &mut io::sink())
         }
         KeyCommand::Revoke { store, key } => {
             let sha256 = Sha256::digest(&key).into();
@@ -59,6 +64,16 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
         }
         ProCommand::List(store) => print_list(&store.data, &OperatorRequest::ListPros),
     }
+}
+
+/// Executes `slotbook cancel-alike`. Reference 6.17.
+///
+/// # Errors
+/// The appointment does not exist or has no origin, the number has changed, or no server runs.
+pub(crate) fn cancel_alike(arguments: CancelAlikeArguments) -> Result<(), CommandError> {
+    let CancelAlikeArguments { store, appointment, group, since, count, quietly } = arguments;
+    let request = OperatorRequest::CancelAlike { group, appointment, since, count, quietly };
+    print_list(&store.data, &request)
 }
 
 fn print_list(data: &Path, request: &OperatorRequest) -> Result<(), CommandError> {

@@ -24,9 +24,11 @@ use crate::cli::serve_threads::{start_compactor, start_disk_monitor, start_journ
 use crate::cli::terminal::{print, print_error};
 use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::options::ServeOptions;
-use crate::domain::identity::directory::Directory;
+use crate::config::options::{BookingLimitOptions, ServeOptions};
+use crate::domain::identity::access::{self, ID_DIGITS};
+use crate::domain::identity::directory::{ApikeyHolder, Directory};
 use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::messaging::recipient_quota::MessageQuota;
 use crate::engine::admission::AdmissionLimits;
 use crate::engine::mailbox::Transport;
 use crate::engine::quarantine::QuarantinedGroup;
@@ -34,7 +36,7 @@ use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::engine::{Engine, EngineParts};
-use crate::http::{self, HttpService, Server};
+use crate::http::{self, BookingLimits, HttpService, Server};
 use crate::notify::Gateways;
 use crate::store::{Generations, Log, free_bytes};
 use crate::transfer::demo;
@@ -145,6 +147,25 @@ fn warn_of_demo(options: &ServeOptions, directory: &Directory) {
     }
 }
 
+/// Warns of keys that count as keys of servers only because the store comes from an earlier
+/// release.
+fn warn_of_unknown_holders(directory: &Directory) {
+    let mut unknown = Vec::new();
+    for (hash, apikey) in &directory.apikeys {
+        if apikey.holder == ApikeyHolder::Unknown {
+            unknown.push(access::to_hex(hash)[..ID_DIGITS].to_owned());
+        }
+    }
+    if !unknown.is_empty() {
+        tracing::warn!(
+            keys = unknown.join(", "),
+            "these keys of an earlier release count as keys of servers, so their bookings are not \
+             limited by source address: `slotbook key set KEY --no-server` for a key that the \
+             public can read, `slotbook key set KEY --server` for one of a server"
+        );
+    }
+}
+
 /// State of a server that is ready to serve a store.
 struct StartedServer {
     listener: TcpListener,
@@ -162,6 +183,7 @@ fn serve_store(
 ) -> Result<(), CommandError> {
     let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
     warn_of_demo(options, &directory);
+    warn_of_unknown_holders(&directory);
     let mut log = store.into_log()?;
     let last_stamp = find_last_stamp(group_states.iter());
     let now = initial_time(SystemClock.now(), last_stamp);
@@ -219,7 +241,11 @@ async fn serve_until_signal(
         }
         Err(error) => return Err(error.into()),
     };
-    let sending = messages::sending_settings(options.messages_daily_max, Arc::clone(&gateways));
+    let quota = MessageQuota {
+        recipient_daily_max: options.messages_daily_max,
+        by_key_daily_max: options.messages_by_key_daily_max,
+    };
+    let sending = messages::sending_settings(quota, Arc::clone(&gateways));
     let messages = engine.send_messages(sending).await;
     let connections_max = limit_connections(options.connections_max);
     let routes = create_routes(options, &engine, gateways, &metrics, connections_max);
@@ -290,9 +316,19 @@ fn create_routes(
         .behind(options.trusted_proxies.0.clone())
         .limited_per_source(per_source)
         .with_group_bytes_max(upkeep::group_bytes_max(options))
+        .limit_bookings(booking_limits(&options.booking_limits))
         .listing_groups(options.list_groups)
         .metered(metrics.http_metrics());
     web::service(server)
+}
+
+const fn booking_limits(options: &BookingLimitOptions) -> BookingLimits {
+    BookingLimits {
+        source_hourly_max: options.bookings_source_hourly_max,
+        source_daily_max: options.bookings_source_daily_max,
+        client_hourly_max: options.bookings_client_hourly_max,
+        key_hourly_max: options.bookings_key_hourly_max,
+    }
 }
 
 /// Binds the address of an option.

@@ -120,6 +120,30 @@ pub struct MessageOptions {
     pub message_seconds_max: u64,
 }
 
+/// Limits on bookings with a key alone and by accounts. 0 is no limit. A chain of several
+/// interventions counts as that many bookings.
+#[derive(Clone, Debug, Args)]
+pub struct BookingLimitOptions {
+    /// Maximum number of bookings from one source address within an hour; an IPv6 /64 network is
+    /// one source, and keys of servers are not counted. 0 is no limit.
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_HOURLY_MAX", default_value = "10")]
+    #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub bookings_source_hourly_max: u32,
+    /// Maximum number of bookings from one source address within 24 hours. 0 is no limit.
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_DAILY_MAX", default_value = "30")]
+    #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub bookings_source_daily_max: u32,
+    /// Maximum number of bookings for one e-mail address, or by one account, within an hour. 0 is
+    /// no limit.
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_CLIENT_HOURLY_MAX", default_value = "5")]
+    #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub bookings_client_hourly_max: u32,
+    /// Maximum number of bookings with one key in one group within an hour. 0 is no limit.
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_KEY_HOURLY_MAX", default_value = "0")]
+    #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub bookings_key_hourly_max: u32,
+}
+
 /// Options of `slotbook serve`, which are all options.
 #[derive(Clone, Debug, Args)]
 pub struct ServeOptions {
@@ -176,6 +200,13 @@ pub struct ServeOptions {
     /// key alone cause at most half of them.
     #[arg(long, env = "SLOTBOOK_MESSAGES_DAILY_MAX", default_value = "20", value_name = "NUMBER")]
     pub messages_daily_max: usize,
+    /// Maximum number of messages of one group within 24 hours that requests with a key alone
+    /// cause, to all recipients. 0 is no limit.
+    #[arg(long, env = "SLOTBOOK_MESSAGES_BY_KEY_DAILY_MAX", default_value = "500")]
+    #[arg(value_name = "NUMBER")]
+    pub messages_by_key_daily_max: usize,
+    #[command(flatten)]
+    pub booking_limits: BookingLimitOptions,
     /// Days after which deleted events are removed for good, at most 36500; 0 keeps them for ever.
     #[arg(long, env = "SLOTBOOK_KEEP_DELETED_DAYS", default_value = "0", value_name = "DAYS")]
     #[arg(value_parser = value_parser!(u32).range(0..=36_500))]

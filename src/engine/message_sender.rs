@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
 use crate::domain::messaging::message::{Message, Progress};
+use crate::domain::messaging::recipient_quota::MessageQuota;
 use crate::domain::messaging::suppression::find_suppression_reason;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
@@ -26,7 +27,7 @@ const RECORD_TRIES_MAX: usize = 600;
 pub(crate) struct MessageSender {
     pub(crate) gateways: Arc<Gateways>,
     /// Maximum number of messages to one recipient within 24 hours.
-    pub(crate) daily_max: usize,
+    pub(crate) quota: MessageQuota,
     /// Source of randomness for the delay of retries.
     pub(crate) randomness: Mutex<Randomness>,
     pub(crate) metrics: MessageMetrics,
@@ -57,7 +58,7 @@ pub(crate) async fn attempt_delivery(
     channel: Channel,
 ) {
     let has_gateway = sender.gateways.is_configured(channel);
-    let claim = DeliveryStep::Claim { item, daily_max: sender.daily_max, has_gateway };
+    let claim = DeliveryStep::Claim { item, quota: sender.quota, has_gateway };
     let Ok(claimed) = engine.write(group, Command::Deliver(claim)).await else { return };
     sender.record_settled(group, &claimed, false);
     if Arc::ptr_eq(&claimed.before, &claimed.group_state) {
@@ -177,7 +178,7 @@ mod tests {
             let (engine, _journal) = Engine::start(parts, log).await;
             let sender = MessageSender {
                 gateways: Arc::new(Gateways::unconfigured("https://rdv.example.org/")),
-                daily_max: 10,
+                quota: MessageQuota { recipient_daily_max: 10, by_key_daily_max: 0 },
                 randomness: Mutex::new(Randomness::seeded([2; 32])),
                 metrics: engine.message_metrics(),
             };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::domain::messaging::recipient_quota::MessageQuota;
 use crate::engine::handle::Engine;
 use crate::engine::mailbox::Transport;
 use crate::engine::message_scheduler::{self, SchedulerParts};
@@ -18,10 +19,8 @@ use crate::notify::Gateways;
 pub struct MessagingOptions {
     /// The SMTP server and the SMS gateway.
     pub gateways: Arc<Gateways>,
-    /// Maximum number of messages to one recipient within 24 hours; 0 sends none. At most half of
-    /// them are of kinds that the public can cause. Account links are always sent, and count.
-    /// Reference 7.6.
-    pub daily_max: usize,
+    /// Maximum numbers of messages of one group within 24 hours. Reference 7.6.
+    pub quota: MessageQuota,
     /// Source of randomness for the delay of retries.
     pub randomness: Randomness,
     /// Delivery of messages between actors.
@@ -54,7 +53,7 @@ impl Engine {
     pub async fn send_messages(&self, options: MessagingOptions) -> MessagingHandle {
         let sender = Arc::new(MessageSender {
             gateways: options.gateways,
-            daily_max: options.daily_max,
+            quota: options.quota,
             randomness: Mutex::new(options.randomness),
             metrics: self.message_metrics(),
         });

@@ -8,6 +8,7 @@
 pub mod admission;
 pub mod backup;
 mod calendar;
+mod cancel_many;
 pub mod check;
 pub mod compaction;
 mod due_reminders;

@@ -8,6 +8,7 @@ use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::Refusals;
 use crate::engine::admission::Permit;
 use crate::engine::health::WritesUnavailable;
@@ -35,6 +36,14 @@ pub struct Committed {
     pub answer: Option<Arc<[u8]>>,
 }
 
+impl Committed {
+    /// Whether the answer is that of an earlier request under the same Idempotency-Key.
+    #[must_use]
+    pub fn is_replay(&self) -> bool {
+        self.answer.is_some() && Arc::ptr_eq(&self.before, &self.group_state)
+    }
+}
+
 /// A request with an Idempotency-Key: carried out once, however often it is sent. Reference 6.6.
 #[derive(Clone)]
 pub struct IdempotentRequest {
@@ -42,6 +51,8 @@ pub struct IdempotentRequest {
     pub scope: [u8; 32],
     /// SHA-256 of the request.
     pub body: [u8; 32],
+    /// The share that the record counts in.
+    pub share: IdempotencyShare,
     /// Renders the recorded answer. It depends on the commit alone.
     pub render: Arc<RenderAnswer>,
 }

@@ -1,14 +1,19 @@
 //! The header Idempotency-Key: a repeated request is carried out once. Reference 6.6.
 
+use std::net::IpAddr;
+
 use axum::http::HeaderMap;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
-use crate::http::auth::Identity;
+use crate::http::auth::sliding_window::source;
+use crate::http::auth::{AuthRequest, Identity};
+use crate::http::condensed_answer::RequestTexts;
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::response::CreatedAnswer;
 use crate::planted_faults::PlantedFault;
@@ -18,13 +23,21 @@ const KEY_CHARS_MAX: usize = 255;
 /// Largest magnitude up to which every whole number is a distinct double.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
+/// Number of characters from which a key is taken to be random. A shorter one could be another
+/// caller's with the same public apikey.
+const RANDOM_KEY_CHARS_MIN: usize = 16;
+
 /// The hashes under which a request with a key is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IdempotencyKey {
-    /// SHA-256 of group, apikey, caller and key.
+    /// SHA-256 of group, apikey, caller and key; of a short public key also of the source.
     pub(crate) scope: [u8; 32],
     /// SHA-256 of resource and body.
     pub(crate) body: [u8; 32],
+    /// The share that the record counts in.
+    pub(crate) share: IdempotencyShare,
+    /// The texts of the body, which the record leaves out.
+    pub(crate) texts: RequestTexts,
 }
 
 impl IdempotencyKey {
@@ -35,30 +48,35 @@ impl IdempotencyKey {
     pub(crate) fn from_request(
         headers: &HeaderMap,
         path: &str,
-        identity: &Identity,
+        (identity, from): (&Identity, IpAddr),
         state: &GroupState,
         body: &Map<String, Value>,
     ) -> Result<Option<Self>, Fault> {
-        let Some(scope) = hash_scope(headers, identity, state)? else { return Ok(None) };
+        let Some(scope) = hash_scope(headers, identity, from, state)? else { return Ok(None) };
         // The older path of a resource ends with the same segment as the path in the group.
         let resource = path.rsplit('/').next().unwrap_or_default();
         let mut hash = Sha256::new();
         add_text(&mut hash, resource);
         add_object(&mut hash, body);
-        Ok(Some(Self { scope, body: hash.finalize().into() }))
+        Ok(Some(Self {
+            scope,
+            body: hash.finalize().into(),
+            share: share_of(&identity.caller),
+            texts: RequestTexts::collect(body),
+        }))
     }
 
     /// Returns the recorded answer of an earlier request, or 409 if its body was another one.
     /// `None` if the published state has no such request.
     pub(crate) fn find_answer(
-        self,
+        &self,
         state: &GroupState,
         now: Instant,
     ) -> Option<Result<CreatedAnswer, ApiError>> {
         let known = state.idempotency_records.find(&self.scope, now)?;
         if known.body == self.body || PlantedFault::OtherBodyAccepted.is_active() {
-            let bytes = known.answer.to_vec();
-            Some(Ok(CreatedAnswer { bytes, awaits_code: known.awaits_code }))
+            let bytes = self.texts.expand(&known.answer);
+            Some(Ok(CreatedAnswer { bytes, awaits_code: known.awaits_code, is_replay: true }))
         } else {
             Some(Err(ApiError::conflict()))
         }
@@ -67,12 +85,12 @@ impl IdempotencyKey {
 
 /// Whether the published state has an answer under the request's key, for whatever body.
 pub(crate) fn is_answered_before(
-    headers: &HeaderMap,
+    auth: &AuthRequest<'_>,
     identity: &Identity,
     state: &GroupState,
     now: Instant,
 ) -> bool {
-    match hash_scope(headers, identity, state) {
+    match hash_scope(auth.headers, identity, auth.from, state) {
         Ok(Some(scope)) => state.idempotency_records.find(&scope, now).is_some(),
         Ok(None) | Err(_) => false,
     }
@@ -82,6 +100,7 @@ pub(crate) fn is_answered_before(
 fn hash_scope(
     headers: &HeaderMap,
     identity: &Identity,
+    from: IpAddr,
     state: &GroupState,
 ) -> Result<Option<[u8; 32]>, Fault> {
     let Some(key) = read_header(headers)? else { return Ok(None) };
@@ -90,12 +109,27 @@ fn hash_scope(
         Caller::Pro(id) => (1, id.number()),
         Caller::Account(account) => (2, account.fiche_id.number()),
     };
-    let scope = Sha256::new_with_prefix(state.catalogue.group.id.number().to_be_bytes())
+    let mut scope = Sha256::new_with_prefix(state.catalogue.group.id.number().to_be_bytes())
         .chain_update(identity.apikey)
         .chain_update([role])
         .chain_update(person.to_be_bytes())
         .chain_update(key);
+    let is_public = matches!(identity.caller, Caller::Application) && !identity.is_server();
+    if is_public && key.len() < RANDOM_KEY_CHARS_MIN {
+        // No key holds the separator, so no longer key has the same scope.
+        scope.update(b"\n");
+        scope.update(source(from).to_string());
+    }
     Ok(Some(scope.finalize().into()))
+}
+
+/// Returns the share that a caller's records count in.
+const fn share_of(caller: &Caller) -> IdempotencyShare {
+    match caller {
+        Caller::Application => IdempotencyShare::Application,
+        Caller::Account(_) => IdempotencyShare::Account,
+        Caller::Pro(_) => IdempotencyShare::Pro,
+    }
 }
 
 /// Returns the value of the header, if it is given.

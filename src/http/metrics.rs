@@ -23,6 +23,8 @@ const STATUSES: [u16; 16] =
     [200, 201, 204, 301, 400, 401, 403, 404, 405, 406, 409, 413, 415, 429, 500, 503];
 /// The methods that are counted apart.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "other"];
+/// Names of the limits on bookings whose refusals are counted.
+const BOOKING_LIMITS: [&str; 4] = ["source_hourly", "source_daily", "client_hourly", "key_hourly"];
 /// Maximum number of concurrent readers of the metrics.
 const READERS_MAX: usize = 16;
 /// Maximum time for the head of a reader's request. The whole exchange may take twice as long.
@@ -35,6 +37,8 @@ pub struct HttpMetrics {
     requests: BTreeMap<(&'static str, u16), Counter>,
     /// Entries of error bodies, by code.
     refusals: BTreeMap<u8, Counter>,
+    /// Bookings refused by a limit, by the limit.
+    limited: BTreeMap<&'static str, Counter>,
     /// Seconds from the head of a request to the head of its response.
     seconds: Histogram,
     /// Open connections.
@@ -47,8 +51,8 @@ pub(crate) struct Codes(pub(crate) Vec<u8>);
 
 impl Default for HttpMetrics {
     fn default() -> Self {
-        let (requests, refusals) = (BTreeMap::new(), BTreeMap::new());
-        Self { requests, refusals, seconds: Histogram::noop(), connections: Gauge::noop() }
+        let (requests, refusals, limited) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { requests, refusals, limited, seconds: Histogram::noop(), connections: Gauge::noop() }
     }
 }
 
@@ -78,6 +82,12 @@ impl HttpMetrics {
             let labels = vec![Label::new("code", code.to_string())];
             refusals.insert(code, counter("slotbook_refusals_total", labels));
         }
+        describe("slotbook_limited_bookings_total", "Bookings refused by a limit, by limit.");
+        let limited = BOOKING_LIMITS.into_iter().map(|limit| {
+            let labels = vec![Label::new("limit", limit)];
+            (limit, counter("slotbook_limited_bookings_total", labels))
+        });
+        let limited = limited.collect();
         let seconds = Key::from_static_name("slotbook_request_seconds");
         let about = "Seconds from the head of a request to the head of its response.";
         recorder.describe_histogram(
@@ -94,8 +104,16 @@ impl HttpMetrics {
         Self {
             requests,
             refusals,
+            limited,
             seconds: recorder.register_histogram(&seconds, &metadata),
             connections: recorder.register_gauge(&connections, &metadata),
+        }
+    }
+
+    /// Records a booking that a limit refused.
+    pub(crate) fn record_limit(&self, limit: &'static str) {
+        if let Some(counter) = self.limited.get(limit) {
+            counter.increment(1);
         }
     }
 

@@ -98,7 +98,7 @@ async fn handle(
         KeyedHandler::InGroup(handler) => {
             let Checked { identity, state, object, key } =
                 check_in_group(&server, route, path_id, &auth, &mut body).await?;
-            if let Ok(Some(key)) = key
+            if let Ok(Some(key)) = &key
                 && let Some(answer) = key.find_answer(&state, server.engine.steady_now())
             {
                 return answer.map(|answer| created_response(answer, route.path(), &state));
@@ -162,7 +162,8 @@ async fn check_in_group(
         return Err(fault.into());
     }
     let key = if endpoint.creates() {
-        IdempotencyKey::from_request(auth.headers, route.path(), &identity, &state, &object)
+        let caller = (&identity, auth.from);
+        IdempotencyKey::from_request(auth.headers, route.path(), caller, &state, &object)
     } else {
         Ok(None)
     };

@@ -64,7 +64,8 @@ impl ApiRequest {
         &self,
         state: &GroupState,
     ) -> Result<Option<IdempotencyKey>, Fault> {
-        IdempotencyKey::from_request(&self.headers, self.path, &self.identity, state, &self.body)
+        let caller = (&self.identity, self.from);
+        IdempotencyKey::from_request(&self.headers, self.path, caller, state, &self.body)
     }
 }
 
@@ -142,10 +143,21 @@ impl GroupRequest {
         command: Command,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
-        let key = self.idempotency_key.clone()?;
-        let answer =
-            create_once(&self.server, &self.state, command, key, self.audience(), render).await?;
+        let answer = self.create_once(command, render).await?;
         Ok(created_response(answer, self.path, &self.state))
+    }
+
+    /// Does the same, and says whether the command was carried out.
+    ///
+    /// # Errors
+    /// As [`GroupRequest::create`].
+    pub(crate) async fn create_once(
+        &self,
+        command: Command,
+        render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Result<CreatedAnswer, ApiError> {
+        let key = self.idempotency_key.clone()?;
+        create_once(&self.server, &self.state, command, key, self.audience(), render).await
     }
 
     /// Wraps a professional's command so that the client gets no message about it, if the body
@@ -184,17 +196,19 @@ pub(crate) async fn create_once(
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
 ) -> Result<CreatedAnswer, ApiError> {
     let render = Arc::new(render);
-    let once = key.map(|IdempotencyKey { scope, body }| {
-        let render = Arc::clone(&render) as _;
-        IdempotentRequest { scope, body, render }
+    let once = key.as_ref().map(|key| {
+        let (render, texts) = (Arc::clone(&render), key.texts.clone());
+        let render = Arc::new(move |done: &Committed| texts.condense(&render(done)));
+        IdempotentRequest { scope: key.scope, body: key.body, share: key.share, render }
     });
     match server.engine.write_idempotent(state.catalogue.group.id, command, once).await {
         Ok(done) => {
-            let bytes = match &done.answer {
-                Some(kept) => kept.to_vec(),
-                None => render(&done),
+            let bytes = match (&done.answer, &key) {
+                (Some(kept), Some(key)) => key.texts.expand(kept),
+                (Some(_) | None, _) => render(&done),
             };
-            Ok(CreatedAnswer { bytes, awaits_code: done.awaits_code })
+            let (awaits_code, is_replay) = (done.awaits_code, done.is_replay());
+            Ok(CreatedAnswer { bytes, awaits_code, is_replay })
         }
         Err(rejection) => {
             Err(ApiError::from_rejection(rejection, state.catalogue.zone(), audience))

@@ -28,6 +28,8 @@ pub(crate) struct CreatedAnswer {
     pub(crate) bytes: Vec<u8>,
     /// Whether nothing was created yet, because the request waits for a code. Reference 6.15.
     pub(crate) awaits_code: bool,
+    /// Whether it is that of an earlier request under the same idempotency key.
+    pub(crate) is_replay: bool,
 }
 
 /// The id in the response to a POST, or those of its records.
@@ -52,7 +54,7 @@ pub(crate) fn created_response(
     pattern: &str,
     state: &GroupState,
 ) -> Response {
-    let CreatedAnswer { bytes, awaits_code } = answer;
+    let CreatedAnswer { bytes, awaits_code, is_replay: _ } = answer;
     if awaits_code {
         return json_response(StatusCode::ACCEPTED, bytes);
     }

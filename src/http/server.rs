@@ -21,9 +21,11 @@ use crate::http::auth::enumeration_limit::EnumerationLimit;
 use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::BlockingPool;
 use crate::http::body_limits::BodyLimits;
+use crate::http::booking_limit::{BookingLimit, BookingLimits};
 use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
 use crate::http::connection::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
+use crate::http::web_origin::SourceHasher;
 use crate::notify::Gateways;
 
 /// Maximum number of account links that one client address may request within
@@ -45,6 +47,10 @@ pub struct Server {
     pub(crate) authenticator: Authenticator,
     /// GroupCheck refusals that reveal something of a client.
     pub(crate) guesses: EnumerationLimit,
+    /// Limits bookings by the public and by accounts.
+    pub(crate) booking_limit: BookingLimit,
+    /// Makes the origins that web bookings keep.
+    pub(crate) source_hasher: SourceHasher,
     /// GroupCheck requested account links by client address.
     pub(crate) links_asked: SlidingWindow<IpAddr>,
     /// Account links by group and e-mail address, as the SHA-256 of both.
@@ -85,6 +91,8 @@ impl Server {
             engine,
             authenticator: Authenticator::new(cores),
             guesses: EnumerationLimit::default(),
+            source_hasher: SourceHasher::new(None),
+            booking_limit: BookingLimit::new(BookingLimits::DEFAULT),
             links_asked: SlidingWindow::new(LINKS_PER_ADDRESS_MAX, LINK_WINDOW_SECONDS),
             links_mailed: SlidingWindow::new(LINKS_PER_EMAIL_MAX, EMAIL_WINDOW_SECONDS),
             interim_secret: LinkSecret::new(Randomness::from_os().bytes()),
@@ -106,6 +114,7 @@ impl Server {
     #[must_use]
     pub fn with_gateways(mut self, gateways: Arc<Gateways>) -> Self {
         self.authenticator.public_url.clone_from(&gateways.public_url);
+        self.source_hasher = SourceHasher::new(gateways.link_secret.as_ref());
         self.gateways = gateways;
         self
     }
@@ -173,6 +182,12 @@ impl Server {
     pub fn limited_per_source(self, connections_max: usize) -> Self {
         let shares = || SourceShares::new(0, connections_max);
         Self { connections: shares(), forwarded_requests: shares(), ..self }
+    }
+
+    /// Sets the limits on bookings by the public and by accounts.
+    #[must_use]
+    pub fn limit_bookings(self, limits: BookingLimits) -> Self {
+        Self { booking_limit: BookingLimit::new(limits), ..self }
     }
 
     /// Sets whether the page `/` lists the groups with a booking page.

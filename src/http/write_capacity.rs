@@ -37,8 +37,7 @@ pub(crate) fn admit(
     } else {
         return Ok(());
     };
-    if endpoint.creates() && is_answered_before(auth.headers, identity, state, engine.steady_now())
-    {
+    if endpoint.creates() && is_answered_before(auth, identity, state, engine.steady_now()) {
         return Ok(());
     }
     body.discard();

@@ -10,6 +10,7 @@ mod mail_kind;
 mod outcome;
 mod outgoing_message;
 mod render;
+mod sender_text;
 pub mod sms;
 pub mod smtp;
 

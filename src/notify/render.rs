@@ -21,6 +21,7 @@ use crate::notify::mail_appointment::{
 };
 use crate::notify::mail_kind::MailKind;
 use crate::notify::outgoing_message::OutgoingMessage;
+use crate::notify::sender_text::looks_like_address;
 
 /// Settings of the server that every mail uses.
 #[derive(Clone, Copy)]
@@ -354,10 +355,14 @@ fn build_context(
         }
         _ => String::new(),
     };
-    let client_name = match client {
+    let mut client_name = match client {
         Some(client) => format!("{} {}", client.firstname.as_str(), client.lastname.as_str()),
         None => String::new(),
     };
+    // The public may give any name, and have it mailed to any address.
+    if is_caused_by_key(state, message) && looks_like_address(&client_name) {
+        client_name.clear();
+    }
     let previous_start = match subject_matter.previous_start {
         Some(start) => long_date(language, state.catalogue.zone().civil_of(start)),
         None => String::new(),
@@ -386,6 +391,20 @@ fn build_context(
         unsubscribe,
         colours: mail_colours(group),
     }
+}
+
+/// Whether a message was caused with a key alone: it is one of those, or the reminder of such a
+/// booking.
+fn is_caused_by_key(state: &GroupState, message: &Message) -> bool {
+    let reminded = match message.reminder() {
+        Some((_, appointment)) => state.rows.get(&appointment.id),
+        None => None,
+    };
+    let is_reminder_by_key = match reminded {
+        Some(row) => row.is_booked_by_key(),
+        None => false,
+    };
+    message.is_by_key() || is_reminder_by_key
 }
 
 /// Returns the group's colours; a default for each that is missing.

@@ -25,7 +25,8 @@ use crate::wire::vevent::VEVENT;
 
 /// Parts of a store that no document holds. The document says so in its member `left_out`.
 pub const LEFT_OUT: &str = "sessions; stored answers of Idempotency-Keys; tokens of mailed account \
-     links, which end with an export; holds, and bookings that wait for a code; the secret of mailed unsubscribe links, which end too";
+     links, which end with an export; holds, and bookings that wait for a code; the secret of mailed unsubscribe \
+     links, which end too; the origins of web bookings";
 
 /// Writes the whole content, row by row.
 ///
@@ -52,6 +53,9 @@ fn render_apikey(hash: &[u8; 32], apikey: &Apikey) -> Map<String, Value> {
     let mut row = Map::new();
     row.insert("key_sha256".into(), hex(hash).into());
     row.insert("label".into(), apikey.label.as_str().into());
+    if apikey.is_server() {
+        row.insert("server".into(), true.into());
+    }
     if let Some(groups) = &apikey.groups {
         row.insert("groups".into(), groups.iter().map(|id| id.number()).collect());
     }

@@ -30,7 +30,7 @@ const KINDS: &str = "must be one of confirmation, change, cancellation, restorat
 const STATES: &str = "must be one of planned, sending, sent, kept, failed, missed, suppressed";
 
 /// All reasons of suppression, for the lookup by name.
-const SUPPRESSION_REASONS: [SuppressionReason; 9] = [
+const SUPPRESSION_REASONS: [SuppressionReason; 10] = [
     SuppressionReason::Cancelled,
     SuppressionReason::Moved,
     SuppressionReason::Restored,
@@ -40,6 +40,7 @@ const SUPPRESSION_REASONS: [SuppressionReason; 9] = [
     SuppressionReason::Expired,
     SuppressionReason::TooMany,
     SuppressionReason::GivenAway,
+    SuppressionReason::Unconfirmed,
 ];
 
 /// Returns the row of a message.
@@ -203,6 +204,7 @@ const fn suppression_name(why: SuppressionReason) -> &'static str {
         SuppressionReason::Expired => "expired",
         SuppressionReason::TooMany => "too_many",
         SuppressionReason::GivenAway => "given_away",
+        SuppressionReason::Unconfirmed => "unconfirmed",
     }
 }
 

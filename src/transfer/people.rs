@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::{Apikey, Pro};
+use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::group_state::GroupState;
@@ -55,13 +55,17 @@ pub(crate) fn read_apikeys(
         };
         let label = parse_label(row.get("label"));
         let groups = parse_key_groups(row.get("groups"), known);
-        match (label, groups) {
-            (Ok(label), Ok(groups)) => {
-                if keys.insert(hash, Apikey { label, groups }).is_some() {
+        let holder = parse_holder(row.get("server"));
+        match (label, groups, holder) {
+            (Ok(label), Ok(groups), Ok(holder)) => {
+                if keys.insert(hash, Apikey { label, groups, holder }).is_some() {
                     faults.add(format!("{path}.key"), "appears twice in the document");
                 }
             }
-            (label, groups) => {
+            (label, groups, holder) => {
+                if let Err(InvalidValue(rule)) = holder {
+                    faults.add(format!("{path}.server"), rule);
+                }
                 if let Err(InvalidValue(rule)) = label {
                     faults.add(format!("{path}.label"), rule);
                 }
@@ -79,6 +83,15 @@ fn parse_label(given: Option<&Value>) -> Result<Text<255>, InvalidValue> {
         Some(label) => Text::new(&value::parse_text(label)?),
         None => Ok(Text::default()),
     }
+}
+
+/// Parses the mark of a server's key; a key without it is public.
+fn parse_holder(given: Option<&Value>) -> Result<ApikeyHolder, InvalidValue> {
+    let is_server = match given {
+        Some(mark) => value::parse_boolean(mark)?,
+        None => false,
+    };
+    Ok(if is_server { ApikeyHolder::Server } else { ApikeyHolder::Public })
 }
 
 /// Parses the groups of a key; `None` for all groups.

@@ -69,7 +69,7 @@ fn passed_over(mut content: StoreContent) -> StoreContent {
 /// A group with one record of each kind, and times in skipped and repeated hours.
 fn shop() -> Value {
     json!({
-        "apikeys": [{"key": "secret", "label": "site", "groups": [4]}, {"key": "all"}],
+        "apikeys": [{"key": "secret", "label": "site", "groups": [4]}, {"key": "all", "server": true}],
         "groups": [{
             "id": 4, "name": "Cabinet médical", "timezone": "Paris", "mailreminder": 60, "check_sms": 0, "sort": 9,
             "messages_made": 41,
@@ -198,6 +198,9 @@ fn missing_fields_take_their_default() {
     );
     let keys: Vec<_> = content.directory.apikeys.values().map(|key| key.groups.clone()).collect();
     assert!(keys.contains(&None) && keys.contains(&Some(vec![GroupId::new(4).expect("an id")])));
+    for apikey in content.directory.apikeys.values() {
+        assert_eq!(apikey.is_server(), apikey.groups.is_none());
+    }
 }
 
 #[test]
@@ -275,6 +278,10 @@ fn faults_are_reported_by_path() {
     assert_eq!(
         changed(|document| document["apikeys"][0]["groups"] = json!([6])),
         ["apikeys[0].groups"]
+    );
+    assert_eq!(
+        changed(|document| document["apikeys"][0]["server"] = json!("perhaps")),
+        ["apikeys[0].server"]
     );
     assert_eq!(
         read_document(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path,

@@ -15,9 +15,12 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::booking::book::permit_booking;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{BookAppointment, Caller, Command};
+use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::{Fault, Refusal};
 use crate::engine::{Committed, IdempotentRequest, Rejection};
-use crate::http::{ApiError, ClientAddress, Incoming, book_within_limits};
+use crate::http::{
+    ApiError, BookingOrigin, ClientAddress, Incoming, book_in_reserved_places, book_within_limits,
+};
 use crate::web::appointment_view::holder_pair;
 use crate::web::booking_form::booking_object;
 use crate::web::contact_fields::form_fields;
@@ -78,31 +81,55 @@ pub(crate) async fn book(
     send_booking(&visit, &request, &given, command, from).await
 }
 
+/// The reason why a booking of a page was not made.
+enum PageRefusal {
+    /// A limit on bookings has no place.
+    Limited(ApiError),
+    /// The engine's rejection.
+    Rejected(Rejection),
+}
+
 /// Sends a booking, once for each key of a form, and answers with its result.
 async fn send_booking(
     visit: &Arc<Visit>,
     request: &Request,
     given: &Params,
-    command: BookAppointment,
+    mut command: BookAppointment,
     from: IpAddr,
 ) -> Response {
+    let server = &visit.pages.server;
+    let number = command.intervention_ids.len();
+    let origin = BookingOrigin::of_page(visit.group().id, command.client.email.as_ref(), from);
+    command.web_origin = Some(server.source_hasher.page_origin(from));
     let email = command.client.email.as_ref().map(Email::folded);
     let once = IdempotentRequest {
         scope: form_scope(visit, given),
         body: form_body(given),
+        share: IdempotencyShare::Application,
         render: Arc::new(|done: &Committed| holder_query(done).into_bytes()),
     };
-    let server = &visit.pages.server;
     let command = Command::BookAppointment(Box::new(command));
     let booking = server.engine.write_idempotent(visit.group().id, command, Some(once));
+    let is_booked = |done: &Committed| !done.is_replay();
+    let booking =
+        book_in_reserved_places(server, (Some(&origin), number), visit.now, booking, is_booked);
     let zone = visit.zone();
     let takes_known_only = !visit.group().open;
-    let reveals_client = |rejection: &Rejection| {
-        let error = ApiError::from_rejection(rejection.clone(), zone, Audience::Application);
-        error.reveals_client(takes_known_only)
+    let reveals_client = |refused: &PageRefusal| match refused {
+        PageRefusal::Limited(_) => false,
+        PageRefusal::Rejected(rejection) => {
+            let error = ApiError::from_rejection(rejection.clone(), zone, Audience::Application);
+            error.reveals_client(takes_known_only)
+        }
+    };
+    let booking = async {
+        match booking.await {
+            Ok(result) => result.map_err(PageRefusal::Rejected),
+            Err(limited) => Err(PageRefusal::Limited(limited)),
+        }
     };
     match book_within_limits(server, email, from, visit.now, booking, reveals_client).await {
-        Err(limited) => failed(visit, &limited),
+        Err(limited) | Ok(Err(PageRefusal::Limited(limited))) => failed(visit, &limited),
         Ok(Ok(done)) => {
             let query = match &done.answer {
                 Some(kept) => String::from_utf8_lossy(kept).into_owned(),
@@ -110,15 +137,17 @@ async fn send_booking(
             };
             redirect(&done_url(visit, &query))
         }
-        Ok(Err(Rejection::Refused(refusals))) => {
+        Ok(Err(PageRefusal::Rejected(Rejection::Refused(refusals)))) => {
             respond_with_form(visit, request, given, &refusals).await
         }
         // Another form with this key was faster; the recorded answer is visible by now.
-        Ok(Err(Rejection::IdempotencyConflict)) => match find_earlier_booking(visit, given) {
-            Some(response) => response,
-            None => message_page::busy(visit),
-        },
-        Ok(Err(rejection)) => {
+        Ok(Err(PageRefusal::Rejected(Rejection::IdempotencyConflict))) => {
+            match find_earlier_booking(visit, given) {
+                Some(response) => response,
+                None => message_page::busy(visit),
+            }
+        }
+        Ok(Err(PageRefusal::Rejected(rejection))) => {
             failed(visit, &ApiError::from_rejection(rejection, zone, Audience::Application))
         }
     }

@@ -139,6 +139,7 @@ pub fn parse(
         smsreminder,
         customs,
         permission: Some(permission),
+        web_origin: None,
         hold,
     };
     Ok(Booking { command, sent })

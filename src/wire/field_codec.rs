@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::domain::messaging::sms_countries::SmsCountries;
 use crate::domain::records::group::{Currency, Usercolors, VerifyBookings};
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
 use crate::domain::records::text::{
@@ -91,6 +92,8 @@ from_text! {
     Option<Usercolors>, FieldType::Text { max: 255 }, [],
         |text| Ok(Some(parse_unless_empty(text, Usercolors::new)?)),
         |this| this.as_ref().map_or("", Usercolors::as_str);
+    SmsCountries, FieldType::Text { max: 255 }, [], |text| Ok(Some(Self::new(text)?)),
+        |this| this.as_str();
     Colour, FieldType::Colour, [], |text| parse_unless_empty(text, Self::new), |this| this.as_str();
     Currency, FieldType::Choice(currencies), [], |text| parse_unless_empty(text, Self::new),
         |this| this.code();

@@ -63,6 +63,7 @@ fn message_fields() -> Vec<Field<Group>> {
         plain!("country_code", country_code, PRO),
         plain!("smsreminder", smsreminder, PRO),
         plain!("sms_sender_name", sms_sender_name, PRO),
+        plain!("sms_countries", sms_countries, PRO),
         plain!("check_sms", check_sms, PRO),
         plain!("check_sms_from_web", check_sms_from_web, PRO),
     ]

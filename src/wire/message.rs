@@ -286,5 +286,6 @@ fn describe_suppression(why: SuppressionReason) -> &'static str {
             "the recipient's limit of messages within 24 hours was reached"
         }
         SuppressionReason::GivenAway => "the appointment was given to another client",
+        SuppressionReason::Unconfirmed => "the appointment was never confirmed by mail",
     }
 }

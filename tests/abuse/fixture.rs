@@ -9,6 +9,8 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use slotbook::clock::{Clock, ManualClock};
+use slotbook::domain::records::ids::GroupId;
+use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
 use slotbook::domain::time::zone::Zone;
 use slotbook::engine::admission::AdmissionLimits;
@@ -63,12 +65,26 @@ impl Practice {
         change: impl FnOnce(&mut Value),
         configure: impl FnOnce(Server) -> Server,
     ) -> Self {
+        Self::started(change, |_| {}, configure).await
+    }
+
+    /// The demonstration with another state of its group.
+    pub(crate) async fn with_state(change: impl FnOnce(&GroupState) -> GroupState) -> Self {
+        Self::started(|_| {}, |state| *state = change(state), |server| server).await
+    }
+
+    async fn started(
+        change: impl FnOnce(&mut Value),
+        change_state: impl FnOnce(&mut GroupState),
+        configure: impl FnOnce(Server) -> Server,
+    ) -> Self {
         let mut document: Value = serde_json::from_slice(demo::DOCUMENT).expect("JSON");
         let clock = Arc::new(ManualClock::at(opening(&document)));
         change(&mut document);
         let bytes = serde_json::to_vec(&document).expect("JSON");
         let hash = |sha1: &str| password::hash_password(sha1);
-        let content = read_document(&bytes, clock.now(), &hash).expect("a legal document");
+        let mut content = read_document(&bytes, clock.now(), &hash).expect("a legal document");
+        change_state(&mut content.group_states[0]);
         let parts = EngineParts {
             directory: content.directory,
             group_states: content.group_states,
@@ -87,6 +103,12 @@ impl Practice {
         let routes = web::service(configure(server));
         tokio::spawn(serve(listener, routes, 1_000, std::future::pending()));
         Self { address, clock, engine }
+    }
+
+    /// The published state of the group.
+    pub(crate) fn state(&self) -> Arc<GroupState> {
+        let group = GroupId::new(1).expect("an id");
+        self.engine.published().group_state(group).expect("the group of the demonstration")
     }
 
     /// The address that it listens on.
@@ -128,6 +150,15 @@ impl Practice {
     }
 }
 
+impl Practice {
+    /// Free starts at full hours, one for each hour, so that bookings of several do not overlap.
+    pub(crate) async fn hourly_starts(&self) -> VecDeque<(String, u64)> {
+        let mut starts = self.free_starts().await;
+        starts.retain(|(start, _)| start.ends_with(":00:00"));
+        starts
+    }
+}
+
 impl Visitor {
     /// A request with the public key.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -147,6 +178,20 @@ impl Visitor {
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
         answer(self.request(Method::GET, path)).await
+    }
+
+    /// A booking at a free start for an e-mail address.
+    pub(crate) fn booking(&self, (date, calendar): &(String, u64), email: &str) -> RequestBuilder {
+        self.request(Method::POST, "/groups/1/appointments").json(&json!({"appointment": {
+            "date": date, "intervention_ids": [1], "calendar_id": calendar,
+            "fiche": {
+                "lastname": "Durand", "firstname": "Ada", "firstphone": "0639980001", "email": email,
+            },
+        }}))
+    }
+
+    pub(crate) async fn book(&self, start: &(String, u64), email: &str) -> Answer {
+        answer(self.booking(start, email)).await
     }
 }
 

@@ -3,10 +3,15 @@
 //! The practice is the demonstration with its own settings, on a server in this process. Strangers
 //! have source addresses of their own: directly by 127.0.0.x, or behind a proxy that is trusted.
 
+mod alike;
 mod connections;
 mod fixture;
 mod forged_sources;
+mod idempotency;
 mod logins;
+mod mailbox;
+mod messages;
 mod searches;
 mod space;
 mod strangers;
+mod web_bookings;

@@ -174,6 +174,7 @@ static GROUP: &[(&str, Takes)] = &[
     ("country_code", Text(10)),
     ("smsreminder", ZeroOr(60, 1_440)),
     ("sms_sender_name", Text(11)),
+    ("sms_countries", Text(255)),
     ("check_sms", Boolean),
     ("check_sms_from_web", Boolean),
     ("inactive", Boolean),

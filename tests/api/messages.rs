@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use slotbook::domain::identity::link_secret::LinkSecret;
+use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::records::text::{Bounded, ReminderLead, Text};
 use slotbook::engine::MessagingOptions;
 use slotbook::engine::mailbox::Transport;
@@ -31,7 +32,7 @@ async fn writing(
             .await;
     let sending = MessagingOptions {
         gateways,
-        daily_max: 20,
+        quota: MessageQuota { recipient_daily_max: 20, by_key_daily_max: 0 },
         randomness: Randomness::seeded([9; 32]),
         transport: Transport::direct(),
         poll_interval_max: Duration::from_millis(5),

@@ -14,6 +14,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
+use slotbook::http::BookingLimits;
 use slotbook::http::{Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::{BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError};
@@ -159,7 +160,9 @@ impl TestServer {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let routes = web::service(configure(Server::new(engine.clone(), 2)));
+        let routes = web::service(configure(
+            Server::new(engine.clone(), 2).limit_bookings(BookingLimits::NONE),
+        ));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         Self { base, client: reqwest::Client::new(), clock, engine, disk }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 use slotbook::domain::identity::account::Account;
-use slotbook::domain::identity::directory::{Apikey, Directory, IdKind, Pro};
+use slotbook::domain::identity::directory::{Apikey, ApikeyHolder, Directory, IdKind, Pro};
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::customfield::{CustomName, Customfield, Model};
@@ -104,6 +104,7 @@ pub(crate) fn directory() -> Directory {
         label: Text::default(),
         groups: groups
             .map(|ids| ids.into_iter().map(|id| GroupId::new(id).expect("an id")).collect()),
+        holder: ApikeyHolder::Public,
     };
     let mut directory = Directory::default();
     directory.apikeys.insert(Sha256::digest(KEY).into(), apikey(Some(vec![4])));

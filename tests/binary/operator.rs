@@ -68,7 +68,7 @@ async fn keys_are_made_shown_once_and_revoked_while_the_server_runs_and_outlive_
     assert_eq!(status(&served, &key, PRO).await, 200, "it opens the next request");
     let listed = printed(run(&["key", "list"], &data));
     let line =
-        listed.lines().find(|line| line.ends_with("\tgroups 1\tweb site")).expect("it is listed");
+        listed.lines().find(|line| line.ends_with("\tgroups 1\tpublic\tweb site")).expect("listed");
     assert!(!listed.contains(&key) && listed.lines().count() == 2, "{listed}");
     let id = line.split('\t').next().expect("an id").to_owned();
     drop(served.end("KILL"));
@@ -81,6 +81,64 @@ async fn keys_are_made_shown_once_and_revoked_while_the_server_runs_and_outlive_
     refused(&run(&["key", "add", "--group", "9"], &data), "group 9 does not exist");
     drop(served.end("KILL"));
     assert_eq!(printed(run(&["key", "list"], &data)).lines().count(), 1, "offline the same holds");
+}
+
+#[test]
+fn the_operator_says_which_keys_are_held_by_a_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let holders = || {
+        let listed = printed(run(&["key", "list"], &data));
+        let column = |line: &str| line.split('\t').nth(2).map(str::to_owned);
+        let mut holders: Vec<_> = listed.lines().filter_map(column).collect();
+        holders.sort();
+        holders
+    };
+    printed(run(&["key", "add", "--label", "shop", "--server"], &data));
+    let served = Served::on(&data, &[]);
+    assert_eq!(holders(), ["public", "server"]);
+    printed(run(&["key", "set", "tests", "--server"], &data));
+    assert_eq!(holders(), ["server", "server"]);
+    assert_eq!(served.end("TERM").0, Some(0));
+    printed(run(&["key", "set", "shop", "--no-server"], &data));
+    assert_eq!(holders(), ["public", "server"]);
+    refused(&run(&["key", "set", "nothing", "--server"], &data), "no key matches");
+    let unsaid = run(&["key", "set", "shop"], &data);
+    assert_eq!(unsaid.status.code(), Some(2), "{}", complaint(&unsaid));
+    let document = exported(&data);
+    let marks: Vec<_> = document["apikeys"].as_array().expect("a list").iter().collect();
+    assert!(marks.iter().any(|key| key["server"] == true && key["label"] == "tests"));
+    assert!(marks.iter().any(|key| key.get("server").is_none() && key["label"] == "shop"));
+}
+
+#[tokio::test]
+async fn the_bookings_of_one_source_are_counted_and_cancelled_through_the_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let served = Served::on(&data, &[]);
+    let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
+    for nth in 0..3 {
+        let wish = booking(&format!("c{nth}"), &half_hour(200_000 + nth), 1, &[1]);
+        let made = reqwest::Client::new().post(&url).json(&wish).send().await.expect("an answer");
+        assert_eq!(made.status(), 201);
+    }
+    let id = appointments(&exported(&data)).next().expect("one")["id"].to_string();
+    let alike = |more: &[&str]| {
+        let arguments = [&["cancel-alike", &id, "--group", "1", "--since", "2020-01-01"], more];
+        run(&arguments.concat(), &data)
+    };
+    assert!(printed(alike(&[])).starts_with("3 appointments: give --count 3"));
+    refused(&alike(&["--count", "2"]), "there are 3 such appointments now");
+    assert_eq!(printed(alike(&["--count", "3", "--quietly"])), "3 appointments are cancelled\n");
+    assert_eq!(printed(alike(&["--count", "0"])), "0 appointments are cancelled\n");
+    let document = exported(&data);
+    assert!(appointments(&document).all(|row| row["deleted"] == true));
+    assert_eq!(served.end("TERM").0, Some(0));
+    assert!(complaint(&alike(&[])).is_empty(), "counting needs no server");
+    refused(
+        &run(&["cancel-alike", "1", "--group", "9", "--since", "2020-01-01"], &data),
+        "group 9",
+    );
 }
 
 #[tokio::test]

@@ -19,6 +19,14 @@ fn slotbook() -> Command {
     command
 }
 
+/// Switches off the limits on bookings: one test books for many clients.
+pub(crate) fn unlimited(command: &mut Command) -> &mut Command {
+    for limit in ["SOURCE_HOURLY", "SOURCE_DAILY", "CLIENT_HOURLY"] {
+        command.env(format!("SLOTBOOK_BOOKINGS_{limit}_MAX"), "0");
+    }
+    command
+}
+
 /// Runs a command on a store to its end.
 pub(crate) fn run(arguments: &[&str], data: &Path) -> Output {
     slotbook().args(arguments).env("SLOTBOOK_DATA", data).output().expect("the program runs")
@@ -56,7 +64,7 @@ impl Served {
 
     /// Starts the command and waits until it can serve.
     fn started(command: &mut Command) -> Self {
-        let command = command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+        let command = unlimited(command).args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().expect("piped"))

@@ -13,6 +13,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
+use slotbook::http::BookingLimits;
 use slotbook::http::{Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::codec;
@@ -111,7 +112,8 @@ impl Loaded {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let routes = web::service(Server::new(engine.clone(), 2));
+        let routes =
+            web::service(Server::new(engine.clone(), 2).limit_bookings(BookingLimits::NONE));
         tokio::spawn(serve(listener, routes, 10_000, std::future::pending()));
         Self { address, engine, disk, first }
     }

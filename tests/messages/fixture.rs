@@ -8,6 +8,7 @@ use slotbook::clock::{Clock, ManualClock};
 use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
 use slotbook::domain::identity::link_secret::LinkSecret;
 use slotbook::domain::messaging::message::{Message, Progress};
+use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
@@ -166,6 +167,7 @@ impl House {
             smsreminder: true,
             from_web: true,
             reminders: Reminders::since(now),
+            web_origin: None,
         });
         let calendar_id = CalendarId::new(id % 40 + 1).expect("an id");
         let row = Vevent {
@@ -257,7 +259,7 @@ impl House {
             let journal = std::thread::spawn(move || journal.run());
             let sending = MessagingOptions {
                 gateways: Arc::new(self.gateways()),
-                daily_max: 100,
+                quota: MessageQuota { recipient_daily_max: 100, by_key_daily_max: 0 },
                 randomness: Randomness::seeded([8; 32]),
                 transport: Transport::direct(),
                 poll_interval_max: Duration::from_millis(5),

@@ -13,11 +13,13 @@ use slotbook::domain::messaging::message::{
     AppointmentTime, LinkPurpose, MessageContent, Progress, SuppressionReason,
 };
 use slotbook::domain::messaging::planning;
+use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::records::text::{Email, Text};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{
     CancelRight, Command, FollowLink, LinkRequest, RequestLink,
 };
+use slotbook::domain::state::idempotency::IdempotencyShare;
 use slotbook::domain::time::{DAY, HOUR, Instant};
 use slotbook::engine::{Engine, IdempotentRequest, Rejection, WriteResult};
 use slotbook::store::SimulatedDisk;
@@ -42,7 +44,12 @@ async fn start(shop: &Shop, disk: &SimulatedDisk, now: Instant) -> (Engine, Arc<
 /// Books a start under an idempotency key.
 async fn book_once(engine: &Engine, key: u8, name: &str, date: &str) -> WriteResult {
     let render = Arc::new(|done: &slotbook::engine::Committed| done.object.to_be_bytes().to_vec());
-    let request = IdempotentRequest { scope: [key; 32], body: [key; 32], render };
+    let request = IdempotentRequest {
+        scope: [key; 32],
+        body: [key; 32],
+        share: IdempotencyShare::Pro,
+        render,
+    };
     let command = Command::BookAppointment(Box::new(booking_of(name, date)));
     engine.write_idempotent(group(), command, Some(request)).await
 }
@@ -141,7 +148,11 @@ fn a_late_message_waits_while_the_clock_is_in_doubt() {
     let mut due = shop.at("2026-03-02 11:00");
     let claimed = claim(&mut due, item).expect("due");
     let late = due.at("2026-03-09 12:00");
-    let again = DeliveryStep::Claim { item, daily_max: 10, has_gateway: true };
+    let again = DeliveryStep::Claim {
+        item,
+        quota: MessageQuota { recipient_daily_max: 10, by_key_daily_max: 0 },
+        has_gateway: true,
+    };
     assert_eq!(delivery::decide(&late.group_state, &again, LatePolicy::Wait, late.now), None);
     let outcome = DeliveryOutcome::Deferred { reason: Text::new("busy").expect("short"), draw: 0 };
     let deferred = DeliveryStep::Settle { id: claimed.id, attempt: 1, outcome };
@@ -162,7 +173,11 @@ fn irreversible_upkeep_waits_for_an_hour_while_the_clock_is_a_day_ahead_of_the_s
         shop.group_state.sequence = 0;
         let claim = |engine: &Engine| {
             let item = DueItem::Reminder(id, Channel::Mail);
-            let step = DeliveryStep::Claim { item, daily_max: 10, has_gateway: true };
+            let step = DeliveryStep::Claim {
+                item,
+                quota: MessageQuota { recipient_daily_max: 10, by_key_daily_max: 0 },
+                has_gateway: true,
+            };
             let engine = engine.clone();
             async move { engine.write(group(), Command::Deliver(step)).await.expect("decided") }
         };
@@ -208,7 +223,12 @@ fn an_answer_is_repeated_for_a_day_whatever_the_clock_does() {
         let late = book_once(&engine, 2, "Bob", "2026-03-03 10:00").await;
         assert!(matches!(late, Err(Rejection::Refused(_))), "the day is over by that clock");
         let render = Arc::new(|_: &slotbook::engine::Committed| vec![7]);
-        let request = IdempotentRequest { scope: [3; 32], body: [3; 32], render };
+        let request = IdempotentRequest {
+            scope: [3; 32],
+            body: [3; 32],
+            share: IdempotencyShare::Pro,
+            render,
+        };
         let gone =
             Command::CancelAppointment(slotbook::domain::state::command::CancelAppointment {
                 id: first.appointments[0],

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use slotbook::domain::state::idempotency::{IdempotencyRecord, IdempotencyRecords, KEPT_SECONDS};
+use slotbook::domain::state::idempotency::{
+    IdempotencyRecord, IdempotencyRecords, IdempotencyShare, KEPT_SECONDS,
+};
 use slotbook::domain::time::Instant;
 
 proptest! {
@@ -16,7 +18,9 @@ proptest! {
         for (scope, pause, body) in steps {
             at = at.plus_seconds(pause);
             let answer = vec![body; usize::from(body)].into();
-            let answered = Arc::new(IdempotencyRecord { scope: [scope; 32], body: [body; 32], at, answer, awaits_code: false });
+            let share = IdempotencyShare::default();
+            let answered = IdempotencyRecord { scope: [scope; 32], body: [body; 32], at, answer, share, awaits_code: false };
+            let answered = Arc::new(answered);
             answers.insert(Arc::clone(&answered));
             all.push(answered);
         }

@@ -9,6 +9,7 @@ use slotbook::domain::messaging::message::{
     AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
 };
 use slotbook::domain::messaging::planning;
+use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::messaging::suppression;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
@@ -74,7 +75,14 @@ fn change_client(shop: &mut Shop, id: VeventId, set: impl Fn(&mut Fiche) + Send 
 
 /// Claims a reminder; the message as it then is, if anything happened.
 pub(super) fn claim(shop: &mut Shop, item: DueItem) -> Option<Message> {
-    step(shop, &DeliveryStep::Claim { item, daily_max: 10, has_gateway: true })
+    step(
+        shop,
+        &DeliveryStep::Claim {
+            item,
+            quota: MessageQuota { recipient_daily_max: 10, by_key_daily_max: 0 },
+            has_gateway: true,
+        },
+    )
 }
 
 fn step(shop: &mut Shop, step: &DeliveryStep) -> Option<Message> {
@@ -383,9 +391,16 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
     let id = booked(&mut shop);
     let mut shop = shop.at("2026-03-02 11:00");
     let claim_of = |shop: &mut Shop, daily_max, item| {
-        step(shop, &DeliveryStep::Claim { item, daily_max, has_gateway: true })
-            .expect("due")
-            .progress
+        step(
+            shop,
+            &DeliveryStep::Claim {
+                item,
+                quota: MessageQuota { recipient_daily_max: daily_max, by_key_daily_max: 0 },
+                has_gateway: true,
+            },
+        )
+        .expect("due")
+        .progress
     };
     let standing =
         AppointmentTime::from_vevent(&shop.group_state.rows[&id]).expect("an appointment");
@@ -438,7 +453,14 @@ fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let mut shop = reminding();
     let id = booked(&mut shop);
     let claim_of_four = |shop: &mut Shop, item| {
-        step(shop, &DeliveryStep::Claim { item, daily_max: 4, has_gateway: true })
+        step(
+            shop,
+            &DeliveryStep::Claim {
+                item,
+                quota: MessageQuota { recipient_daily_max: 4, by_key_daily_max: 0 },
+                has_gateway: true,
+            },
+        )
     };
     let spelled = |shop: &mut Shop, email: &'static str| {
         change_client(shop, id, move |fiche| {

@@ -6,6 +6,7 @@ use slotbook::domain::booking::slot_request::BookingMode;
 use slotbook::domain::booking::taken_time::TakenInterval;
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::messaging::delivery::{DeliveryOutcome, DeliveryStep, DueItem};
+use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::editable_record::EditableRecord;
 use slotbook::domain::records::fiche::Fiche;
@@ -292,7 +293,7 @@ fn send(shop: &mut Shop, which: prop::sample::Index, taken: bool) {
     let id = open[which.index(open.len())];
     if shop.delivers(&DeliveryStep::Claim {
         item: DueItem::Message(id),
-        daily_max: 100,
+        quota: MessageQuota { recipient_daily_max: 100, by_key_daily_max: 0 },
         has_gateway: true,
     }) {
         let refused = || DeliveryOutcome::Refused(Text::new("no such mailbox").expect("a text"));

@@ -40,7 +40,7 @@ use slotbook::domain::state::command::{
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::domain::state::idempotency::IdempotencyRecord;
+use slotbook::domain::state::idempotency::{IdempotencyRecord, IdempotencyShare};
 use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone_names::ZoneName;
@@ -213,6 +213,7 @@ impl Shop {
                 body: [number; 32],
                 at,
                 answer: vec![number; 9].into(),
+                share: IdempotencyShare::default(),
                 awaits_code: false,
             };
             Event::DoneOnce { answered: answered.into(), event: Box::new(event) }
@@ -501,6 +502,7 @@ fn key() -> AppointmentKey {
 pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
     BookAppointment {
         permission: None,
+        web_origin: None,
         hold: None,
         caller: Caller::Application,
         from_web: true,

@@ -137,6 +137,7 @@ fn appointment(zone: Zone, start: Instant, minutes: i64, fiche_id: FicheId) -> V
         smsreminder: false,
         from_web: false,
         reminders: Reminders::since(Instant(0)),
+        web_origin: None,
     })
 }
 

@@ -81,6 +81,7 @@ fn failing(
         "--journal-mib",
         "0",
     ]);
+    super::server::unlimited(&mut command);
     command.env("SLOTBOOK_LOG", "off").env("SLOTBOOK_DATA", data);
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("strace was found");

@@ -73,6 +73,7 @@ impl Running {
         });
         let wish = BookAppointment {
             permission: None,
+            web_origin: None,
             hold: None,
             caller: Caller::Application,
             from_web: true,

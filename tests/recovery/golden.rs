@@ -147,7 +147,13 @@ async fn golden_stores_of_every_version_open() {
         let expected = std::fs::read_to_string(store.join("content.json")).expect("what it holds");
         let expected: Value = serde_json::from_str(&expected).expect("JSON");
         assert_eq!(content(&data), expected, "{}", store.display());
-        assert_eq!(Served::on(&data, &[]).terminate(), Some(0), "it serves");
+        let (code, said) = Served::heard(&data, &[]).end("TERM");
+        assert_eq!(code, Some(0), "it serves");
+        // Format 1 did not hold who has a key.
+        let is_first = store.ends_with("1");
+        assert_eq!(said.contains("slotbook key set KEY --no-server"), is_first, "{said}");
+        let keys = String::from_utf8(run(&["key", "list"], &data).stdout).expect("text");
+        assert_eq!(keys.contains("server, as assumed"), is_first, "{keys}");
         opened += 1;
     }
     println!("{opened} stores of earlier releases and this one open");

@@ -13,13 +13,16 @@ use crate::cli::error::CommandError;
 use crate::cli::operator::request::OperatorRequest;
 use crate::cli::operator::store_access::StoreAccess;
 use crate::clock::{Clock as _, SystemClock};
+use crate::domain::booking::alike::find_alike;
 use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
-use crate::domain::identity::directory::{Apikey, Pro};
+use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
 use crate::domain::messaging::message::Message;
-use crate::domain::records::ids::GroupId;
+use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
+use crate::domain::state::refusal::Refusal;
 use crate::http::resources::messages;
 use crate::transfer::export;
+use crate::wire::datetime;
 use crate::wire::field::Audience;
 use crate::wire::message::Ledger;
 
@@ -58,8 +61,12 @@ pub(crate) fn execute_request(
         OperatorRequest::ListMessages { groups, public_url } => {
             write_messages(store, groups, public_url, out)
         }
+        OperatorRequest::CancelAlike { group, appointment, since, count, quietly } => {
+            cancel_alike(store, (*group, *appointment), since, *count, *quietly, out)
+        }
         OperatorRequest::BackUp { to, reserve_mib } => store.back_up(to, *reserve_mib, out),
         OperatorRequest::AddKey { .. }
+        | OperatorRequest::SetKey { .. }
         | OperatorRequest::RevokeKey { .. }
         | OperatorRequest::AddPro { .. }
         | OperatorRequest::SetPassword { .. } => {
@@ -73,10 +80,15 @@ pub(crate) fn execute_request(
 /// reads.
 fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>, CommandError> {
     Ok(Some(match request {
-        OperatorRequest::AddKey { sha256, label, groups } => ChangeAccess::AddApikey {
+        OperatorRequest::AddKey { sha256, label, groups, server } => ChangeAccess::AddApikey {
             hash: *sha256,
             label: named("label", Text::new(label))?,
             groups: groups.as_deref().map(parse_group_ids).transpose()?,
+            holder: key_holder(*server),
+        },
+        OperatorRequest::SetKey { sha256, said, server } => ChangeAccess::SetApikeyHolder {
+            name: ApikeyName { hash: *sha256, text: said.clone() },
+            holder: key_holder(*server),
         },
         OperatorRequest::RevokeKey { sha256, said } => {
             ChangeAccess::RevokeApikey(ApikeyName { hash: *sha256, text: said.clone() })
@@ -110,8 +122,13 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
         | OperatorRequest::FindPro { .. }
         | OperatorRequest::Export
         | OperatorRequest::ListMessages { .. }
+        | OperatorRequest::CancelAlike { .. }
         | OperatorRequest::BackUp { .. } => return Ok(None),
     }))
+}
+
+const fn key_holder(server: bool) -> ApikeyHolder {
+    if server { ApikeyHolder::Server } else { ApikeyHolder::Public }
 }
 
 /// Returns a parsed field, or the broken rule after the field's name.
@@ -161,13 +178,58 @@ fn write_messages(
     Ok(())
 }
 
+/// Counts the web bookings with the origin of an appointment, or cancels them if `count` is their
+/// number. Reference 6.17.
+fn cancel_alike(
+    store: &StoreAccess,
+    (group, appointment): (u64, u64),
+    since: &str,
+    count: Option<usize>,
+    is_quiet: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let refused = |why: String| Err(CommandError::Refused(why));
+    let group = parse_group_id(group)?;
+    let Some(state) = store.group_states().into_iter().find(|it| it.catalogue.group.id == group)
+    else {
+        return refused(format!("group {group} does not exist"));
+    };
+    let since = named("since", datetime::parse(since))?;
+    let since = named("since", datetime::to_instant(state.catalogue.zone(), since))?;
+    let found = match VeventId::new(appointment) {
+        Some(id) => find_alike(&state, id, since, SystemClock.now()),
+        None => Err(Refusal::NoResult),
+    };
+    let alike = match found {
+        Ok(alike) => alike,
+        Err(Refusal::InvalidParameter(fault)) => {
+            return refused(format!("appointment {appointment}: {}", fault.rule));
+        }
+        Err(_) => return refused(format!("group {group} has no appointment {appointment}")),
+    };
+    let number = alike.len();
+    let Some(count) = count else {
+        return Ok(writeln!(out, "{number} appointments: give --count {number} to cancel them")?);
+    };
+    if count != number {
+        return refused(format!("there are {number} such appointments now: nothing is cancelled"));
+    }
+    store.cancel_many(group, &alike, is_quiet)?;
+    Ok(writeln!(out, "{number} appointments are cancelled")?)
+}
+
 fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), CommandError> {
     let id = &access::to_hex(hash)[..ID_DIGITS];
     let groups = match key.groups.as_deref() {
         None => "all groups".to_owned(),
         Some(groups) => format!("groups {}", comma_separated(groups)),
     };
-    Ok(writeln!(out, "{id}\t{groups}\t{}", key.label.as_str())?)
+    let holder = match key.holder {
+        ApikeyHolder::Public => "public",
+        ApikeyHolder::Server => "server",
+        ApikeyHolder::Unknown => "server, as assumed",
+    };
+    Ok(writeln!(out, "{id}\t{groups}\t{holder}\t{}", key.label.as_str())?)
 }
 
 fn write_pro(pro: &Pro, out: &mut dyn Write) -> Result<(), CommandError> {

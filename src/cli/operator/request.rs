@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OperatorRequest {
     /// Add an application key. The key itself stays with the command; `None` covers all groups.
-    AddKey { sha256: [u8; 32], label: String, groups: Option<Vec<u64>> },
+    AddKey { sha256: [u8; 32], label: String, groups: Option<Vec<u64>>, server: bool },
+    /// Say whether a server holds a key, named by its hash, its label or the start of its hash.
+    SetKey { sha256: [u8; 32], said: String, server: bool },
     /// Revoke a key, named by its hash, its label or the start of its hash.
     RevokeKey { sha256: [u8; 32], said: String },
     /// List the keys, one a line.
@@ -30,6 +32,8 @@ pub(crate) enum OperatorRequest {
     ListPros,
     /// Return the e-mail address of a professional as it was given, or nothing if there is none.
     FindPro { email: String },
+    /// Count or cancel the web bookings with the origin of an appointment, made since a local time.
+    CancelAlike { group: u64, appointment: u64, since: String, count: Option<usize>, quietly: bool },
     /// Return the whole content as a document.
     Export,
     /// List the messages of some groups, or of all if none is named, one a line. Without a running

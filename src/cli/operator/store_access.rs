@@ -12,6 +12,7 @@ use crate::cli::error::CommandError;
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::identity::access::{self, ChangeAccess};
 use crate::domain::identity::directory::Directory;
+use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::backup;
 use crate::engine::published::Published;
@@ -104,6 +105,26 @@ impl StoreAccess {
                 let link_secret = self.directory().link_secret.clone();
                 Arc::new(Gateways { link_secret, ..Gateways::unconfigured(public_url) })
             }
+        }
+    }
+
+    /// Cancels appointments through the running server.
+    ///
+    /// # Errors
+    /// No server is running, or it takes no writes. Cancellations before that stand.
+    pub(crate) fn cancel_many(
+        &self,
+        group: GroupId,
+        ids: &[VeventId],
+        is_quiet: bool,
+    ) -> Result<(), CommandError> {
+        let Self::Online { engine, runtime, .. } = self else {
+            let why = "appointments are cancelled by a running server: start it first";
+            return Err(CommandError::Refused(why.to_owned()));
+        };
+        match runtime.block_on(engine.cancel_many(group, ids, is_quiet)) {
+            Ok(()) => Ok(()),
+            Err(rejection) => Err(CommandError::Refused(rejection_text(&rejection).to_owned())),
         }
     }
 

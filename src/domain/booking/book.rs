@@ -26,6 +26,7 @@ use crate::domain::records::vevent::{
     Appointment, AppointmentKey, BookingComments, OptionalFields, Reminders, State, Vevent,
     VeventKind,
 };
+use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::state::command::{BookAppointment, BookingDraws, BookingPermission, Caller};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -193,6 +194,7 @@ fn book_slot(
         smsreminder: command.smsreminder.unwrap_or(sms_default),
         from_web: command.from_web,
         rare,
+        web_origin: command.web_origin.clone(),
     };
     let legs = draw_up_legs(state, slot, &draws.legs, &content, now);
     Event::AppointmentsBooked { at: state.stamp_for(now), fiche: client.written, legs }
@@ -204,6 +206,7 @@ pub(crate) struct AppointmentContent {
     pub(crate) smsreminder: bool,
     pub(crate) from_web: bool,
     pub(crate) rare: OptionalFields,
+    pub(crate) web_origin: Option<Box<WebOrigin>>,
 }
 
 /// Returns the appointments of a chain on its calendar, one per leg, with the drawn ids and keys.
@@ -231,6 +234,7 @@ pub(crate) fn draw_up_legs(
             smsreminder: content.smsreminder,
             from_web: content.from_web,
             reminders: Reminders::since(now),
+            web_origin: content.web_origin.clone(),
         };
         legs.push(Vevent {
             id: *id,

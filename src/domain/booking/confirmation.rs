@@ -122,7 +122,8 @@ impl PendingConfirmation {
         if let Err(obstacles) = verdict {
             return Err(vec![Refusal::NotAvailable { obstacles }]);
         }
-        let UnconfirmedBooking { comments, websource, customs, smsreminder, .. } = *self.booking;
+        let UnconfirmedBooking { comments, websource, customs, smsreminder, web_origin, .. } =
+            *self.booking;
         let rare = OptionalFields {
             booking_comments: BookingComments::record(comments.clone(), &comments),
             comments,
@@ -135,6 +136,7 @@ impl PendingConfirmation {
             smsreminder,
             from_web: true,
             rare,
+            web_origin,
         };
         let legs = draw_up_legs(state, &self.slot, &self.draws.legs, &content, now);
         Ok(Event::BookingConfirmed {

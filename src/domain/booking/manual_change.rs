@@ -87,6 +87,7 @@ pub fn prepare_manual_change(
     row.carry_over_reminders(before, now);
     if let Some(before) = before {
         row.lock_out_former_client(before, draws.key);
+        row.keep_web_origin(before);
         check_kind(before, &row).map_err(refuse_fault)?;
         if *before == row {
             return Ok(None);

@@ -1,6 +1,7 @@
 //! Booking rules: free time, and the decisions on bookings, cancellations and manual changes.
 //! Reference 4, 6.
 
+pub mod alike;
 pub mod appointment_move;
 pub mod book;
 pub mod bookable;

@@ -48,6 +48,13 @@ pub(crate) fn draft_unconfirmed(
         Channel::Mail => find_mailbox(state, &client),
         Channel::Sms => find_number(state, &client),
     };
+    let group = &state.catalogue.group;
+    if let (Channel::Sms, Some(number)) = (channel, &recipient)
+        && !group.sms_countries.allow(number, group.country_code.as_str())
+    {
+        let rule = "must be a number of a country that the shop sends text messages to";
+        return Err(vec![Refusal::InvalidParameter(Fault::new("fiche.firstphone", rule))]);
+    }
     let Some(recipient) = recipient.and_then(|recipient| Text::new(&recipient).ok()) else {
         let (field, rule) = match channel {
             Channel::Mail => ("fiche.email", "is required: a code is mailed to it"),
@@ -57,7 +64,7 @@ pub(crate) fn draft_unconfirmed(
     };
     let customs = Customs::default();
     let customs = with_customs(state, Model::Vevent, customs, &command.customs, &command.caller);
-    let smsreminder = command.smsreminder.unwrap_or(state.catalogue.group.check_sms_from_web);
+    let smsreminder = command.smsreminder.unwrap_or(group.check_sms_from_web);
     Ok(Box::new(UnconfirmedBooking {
         client,
         channel,
@@ -67,6 +74,7 @@ pub(crate) fn draft_unconfirmed(
         smsreminder,
         customs,
         wrong_codes: 0,
+        web_origin: command.web_origin.clone(),
     }))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::domain::identity::directory::{Apikey, Directory, DirectoryEvent, Pro};
+use crate::domain::identity::directory::{Apikey, ApikeyHolder, Directory, DirectoryEvent, Pro};
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
@@ -26,6 +26,15 @@ pub enum ChangeAccess {
         label: Text<255>,
         /// The groups it covers; `None` for all groups.
         groups: Option<BTreeSet<GroupId>>,
+        /// The program that holds it.
+        holder: ApikeyHolder,
+    },
+    /// Says which program holds an application key.
+    SetApikeyHolder {
+        /// The key.
+        name: ApikeyName,
+        /// The program.
+        holder: ApikeyHolder,
     },
     /// Revokes an application key, and ends every session opened with it.
     RevokeApikey(ApikeyName),
@@ -113,7 +122,7 @@ pub fn decide(
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
     match change {
-        ChangeAccess::AddApikey { hash, label, groups: covered } => {
+        ChangeAccess::AddApikey { hash, label, groups: covered, holder } => {
             if directory.apikeys.contains_key(hash) {
                 return Err(AccessRefusal::ApikeyKnown);
             }
@@ -123,8 +132,13 @@ pub fn decide(
             let covered = covered.as_ref().map(|covered| covered.iter().copied().collect());
             Ok(DirectoryEvent::ApikeyAdded {
                 hash: *hash,
-                apikey: Apikey { label: label.clone(), groups: covered },
+                apikey: Apikey { label: label.clone(), groups: covered, holder: *holder },
             })
+        }
+        ChangeAccess::SetApikeyHolder { name, holder } => {
+            let hash = find_apikey(directory, name)?;
+            let apikey = directory.apikeys.get(&hash).expect("it was found").clone();
+            Ok(DirectoryEvent::ApikeyPut { hash, apikey: Apikey { holder: *holder, ..apikey } })
         }
         ChangeAccess::RevokeApikey(name) => {
             let hash = find_apikey(directory, name)?;
@@ -276,7 +290,8 @@ mod tests {
 
     fn key(hash: u8, label: &str, covered: Option<&[u64]>) -> ChangeAccess {
         let label = Text::new(label).expect("a text");
-        ChangeAccess::AddApikey { hash: [hash; 32], label, groups: covered.map(groups) }
+        let holder = ApikeyHolder::Public;
+        ChangeAccess::AddApikey { hash: [hash; 32], label, groups: covered.map(groups), holder }
     }
 
     /// The directory after changes that all must be accepted, in a store with groups 1 and 2.
@@ -326,6 +341,23 @@ mod tests {
         );
         assert_eq!(refusal(&directory, &key(0xab, "", None)), AccessRefusal::ApikeyKnown);
         assert_eq!(refusal(&directory, &key(1, "", Some(&[3]))), AccessRefusal::NoGroup(group(3)));
+    }
+
+    #[test]
+    fn the_holder_of_a_key_changes_and_its_label_and_groups_stay() {
+        let directory = after(&[key(0xab, "site", Some(&[2]))]);
+        assert!(!directory.apikeys[&[0xab; 32]].is_server());
+        for (holder, is_server) in [(ApikeyHolder::Server, true), (ApikeyHolder::Public, false)] {
+            let name = ApikeyName { hash: [0; 32], text: "site".into() };
+            let change = ChangeAccess::SetApikeyHolder { name, holder };
+            let event = decide(&directory, &groups(&[1, 2]), &change, NOW).expect("it is known");
+            let apikey = directory.apply(&event).apikeys[&[0xab; 32]].clone();
+            assert_eq!((apikey.is_server(), apikey.label.as_str()), (is_server, "site"));
+            assert_eq!(apikey.groups, Some(vec![group(2)]));
+        }
+        let name = ApikeyName { hash: [0; 32], text: "other".into() };
+        let change = ChangeAccess::SetApikeyHolder { name, holder: ApikeyHolder::Server };
+        assert_eq!(refusal(&directory, &change), AccessRefusal::NoApikey("other".into()));
     }
 
     #[test]

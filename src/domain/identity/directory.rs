@@ -2,9 +2,10 @@
 //! 3.
 
 use imbl::OrdMap;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::records::added::in_format_2_or;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
@@ -37,6 +38,28 @@ pub struct Apikey {
     pub label: Text<255>,
     /// The groups it covers, ascending; `None` for all groups.
     pub groups: Option<Vec<GroupId>>,
+    /// The program that holds the key.
+    #[serde(deserialize_with = "holder_unless_known")]
+    pub holder: ApikeyHolder,
+}
+
+/// The program that holds an application key. Reference 3.1. The order of the variants is the
+/// format on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ApikeyHolder {
+    /// A page or program of the public, which can read the key.
+    Public,
+    /// A site's own server or a trusted integration. Its source address stands for many clients.
+    Server,
+    /// Unknown: the key comes from a store that did not hold this. It counts as a server's.
+    Unknown,
+}
+
+/// Decodes the holder of a key; unknown in records of format 1.
+fn holder_unless_known<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<ApikeyHolder, D::Error> {
+    in_format_2_or(deserializer, ApikeyHolder::Unknown)
 }
 
 impl Apikey {
@@ -49,6 +72,15 @@ impl Apikey {
         match &self.groups {
             Some(groups) => groups.binary_search(&group).is_ok(),
             None => true,
+        }
+    }
+
+    /// Whether the key counts as one of a server.
+    #[must_use]
+    pub const fn is_server(&self) -> bool {
+        match self.holder {
+            ApikeyHolder::Public => false,
+            ApikeyHolder::Server | ApikeyHolder::Unknown => true,
         }
     }
 }
@@ -158,6 +190,13 @@ pub enum DirectoryEvent {
         /// The secret.
         link_secret: LinkSecret,
     },
+    /// A known application key was changed.
+    ApikeyPut {
+        /// The SHA-256 of the key.
+        hash: [u8; 32],
+        /// The record after the change.
+        apikey: Apikey,
+    },
 }
 
 impl Directory {
@@ -229,7 +268,7 @@ impl Directory {
     ///
     /// # Panics
     /// If a block is granted twice, a key added twice, the secret set twice, or an unknown key
-    /// revoked. Then the journal is wrong.
+    /// revoked or changed. Then the journal is wrong.
     #[must_use]
     pub fn apply(&self, event: &DirectoryEvent) -> Self {
         let mut next = self.clone();
@@ -261,6 +300,10 @@ impl Directory {
             DirectoryEvent::LinkSecretSet { link_secret } => {
                 let before = self.link_secret.replace(link_secret.clone());
                 assert!(before.is_none(), "a store gets one secret");
+            }
+            DirectoryEvent::ApikeyPut { hash, apikey } => {
+                let before = self.apikeys.insert(*hash, apikey.clone());
+                assert!(before.is_some(), "only a known key is changed");
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::domain::messaging::message::{
 };
 use crate::domain::messaging::planning;
 use crate::domain::messaging::recipient::{appointment_recipient, current_recipient};
+use crate::domain::messaging::recipient_quota::MessageQuota;
 use crate::domain::messaging::send_time::{backoff_seconds, earliest_send_time, send_deadline};
 use crate::domain::messaging::suppression::{find_suppression_reason, with_current_start};
 use crate::domain::records::ids::{MessageId, VeventId};
@@ -41,9 +42,8 @@ pub enum DeliveryStep {
     Claim {
         /// The message or reminder to attempt.
         item: DueItem,
-        /// Maximum number of messages to one recipient within 24 hours; 0 allows none. At most half
-        /// of them may be messages that the public can cause. Account links are always sent.
-        daily_max: usize,
+        /// Maximum numbers of messages within 24 hours.
+        quota: MessageQuota,
         /// Whether a gateway is configured for the channel.
         has_gateway: bool,
     },
@@ -95,8 +95,8 @@ pub fn decide(
     now: Instant,
 ) -> Option<Event> {
     let message = match step {
-        DeliveryStep::Claim { item, daily_max, has_gateway } => {
-            let message = claim_attempt(state, *item, *daily_max, *has_gateway, now)?;
+        DeliveryStep::Claim { item, quota, has_gateway } => {
+            let message = claim_attempt(state, *item, *quota, *has_gateway, now)?;
             let is_given_up = message.given_up_at().is_some();
             let has_failed = matches!(message.progress, Progress::Failed { .. });
             if late == LatePolicy::Wait && (is_given_up || has_failed) {
@@ -126,7 +126,7 @@ pub fn find_message(state: &GroupState, item: DueItem) -> Option<&Message> {
 fn claim_attempt(
     state: &GroupState,
     item: DueItem,
-    daily_max: usize,
+    quota: MessageQuota,
     has_gateway: bool,
     now: Instant,
 ) -> Option<Message> {
@@ -165,8 +165,7 @@ fn claim_attempt(
         Progress::Failed { .. } | Progress::Missed { .. } | Progress::Suppressed { .. } => 0,
         Progress::Sent { .. } | Progress::Kept { .. } => return None,
     };
-    message.progress =
-        progress_after_claim(state, &mut message, attempts, daily_max, has_gateway, now);
+    message.progress = progress_after_claim(state, &mut message, attempts, quota, has_gateway, now);
     Some(message)
 }
 
@@ -203,7 +202,7 @@ fn progress_after_claim(
     state: &GroupState,
     message: &mut Message,
     attempts: u32,
-    daily_max: usize,
+    quota: MessageQuota,
     has_gateway: bool,
     now: Instant,
 ) -> Progress {
@@ -240,7 +239,7 @@ fn progress_after_claim(
     }
     // Only the first attempt counts towards the quota.
     if message.first_claimed_at.is_none() {
-        if !state.outbox.has_room_for(message, daily_max, now.plus_seconds(1 - DAY)) {
+        if !state.outbox.has_room_for(message, quota, now.plus_seconds(1 - DAY)) {
             return Progress::Suppressed { at: now, why: SuppressionReason::TooMany };
         }
         message.first_claimed_at = Some(now);

@@ -207,6 +207,8 @@ pub enum SuppressionReason {
     TooMany,
     /// The appointment belongs to another client.
     GivenAway,
+    /// The cancellation was made with a key alone, and no confirmation was sent.
+    Unconfirmed,
 }
 
 /// The kind of a message, as lists and metrics name it.

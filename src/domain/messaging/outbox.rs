@@ -25,7 +25,7 @@ use imbl::{OrdMap, OrdSet};
 
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::message::{AppointmentTime, Message, MessageContent, Progress};
-use crate::domain::messaging::recipient_quota::RecipientQuota;
+use crate::domain::messaging::recipient_quota::{MessageQuota, RecipientQuota};
 use crate::domain::records::ids::{ID_MAX, MessageId, VeventId};
 use crate::domain::records::text::Text;
 use crate::domain::state::space::message_bytes;
@@ -221,11 +221,38 @@ impl Outbox {
         start
     }
 
-    /// Whether one more message may go to its recipient, of at most `daily_max` since `since`.
+    /// Whether one more message may go to its recipient, by the first attempts since `since`.
     /// Reference 7.6.
     #[must_use]
-    pub fn has_room_for(&self, message: &Message, daily_max: usize, since: Instant) -> bool {
-        self.quota.has_room_for(message, daily_max, since)
+    pub fn has_room_for(&self, message: &Message, quota: MessageQuota, since: Instant) -> bool {
+        self.quota.has_room_for(message, quota, since)
+    }
+
+    /// Whether the booking of an appointment is known to its client, as far as messages tell: a
+    /// confirmation or a later mail was sent or is being sent. Messages are kept for 90 days, so an
+    /// older booking counts as known.
+    #[must_use]
+    pub fn is_confirmed(&self, appointment: VeventId, made_at: Instant, now: Instant) -> bool {
+        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
+        for (_, id) in entries {
+            let Some(message) = self.messages.get(id) else { continue };
+            let is_confirmation = matches!(
+                message.content,
+                MessageContent::Confirmation(_)
+                    | MessageContent::ConfirmationByKey(_)
+                    | MessageContent::Change { .. }
+                    | MessageContent::Restoration(_)
+                    | MessageContent::Reminder(Channel::Mail, _)
+            );
+            let has_left = matches!(
+                message.progress,
+                Progress::Sent { .. } | Progress::Kept { .. } | Progress::Claimed { .. }
+            );
+            if is_confirmation && has_left {
+                return true;
+            }
+        }
+        made_at.plus_seconds(RETENTION_SECONDS) <= now
     }
 
     /// The bytes of all kept messages.

@@ -12,6 +12,7 @@
 use crate::domain::booking::open_time::CalendarView;
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::message::{AppointmentTime, Message};
+use crate::domain::messaging::recipient::appointment_recipient;
 use crate::domain::messaging::reminder;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
@@ -72,7 +73,7 @@ fn find_due_time(
             reminder::mail_time(appointment.start, lead_minutes(group.mailreminder.minutes()?))?
         }
         Channel::Sms => {
-            if !appointment.smsreminder {
+            if !appointment.smsreminder || !may_be_texted(state, row) {
                 return None;
             }
             let lead = lead_minutes(group.smsreminder.minutes()?);
@@ -80,6 +81,19 @@ fn find_due_time(
         }
     };
     Some(DueTime { due, moved_at: moved_at(group, fiche, appointment, channel) })
+}
+
+/// Whether text messages about an appointment may go to its client's country. The public may give
+/// any number, and the shop pays for each message.
+fn may_be_texted(state: &GroupState, row: &Vevent) -> bool {
+    if !row.is_booked_by_key() {
+        return true;
+    }
+    let group = &state.catalogue.group;
+    match appointment_recipient(state, row, Channel::Sms) {
+        Some(number) => group.sms_countries.allow(&number, group.country_code.as_str()),
+        None => true,
+    }
 }
 
 fn lead_minutes(minutes: i64) -> u32 {

@@ -1,4 +1,5 @@
-//! The limit on messages to one recipient within 24 hours. Reference 7.6.
+//! The limits on messages within 24 hours: to one recipient, and of those caused with a key alone.
+//! Reference 7.6.
 
 use imbl::OrdSet;
 
@@ -25,6 +26,18 @@ pub(crate) struct RecipientQuota {
     /// One entry per message that was attempted. The recipient is folded, because an address has
     /// many spellings and one mailbox.
     attempts: OrdSet<(Box<str>, Instant, MessageId, QuotaClass)>,
+    /// Those of messages that a key alone caused, by time.
+    attempts_by_key: OrdSet<(Instant, MessageId)>,
+}
+
+/// Maximum numbers of messages of one group within 24 hours. Account links are always sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageQuota {
+    /// To one recipient; 0 allows none. At most half of them may be messages that the public can
+    /// cause.
+    pub recipient_daily_max: usize,
+    /// Caused with a key alone, to all recipients; 0 for no limit.
+    pub by_key_daily_max: usize,
 }
 
 impl Message {
@@ -53,12 +66,26 @@ impl Message {
 }
 
 impl RecipientQuota {
-    /// Whether one more message may go to its recipient. Fewer than `daily_max` messages must have
-    /// been first attempted since `since`. Of messages that the public can cause, fewer than half
-    /// of that, rounded up. An account link always has room.
-    pub(crate) fn has_room_for(&self, message: &Message, daily_max: usize, since: Instant) -> bool {
+    /// Whether one more message may go to its recipient. Fewer than the maximum must have been
+    /// first attempted since `since`. Of messages that the public can cause, fewer than half of
+    /// that, rounded up; and of those caused with a key alone, fewer than the maximum of the group.
+    /// An account link always has room.
+    pub(crate) fn has_room_for(
+        &self,
+        message: &Message,
+        quota: MessageQuota,
+        since: Instant,
+    ) -> bool {
         if message.ignores_quota() {
             return true;
+        }
+        let MessageQuota { recipient_daily_max: daily_max, by_key_daily_max } = quota;
+        if message.is_by_key() && by_key_daily_max > 0 {
+            // No more are counted than the maximum.
+            let recent = self.attempts_by_key.range((since, FIRST)..).take(by_key_daily_max);
+            if recent.count() == by_key_daily_max {
+                return false;
+            }
         }
         let recipient = folded(message.recipient.as_str());
         let from = (recipient.clone(), since, FIRST, QuotaClass::Public);
@@ -81,6 +108,9 @@ impl RecipientQuota {
     /// Counts a message, if it was attempted.
     pub(crate) fn insert(&mut self, message: &Message) {
         if let Some(entry) = quota_entry(message) {
+            if message.is_by_key() {
+                self.attempts_by_key.insert((entry.1, entry.2));
+            }
             self.attempts.insert(entry);
         }
     }
@@ -89,6 +119,7 @@ impl RecipientQuota {
     pub(crate) fn remove(&mut self, message: &Message) {
         if let Some(entry) = quota_entry(message) {
             self.attempts.remove(&entry);
+            self.attempts_by_key.remove(&(entry.1, entry.2));
         }
     }
 }

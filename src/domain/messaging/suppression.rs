@@ -130,6 +130,10 @@ fn cancellation_reason(
     if state.outbox.is_withdrawn_since(appointment.id, message.id) {
         return Some(SuppressionReason::GivenAway);
     }
+    // An address that got no mail about the booking may belong to a stranger to it.
+    if message.is_by_key() && !state.outbox.is_confirmed(row.id, row.created_at, now) {
+        return Some(SuppressionReason::Unconfirmed);
+    }
     let recipient = appointment_recipient(state, row, Channel::Mail);
     mail_reason(state, recipient, appointment, now)
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::messaging::sms_countries::SmsCountries;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{
     Bounded, Colour, InvalidValue, LongText, Name, ReminderLead, Text,
@@ -54,6 +55,9 @@ pub struct Group {
     pub mail_since: Instant,
     /// The moment of the last change of the text message times.
     pub sms_since: Instant,
+    /// The countries that text messages caused with a key alone may go to. Reference 7.5.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub sms_countries: SmsCountries,
     /// Whether the group has a booking page. Groups of earlier releases have none.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub web_page: bool,
@@ -105,6 +109,7 @@ impl Group {
             updated_at: now,
             mail_since: now,
             sms_since: now,
+            sms_countries: SmsCountries::own(),
             web_page: true,
             privacy_text: LongText::default(),
             verify_bookings: VerifyBookings::Off,

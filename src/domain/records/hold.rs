@@ -10,6 +10,7 @@ use crate::domain::records::customfield::Customs;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::records::text::{LongText, Text};
+use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 
@@ -133,6 +134,8 @@ pub struct UnconfirmedBooking {
     pub customs: Customs,
     /// Number of wrong codes given.
     pub wrong_codes: u8,
+    /// The origin of the booking.
+    pub web_origin: Option<Box<WebOrigin>>,
 }
 
 impl Hold {

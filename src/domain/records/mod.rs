@@ -14,3 +14,4 @@ pub mod postal_address;
 pub mod record_change;
 pub mod text;
 pub mod vevent;
+pub mod web_origin;

@@ -6,6 +6,7 @@ use crate::domain::messaging::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::{Colour, LongText, Text};
+use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::recurrence::Series;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, Instant};
@@ -67,6 +68,10 @@ pub struct Appointment {
     pub from_web: bool,
     /// The state of its reminders.
     pub reminders: Reminders,
+    /// The origin of a booking with a key alone or by an account; `None` for others, and for
+    /// bookings of format 1.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub web_origin: Option<Box<WebOrigin>>,
 }
 
 impl Appointment {
@@ -440,6 +445,23 @@ impl Vevent {
         }
     }
 
+    /// Copies the origin of an appointment from the event `before` a change.
+    pub fn keep_web_origin(&mut self, before: &Self) {
+        let VeventKind::Appointment(appointment) = &mut self.kind else { return };
+        if let Some(was) = before.appointment() {
+            appointment.web_origin.clone_from(&was.web_origin);
+        }
+    }
+
+    /// Whether it is an appointment that was booked with a key alone.
+    #[must_use]
+    pub fn is_booked_by_key(&self) -> bool {
+        match self.appointment().and_then(|appointment| appointment.web_origin.as_deref()) {
+            Some(origin) => origin.is_by_key,
+            None => false,
+        }
+    }
+
     /// Gives an appointment a new secret if its client has changed since `before`. The links of the
     /// former client then open nothing any more, and the new secret does not show what the former
     /// client wrote.
@@ -478,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_fits_into_160_bytes_with_its_two_counts() {
-        assert!(size_of::<Vevent>() <= 160 - 2 * size_of::<usize>(), "{}", size_of::<Vevent>());
+    fn an_event_fits_into_168_bytes_with_its_two_counts() {
+        assert!(size_of::<Vevent>() <= 168 - 2 * size_of::<usize>(), "{}", size_of::<Vevent>());
     }
 }

@@ -22,6 +22,7 @@ use crate::domain::records::ids::{
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
+use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
@@ -96,6 +97,8 @@ pub struct BookAppointment {
     pub customs: GivenCustoms,
     /// The proof that the caller may book, if it was checked before. Else the decision checks it.
     pub permission: Option<BookingPermission>,
+    /// The origin of a booking with a key alone or by an account.
+    pub web_origin: Option<Box<WebOrigin>>,
     /// The hold whose time the booking takes over. One that has ended counts for nothing.
     pub hold: Option<HoldId>,
 }

@@ -5,32 +5,64 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::state::space::IDEMPOTENCY_RECORD_BYTES;
 use crate::domain::time::Instant;
 
 /// Seconds for which an answer is repeated.
 pub const KEPT_SECONDS: i64 = 24 * 3_600;
-/// Maximum bytes of the answers of one group. Above it, requests with a key are refused: an answer
-/// is never dropped before its time.
-pub const BYTES_MAX: usize = 64 * 1_024 * 1_024;
+/// Bytes that every record counts beside its answer.
+const RECORD_BYTES: usize = 256;
+
+/// The share of a group's records that a caller uses. A share that is full refuses requests with a
+/// key, since no answer is dropped before its time. So strangers do not stop those who log in. The
+/// order of the variants is the format on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IdempotencyShare {
+    /// Applications by their key alone. All records of format 1 count here.
+    #[default]
+    Application,
+    /// Accounts of clients.
+    Account,
+    /// Professionals.
+    Pro,
+}
+
+impl IdempotencyShare {
+    /// Maximum bytes of the records of one group.
+    #[must_use]
+    pub const fn bytes_max(self) -> usize {
+        const MIB: usize = 1_024 * 1_024;
+        match self {
+            Self::Application | Self::Account => 16 * MIB,
+            Self::Pro => 32 * MIB,
+        }
+    }
+}
 
 /// The answer of one request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyRecord {
-    /// SHA-256 over the caller, the group and the key.
+    /// SHA-256 over the caller, the group and the key; of a short key also over the source.
     pub scope: [u8; 32],
     /// SHA-256 over the request.
     pub body: [u8; 32],
     /// The stamp of its event.
     pub at: Instant,
-    /// The exact body of the answer.
+    /// The body of the answer. Texts of the request may be left out: an equal request has them.
     pub answer: Arc<[u8]>,
+    /// The share that it counts in.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub share: IdempotencyShare,
     /// Whether the request was only accepted, and is to be confirmed by a code. Reference 6.15.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub awaits_code: bool,
 }
 
 impl IdempotencyRecord {
+    /// Bytes that the record counts.
+    fn bytes(&self) -> usize {
+        RECORD_BYTES + self.answer.len()
+    }
+
     /// Whether an answer stamped `at` is still repeated. It is if the clock went back.
     fn is_valid(at: Instant, now: Instant) -> bool {
         now.seconds_since(at) < KEPT_SECONDS
@@ -47,8 +79,8 @@ pub struct IdempotencyRecords {
     by_scope: OrdMap<[u8; 32], Arc<IdempotencyRecord>>,
     /// An index of the answers, the oldest first.
     by_age: OrdSet<(Instant, [u8; 32])>,
-    /// The sum of the lengths of all answers.
-    bytes: usize,
+    /// The bytes of all records, by share.
+    bytes: [usize; 3],
 }
 
 impl IdempotencyRecords {
@@ -59,23 +91,26 @@ impl IdempotencyRecords {
         if IdempotencyRecord::is_valid(record.at, now) { Some(record) } else { None }
     }
 
-    /// Whether an answer of `bytes` bytes can be kept beside all valid ones.
+    /// Whether a record can be kept beside all valid ones of its share.
     #[must_use]
-    pub fn have_room_for(&self, bytes: usize, now: Instant) -> bool {
+    pub fn have_room_for(&self, record: &IdempotencyRecord, now: Instant) -> bool {
+        let (share, bytes) = (record.share, record.bytes());
         // The usual case needs no look at the expired answers.
-        if self.bytes + bytes <= BYTES_MAX {
+        let mut valid_bytes = self.bytes[share as usize];
+        if valid_bytes + bytes <= share.bytes_max() {
             return true;
         }
-        let mut valid_bytes = self.bytes;
         for (at, scope) in &self.by_age {
             if IdempotencyRecord::is_valid(*at, now) {
                 break;
             }
-            if let Some(expired) = self.by_scope.get(scope) {
-                valid_bytes -= expired.answer.len();
+            if let Some(expired) = self.by_scope.get(scope)
+                && expired.share == share
+            {
+                valid_bytes -= expired.bytes();
             }
         }
-        valid_bytes + bytes <= BYTES_MAX
+        valid_bytes + bytes <= share.bytes_max()
     }
 
     /// Inserts an answer. Removes those for which a kept answer is a day newer, and the inserted
@@ -92,20 +127,20 @@ impl IdempotencyRecords {
             self.remove(&scope);
         }
         self.remove(&record.scope);
-        self.bytes += record.answer.len();
+        self.bytes[record.share as usize] += record.bytes();
         self.by_age.insert((record.at, record.scope));
         self.by_scope.insert(record.scope, record);
     }
 
     /// The bytes of all kept answers, with a fixed share for each record.
     pub(crate) fn space_bytes(&self) -> u64 {
-        self.bytes as u64 + IDEMPOTENCY_RECORD_BYTES * self.by_scope.len() as u64
+        self.bytes.iter().map(|bytes| *bytes as u64).sum()
     }
 
     fn remove(&mut self, scope: &[u8; 32]) {
         let Some(old) = self.by_scope.remove(scope) else { return };
         self.by_age.remove(&(old.at, old.scope));
-        self.bytes -= old.answer.len();
+        self.bytes[old.share as usize] -= old.bytes();
     }
 
     /// All kept answers, ascending by stamp and scope.
@@ -134,6 +169,7 @@ mod tests {
             body: [0; 32],
             at: Instant(at),
             answer: vec![b'x'; bytes].into(),
+            share: IdempotencyShare::Application,
             awaits_code: false,
         }
         .into()
@@ -162,7 +198,7 @@ mod tests {
         answers.insert(answered(5, 2 * KEPT_SECONDS + 9, 9));
         assert_eq!(scopes(&answers), [2, 3, 4, 5], "the second expired by the fourth");
         answers.insert(answered(3, 2 * KEPT_SECONDS + 10, 5));
-        assert_eq!((answers.iter().count(), answers.bytes), (4, 32));
+        assert_eq!((answers.iter().count(), answers.bytes), (4, [32 + 4 * RECORD_BYTES, 0, 0]));
     }
 
     #[test]
@@ -178,10 +214,27 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_has_room_again_when_its_answers_have_expired() {
-        let answers: IdempotencyRecords = [answered(1, 0, BYTES_MAX - 1)].into_iter().collect();
-        assert!(answers.have_room_for(1, Instant(5)) && !answers.have_room_for(2, Instant(5)));
-        assert!(!answers.have_room_for(2, Instant(KEPT_SECONDS - 1)));
-        assert!(answers.have_room_for(BYTES_MAX, Instant(KEPT_SECONDS)));
+    fn a_full_share_has_room_again_when_its_answers_have_expired() {
+        let max = IdempotencyShare::Application.bytes_max() - RECORD_BYTES;
+        let answers: IdempotencyRecords =
+            [answered(1, 0, max - RECORD_BYTES - 1)].into_iter().collect();
+        let has_room = |bytes, now| answers.have_room_for(&answered(2, 0, bytes), Instant(now));
+        assert!(has_room(1, 5) && !has_room(2, 5));
+        assert!(!has_room(2, KEPT_SECONDS - 1));
+        assert!(has_room(max, KEPT_SECONDS));
+    }
+
+    #[test]
+    fn a_full_share_leaves_room_to_the_others() {
+        let max = IdempotencyShare::Application.bytes_max();
+        let mut answers: IdempotencyRecords =
+            [answered(1, 0, max - RECORD_BYTES)].into_iter().collect();
+        for share in [IdempotencyShare::Account, IdempotencyShare::Pro] {
+            let record = IdempotencyRecord { share, ..(*answered(2, 0, 9)).clone() };
+            assert!(answers.have_room_for(&record, Instant(5)));
+        }
+        assert!(!answers.have_room_for(&answered(2, 0, 0), Instant(5)));
+        answers.remove(&[1; 32]);
+        assert!(answers.have_room_for(&answered(2, 0, 9), Instant(5)));
     }
 }

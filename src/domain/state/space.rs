@@ -21,8 +21,6 @@ const CUSTOM_BYTES: u64 = 48;
 const MESSAGE_BYTES: u64 = 384;
 /// Bytes of an account.
 pub(crate) const ACCOUNT_BYTES: u64 = 512;
-/// Bytes of an idempotency record without its answer.
-pub(crate) const IDEMPOTENCY_RECORD_BYTES: u64 = 256;
 
 /// Returns the bytes of a vevent.
 pub(crate) fn vevent_bytes(row: &Vevent) -> u64 {

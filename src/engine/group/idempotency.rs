@@ -49,16 +49,17 @@ impl GroupActorState {
         let now = self.steady_clock.now();
         let recorded = guarded(|| {
             let answer: Arc<[u8]> = (request.render)(&committed).into();
-            if !committed.before.idempotency_records.have_room_for(answer.len(), now) {
-                return Err(Rejection::Overloaded);
-            }
             let answered = Arc::new(IdempotencyRecord {
                 scope: request.scope,
                 body: request.body,
                 at: committed.group_state.last_stamp,
                 answer: Arc::clone(&answer),
+                share: request.share,
                 awaits_code: committed.awaits_code,
             });
+            if !committed.before.idempotency_records.have_room_for(&answered, now) {
+                return Err(Rejection::Overloaded);
+            }
             let event = Event::DoneOnce { answered, event: Box::new(event) };
             let group_state = Arc::new(committed.before.apply(&event));
             Ok((event, Committed { group_state, answer: Some(answer), ..committed }))

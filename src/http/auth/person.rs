@@ -69,6 +69,11 @@ impl Identity {
         }
     }
 
+    /// Returns whether the key belongs to a server, whose source address stands for many clients.
+    pub(crate) fn is_server(&self) -> bool {
+        self.apikey().is_server()
+    }
+
     /// Returns whether the caller may see a group: the key covers it, a professional works for it,
     /// and an account belongs to it.
     pub(crate) fn sees(&self, group: GroupId) -> bool {

@@ -1,14 +1,18 @@
 //! A rate limit: the number of events within a sliding window, by key, in bounded memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::domain::time::Instant;
 
-/// Maximum number of tracked keys; beyond it the least key is evicted. A caller who wants the
-/// eviction of a key has to cause events of that many others.
+/// Maximum number of tracked keys. Beyond it the key with the fewest events is evicted, and of
+/// those the one whose newest event is oldest. So a caller who wants a key at its limit forgotten
+/// has to bring that many other keys to their limit first.
 const KEYS_MAX: usize = 100_000;
+/// Maximum number of moments that are kept of one key. Beyond it the two oldest become one, at the
+/// later of both: the limit then holds a little longer, never shorter.
+const MOMENTS_MAX: usize = 64;
 
 /// Recent events by key.
 #[derive(Debug)]
@@ -22,23 +26,44 @@ pub(crate) struct SlidingWindow<K> {
 
 #[derive(Debug)]
 struct WindowEvents<K> {
-    /// The newest events of each key, in the order of counting, at most `limit` of them.
-    by_key: BTreeMap<K, Vec<Instant>>,
-    /// Time of the last removal of keys without recent events.
-    swept: Instant,
+    by_key: BTreeMap<K, KeyEvents>,
+    /// The same keys by their newest event: the first one expires first.
+    by_newest: BTreeSet<(Instant, K)>,
+    /// The same keys by number of events: the first one is evicted first.
+    by_number: BTreeSet<(usize, Instant, K)>,
 }
 
-impl<K: Ord> SlidingWindow<K> {
+/// The newest events of a key, at most the limit of them, in the order of counting.
+#[derive(Debug, Default)]
+struct KeyEvents {
+    /// Moments, each with its number of events, at least 1.
+    moments: VecDeque<(Instant, usize)>,
+    /// The sum of these numbers.
+    number: usize,
+    /// The newest moment.
+    newest: Instant,
+}
+
+impl<K: Ord + Clone> SlidingWindow<K> {
     /// Returns an empty window. A key with `limit` events within `seconds` has to wait.
     pub(crate) const fn new(limit: usize, seconds: i64) -> Self {
-        let events = WindowEvents { by_key: BTreeMap::new(), swept: Instant(0) };
+        let events = WindowEvents {
+            by_key: BTreeMap::new(),
+            by_newest: BTreeSet::new(),
+            by_number: BTreeSet::new(),
+        };
         Self { limit, seconds, events: Mutex::new(events) }
+    }
+
+    /// Whether the limit is 0, which stands for no limit.
+    pub(crate) const fn is_off(&self) -> bool {
+        self.limit == 0
     }
 
     /// Returns the number of recent events of a key, at most `limit`.
     pub(crate) fn count(&self, key: &K, now: Instant) -> usize {
         match self.lock().by_key.get(key) {
-            Some(moments) => moments.iter().filter(|at| self.is_recent(**at, now)).count(),
+            Some(events) => self.recent(events, now).map(|(_, number)| number).sum(),
             None => 0,
         }
     }
@@ -46,39 +71,84 @@ impl<K: Ord> SlidingWindow<K> {
     /// Returns the time of the last recent event of a key.
     pub(crate) fn last(&self, key: &K, now: Instant) -> Option<Instant> {
         let events = self.lock();
-        events.by_key.get(key)?.iter().rev().find(|at| self.is_recent(**at, now)).copied()
+        self.recent(events.by_key.get(key)?, now).map(|(at, _)| at).last()
     }
 
     /// Returns the seconds until a key may go on; `None` if it may go on now.
     pub(crate) fn wait(&self, key: &K, now: Instant) -> Option<i64> {
         let events = self.lock();
-        let mut recent = events.by_key.get(key)?.iter().filter(|at| self.is_recent(**at, now));
-        let oldest = *recent.next()?;
-        let count = 1 + recent.count();
-        if count < self.limit {
-            return None;
-        }
-        Some(self.seconds - now.seconds_since(oldest))
+        self.wait_for(events.by_key.get(key)?, 1, now)
     }
 
-    /// Counts an event.
+    /// Adds an event.
     pub(crate) fn add(&self, key: K, now: Instant) {
+        self.insert(&mut self.lock(), key, 1, now);
+    }
+
+    /// Adds `number` events of a key at once, if they stay within the limit together with its
+    /// recent ones. More events than the limit are added to a key without recent ones, up to the
+    /// limit.
+    ///
+    /// # Errors
+    /// The seconds until they can be added. Nothing is added.
+    pub(crate) fn try_add(&self, key: &K, number: usize, now: Instant) -> Result<(), i64> {
         let mut events = self.lock();
-        // Swept once per window, and earlier if there is no room.
-        let is_full = events.by_key.len() >= KEYS_MAX;
-        if is_full || !self.is_recent(events.swept, now) {
-            events.swept = now;
-            events.by_key.retain(|_, moments| moments.iter().any(|at| self.is_recent(*at, now)));
+        if let Some(known) = events.by_key.get(key)
+            && let Some(seconds) = self.wait_for(known, number, now)
+        {
+            return Err(seconds);
         }
-        if events.by_key.len() >= KEYS_MAX {
-            events.by_key.pop_first();
+        self.insert(&mut events, key.clone(), number, now);
+        Ok(())
+    }
+
+    /// Removes events that were added at a moment. Those that have been forgotten stay so.
+    pub(crate) fn take_back(&self, key: &K, number: usize, at: Instant) {
+        let mut events = self.lock();
+        let Some(mut known) = events.remove(key) else { return };
+        if let Some(place) = known.moments.iter().position(|(moment, _)| *moment == at) {
+            let taken = known.moments[place].1.min(number);
+            known.moments[place].1 -= taken;
+            known.number -= taken;
+            known.moments.retain(|(_, number)| *number > 0);
         }
-        let moments = events.by_key.entry(key).or_default();
-        moments.retain(|at| self.is_recent(*at, now));
-        if moments.len() == self.limit {
-            moments.remove(0);
+        events.put(key.clone(), known);
+    }
+
+    /// Returns the seconds until `number` more events stay within the limit.
+    fn wait_for(&self, events: &KeyEvents, number: usize, now: Instant) -> Option<i64> {
+        let mut count: usize = self.recent(events, now).map(|(_, number)| number).sum();
+        let mut seconds = None;
+        for (at, expiring) in self.recent(events, now) {
+            if count + number <= self.limit {
+                break;
+            }
+            seconds = Some(self.seconds - now.seconds_since(at));
+            count -= expiring;
         }
-        moments.push(now);
+        seconds
+    }
+
+    fn insert(&self, events: &mut WindowEvents<K>, key: K, number: usize, now: Instant) {
+        let mut known = events.remove(&key).unwrap_or_default();
+        known.moments.retain(|(at, _)| self.is_recent(*at, now));
+        match known.moments.back_mut() {
+            Some((at, count)) if *at == now => *count += number,
+            Some(_) | None => known.moments.push_back((now, number)),
+        }
+        known.number = known.moments.iter().map(|(_, number)| number).sum();
+        known.shrink(self.limit);
+        events.remove_expired(|newest| now.seconds_since(newest) >= self.seconds);
+        if events.by_key.len() >= KEYS_MAX
+            && let Some((_, _, evicted)) = events.by_number.first().cloned()
+        {
+            events.remove(&evicted);
+        }
+        events.put(key, known);
+    }
+
+    fn recent(&self, events: &KeyEvents, now: Instant) -> impl Iterator<Item = (Instant, usize)> {
+        events.moments.iter().copied().filter(move |(at, _)| self.is_recent(*at, now))
     }
 
     fn lock(&self) -> MutexGuard<'_, WindowEvents<K>> {
@@ -87,6 +157,57 @@ impl<K: Ord> SlidingWindow<K> {
 
     fn is_recent(&self, at: Instant, now: Instant) -> bool {
         (0..self.seconds).contains(&now.seconds_since(at))
+    }
+}
+
+impl<K: Ord + Clone> WindowEvents<K> {
+    /// Removes a key from all indexes, and returns its events.
+    fn remove(&mut self, key: &K) -> Option<KeyEvents> {
+        let events = self.by_key.remove(key)?;
+        self.by_newest.remove(&(events.newest, key.clone()));
+        self.by_number.remove(&(events.number, events.newest, key.clone()));
+        Some(events)
+    }
+
+    /// Adds a key to all indexes. A key without events is not kept.
+    fn put(&mut self, key: K, mut events: KeyEvents) {
+        let Some(newest) = events.moments.iter().map(|(at, _)| *at).max() else { return };
+        events.newest = newest;
+        self.by_newest.insert((newest, key.clone()));
+        self.by_number.insert((events.number, newest, key.clone()));
+        self.by_key.insert(key, events);
+    }
+
+    /// Removes the keys whose newest event has expired.
+    fn remove_expired(&mut self, is_expired: impl Fn(Instant) -> bool) {
+        while let Some((newest, key)) = self.by_newest.first().cloned() {
+            if !is_expired(newest) {
+                break;
+            }
+            self.remove(&key);
+        }
+    }
+}
+
+impl KeyEvents {
+    /// Drops the oldest events above the limit, and joins the oldest moments above the maximum.
+    fn shrink(&mut self, limit: usize) {
+        while self.number > limit
+            && let Some((_, oldest)) = self.moments.front_mut()
+        {
+            let excess = (self.number - limit).min(*oldest);
+            *oldest -= excess;
+            self.number -= excess;
+            if *oldest == 0 {
+                self.moments.pop_front();
+            }
+        }
+        while self.moments.len() > MOMENTS_MAX
+            && let Some((_, number)) = self.moments.pop_front()
+            && let Some((_, next)) = self.moments.front_mut()
+        {
+            *next += number;
+        }
     }
 }
 
@@ -124,10 +245,52 @@ mod tests {
     fn memory_is_bounded_for_any_number_of_keys() {
         let window = SlidingWindow::new(1, 100);
         (0..KEYS_MAX + 10).for_each(|key| window.add(key, Instant(0)));
-        assert_eq!(window.lock().by_key.len(), KEYS_MAX);
+        let sizes = |events: &WindowEvents<usize>| {
+            (events.by_key.len(), events.by_newest.len(), events.by_number.len())
+        };
+        assert_eq!(sizes(&window.lock()), (KEYS_MAX, KEYS_MAX, KEYS_MAX));
         assert_eq!(window.wait(&(KEYS_MAX + 9), Instant(0)), Some(100), "the last is tracked");
         window.add(0, Instant(100));
-        assert_eq!(window.lock().by_key.len(), 1, "expired events are removed");
+        assert_eq!(sizes(&window.lock()), (1, 1, 1), "expired events are removed");
+    }
+
+    #[test]
+    fn a_key_at_its_limit_is_not_forgotten_for_any_number_of_keys_with_fewer_events() {
+        let window = SlidingWindow::new(2, 100);
+        window.add(0, Instant(0));
+        window.add(0, Instant(0));
+        (1..KEYS_MAX + 10).for_each(|key| window.add(key, Instant(1)));
+        assert_eq!(window.wait(&0, Instant(1)), Some(99));
+        assert_eq!(window.count(&1, Instant(1)), 0, "the first of the others is evicted");
+        assert_eq!(window.count(&(KEYS_MAX + 9), Instant(1)), 1);
+    }
+
+    #[test]
+    fn events_are_added_together_or_not_at_all_and_taken_back() {
+        let window = SlidingWindow::new(5, 100);
+        assert_eq!(window.try_add(&"a", 3, Instant(0)), Ok(()));
+        assert_eq!(window.try_add(&"a", 3, Instant(10)), Err(90));
+        assert_eq!(window.try_add(&"a", 2, Instant(10)), Ok(()));
+        assert_eq!(window.try_add(&"a", 1, Instant(10)), Err(90));
+        assert_eq!(window.try_add(&"a", 4, Instant(20)), Err(90), "both moments are too many");
+        window.take_back(&"a", 3, Instant(0));
+        assert_eq!(window.count(&"a", Instant(20)), 2);
+        assert_eq!(window.try_add(&"a", 3, Instant(20)), Ok(()));
+        window.take_back(&"a", 2, Instant(10));
+        window.take_back(&"a", 3, Instant(20));
+        assert!(window.lock().by_key.is_empty() && window.lock().by_number.is_empty());
+        assert_eq!(window.try_add(&"b", 9, Instant(0)), Ok(()), "more than the limit, alone");
+        assert_eq!(window.try_add(&"b", 9, Instant(1)), Err(99));
+        assert_eq!(window.count(&"b", Instant(1)), 5);
+    }
+
+    #[test]
+    fn many_moments_of_a_key_never_shorten_its_wait() {
+        let window = SlidingWindow::new(1_000, 3_600);
+        (0..1_000).for_each(|second| window.add("a", Instant(second)));
+        assert_eq!(window.count(&"a", Instant(1_000)), 1_000);
+        assert!(window.lock().by_key["a"].moments.len() <= MOMENTS_MAX);
+        assert!(window.wait(&"a", Instant(1_000)) >= Some(2_600));
     }
 
     #[test]

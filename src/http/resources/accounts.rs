@@ -149,7 +149,7 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let object = wrapped_object(&request.body, "account")?;
     let LinkInput { email, state, pending_rdv } = read_link_input(&request, object)?;
     let key = request.idempotency_key(&state)?;
-    if let Some(key) = key
+    if let Some(key) = &key
         && let Some(answer) = key.find_answer(&state, request.now)
     {
         return answer.map(|answer| json_response(StatusCode::CREATED, answer.bytes));

@@ -16,6 +16,7 @@ use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Comm
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Committed;
+use crate::http::booking_limit::BookingOrigin;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -25,7 +26,7 @@ use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{HandlerResult, json_response};
+use crate::http::response::{CreatedAnswer, HandlerResult, created_response, json_response};
 use crate::http::server::Server;
 use crate::wire::appointment::{self, table_for_audience};
 use crate::wire::booking::{BookingClaims, parse, parse_move};
@@ -131,7 +132,9 @@ async fn book(request: GroupRequest) -> HandlerResult {
         Ok(permission) => permission,
         Err(refusal) => return Err(ApiError::from_refusals(&[refusal], request.zone(), audience)),
     };
-    let booking = parse(object?, claims, permission, &request.scope(), request.caller())?;
+    let mut booking = parse(object?, claims, permission, &request.scope(), request.caller())?;
+    booking.command.web_origin =
+        request.server.source_hasher.origin(&request.identity, request.from);
     let sent = booking.sent;
     let zone = request.zone();
     let render_booked = move |done: &Committed| {
@@ -156,8 +159,20 @@ async fn book(request: GroupRequest) -> HandlerResult {
         Caller::Account(_) | Caller::Pro(_) => false,
     };
     let email = booking.command.client.email.as_ref().map(Email::folded);
+    let origin = {
+        let (identity, email) = (&request.identity, booking.command.client.email.as_ref());
+        BookingOrigin::new(identity, request.state.catalogue.group.id, email, request.from)
+    };
+    let number = booking.command.intervention_ids.len();
     let command = Command::BookAppointment(Box::new(booking.command));
-    let booked = request.create(command, render_booked);
+    let booked = async {
+        let booking = request.create_once(command, render_booked);
+        let is_booked = |answer: &CreatedAnswer| !answer.is_replay;
+        let places = (origin.as_ref(), number);
+        let answer =
+            book_in_reserved_places(&request.server, places, now, booking, is_booked).await??;
+        Ok(created_response(answer, request.path, &request.state))
+    };
     if !is_public {
         return booked.await;
     }
@@ -186,6 +201,38 @@ pub(crate) async fn book_within_limits<T, E>(
         && reveals_client(error)
     {
         turn.count_refusal(now);
+    }
+    Ok(result)
+}
+
+/// Awaits a booking that takes places of the limits, as many as it has interventions. It gives them
+/// back if nothing was booked. A booking without an origin takes none. Reference 6.11.
+///
+/// # Errors
+/// Outer: 429 if a limit has too few places; then nothing was done. Inner: the error of the
+/// booking.
+pub(crate) async fn book_in_reserved_places<T, E>(
+    server: &Server,
+    (origin, number): (Option<&BookingOrigin>, usize),
+    now: Instant,
+    booking: impl Future<Output = Result<T, E>>,
+    is_booked: impl FnOnce(&T) -> bool,
+) -> Result<Result<T, E>, ApiError> {
+    let Some(origin) = origin else { return Ok(booking.await) };
+    let reservation = match server.booking_limit.reserve(origin, number, now) {
+        Ok(reservation) => reservation,
+        Err((limit, error)) => {
+            server.metrics.record_limit(limit);
+            return Err(error);
+        }
+    };
+    let result = booking.await;
+    let has_booked = match &result {
+        Ok(done) => is_booked(done),
+        Err(_) => false,
+    };
+    if !has_booked {
+        reservation.give_back();
     }
     Ok(result)
 }

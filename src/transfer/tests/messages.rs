@@ -11,6 +11,7 @@ use crate::domain::messaging::message::{
 };
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::messaging::planning;
+use crate::domain::messaging::recipient_quota::MessageQuota;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, MessageId, VeventId,
@@ -97,6 +98,7 @@ fn all_progress() -> Vec<Progress> {
         SuppressionReason::Expired,
         SuppressionReason::TooMany,
         SuppressionReason::GivenAway,
+        SuppressionReason::Unconfirmed,
     ] {
         all.push(Progress::Suppressed { at, why });
     }
@@ -175,7 +177,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     let again = reimported(&content);
     assert_same(&content, &again);
     let (before, after) = (&content.group_states[0].outbox, &again.group_states[0].outbox);
-    assert_eq!(before.messages().len(), 15 * 17);
+    assert_eq!(before.messages().len(), 15 * 18);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }
@@ -223,7 +225,11 @@ fn shop_with_a_queue() -> StoreContent {
 }
 
 fn claim(state: &GroupState, item: DueItem) -> Option<Progress> {
-    let step = DeliveryStep::Claim { item, daily_max: 20, has_gateway: true };
+    let step = DeliveryStep::Claim {
+        item,
+        quota: MessageQuota { recipient_daily_max: 20, by_key_daily_max: 0 },
+        has_gateway: true,
+    };
     let event = delivery::decide(state, &step, LatePolicy::GiveUp, now())?;
     let Event::MessagePut { message, .. } = event else { panic!("a claim changes a message") };
     Some(message.progress)

@@ -13,6 +13,10 @@ fn link(outbox: &Outbox, at: i64) -> Message {
     outbox.draft(0, Instant(at), content, "a@example.org")
 }
 
+const fn quota(recipient_daily_max: usize, by_key_daily_max: usize) -> MessageQuota {
+    MessageQuota { recipient_daily_max, by_key_daily_max }
+}
+
 #[test]
 fn a_settled_message_is_removed_after_90_days_and_its_id_is_not_used_again() {
     let mut outbox = Outbox::default();
@@ -33,7 +37,7 @@ fn a_settled_message_is_removed_after_90_days_and_its_id_is_not_used_again() {
     assert_eq!(outbox.messages().map(|message| message.id.number()).collect::<Vec<_>>(), [2, 3]);
     let next =
         outbox.draft(0, Instant(late), MessageContent::Confirmation(Vec::new()), "a@example.org");
-    assert!(outbox.has_room_for(&next, 1, Instant(0)), "its attempt is removed with it");
+    assert!(outbox.has_room_for(&next, quota(1, 0), Instant(0)), "its attempt is removed with it");
 }
 
 #[test]
@@ -53,7 +57,7 @@ fn a_recipient_has_room_for_the_daily_maximum_and_for_half_of_it_from_the_public
     let least = |content: MessageContent, to: &str, since: i64| {
         let message = outbox.draft(0, Instant(60), content, to);
         (0..20)
-            .find(|most| outbox.has_room_for(&message, *most, Instant(since)))
+            .find(|most| outbox.has_room_for(&message, quota(*most, 0), Instant(since)))
             .expect("20 are enough")
     };
     assert_eq!(
@@ -66,7 +70,48 @@ fn a_recipient_has_room_for_the_daily_maximum_and_for_half_of_it_from_the_public
     );
     assert_eq!(least(trusted(), "A@Example.org", 10), 7, "another spelling is the same mailbox");
     assert_eq!(least(trusted(), "b@example.org", 0), 1);
-    assert!(claimed.ignores_quota() && outbox.has_room_for(&claimed, 0, Instant(0)));
+    assert!(claimed.ignores_quota() && outbox.has_room_for(&claimed, quota(0, 0), Instant(0)));
+}
+
+#[test]
+fn a_group_has_room_for_the_daily_maximum_of_messages_caused_with_a_key_alone() {
+    let mut outbox = Outbox::default();
+    let by_key = || MessageContent::ConfirmationByKey(Vec::new());
+    let draft = |outbox: &Outbox, content, to: &str| outbox.draft(0, Instant(0), content, to);
+    for number in 0..5 {
+        let message = draft(&outbox, by_key(), &format!("c{number}@example.org"));
+        assert!(outbox.has_room_for(&message, quota(9, 5), Instant(0)));
+        let claimed = Message { first_claimed_at: Some(Instant(number)), ..message };
+        outbox.put(claimed.into(), Instant(number));
+    }
+    let sixth = draft(&outbox, by_key(), "other@example.org");
+    assert!(!outbox.has_room_for(&sixth, quota(9, 5), Instant(0)));
+    assert!(outbox.has_room_for(&sixth, quota(9, 5), Instant(1)), "the first is a day old");
+    assert!(outbox.has_room_for(&sixth, quota(9, 0), Instant(0)), "0 is no limit");
+    let trusted = draft(&outbox, MessageContent::Confirmation(Vec::new()), "other@example.org");
+    assert!(outbox.has_room_for(&trusted, quota(9, 5), Instant(0)));
+}
+
+#[test]
+fn a_booking_is_known_to_its_client_once_a_confirmation_has_left() {
+    let id = VeventId::new(9).expect("an id");
+    let standing = AppointmentTime { id, start: Instant(500) };
+    let confirmed = |progress: Option<Progress>, now: i64| {
+        let mut outbox = Outbox::default();
+        if let Some(progress) = progress {
+            let content = MessageContent::ConfirmationByKey(vec![standing]);
+            let draft = outbox.draft(0, Instant(0), content, "a@example.org");
+            outbox.put(Message { progress, ..draft }.into(), Instant(0));
+        }
+        outbox.is_confirmed(id, Instant(0), Instant(now))
+    };
+    let at = Instant(1);
+    assert!(confirmed(Some(Progress::Sent { at, attempts: 1 }), 10));
+    assert!(confirmed(Some(Progress::Claimed { at, attempt: 1 }), 10), "it may have arrived");
+    let why = crate::domain::messaging::message::SuppressionReason::TooMany;
+    assert!(!confirmed(Some(Progress::Suppressed { at, why }), 10));
+    assert!(!confirmed(None, 90 * DAY - 1));
+    assert!(confirmed(None, 90 * DAY), "a message that old has been removed");
 }
 
 #[test]

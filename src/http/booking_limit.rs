@@ -1,0 +1,308 @@
+//! Limits on bookings by the public and by accounts: by source, by client and by key. Reference
+//! 6.11.
+//!
+//! A booking takes its places before the write, so that concurrent ones cannot pass together, and
+//! gives them back if it is refused. A request whose connection ends keeps them, since its write
+//! goes on.
+
+use std::net::IpAddr;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::text::Email;
+use crate::domain::state::command::Caller;
+use crate::domain::time::Instant;
+use crate::http::auth::Identity;
+use crate::http::auth::sliding_window::{SlidingWindow, source};
+use crate::http::error::ApiError;
+
+const HOUR_SECONDS: i64 = 3_600;
+const DAY_SECONDS: i64 = 24 * HOUR_SECONDS;
+/// Domains whose addresses are the same with and without dots before the `@`.
+const DOTLESS_DOMAINS: [&str; 2] = ["gmail.com", "googlemail.com"];
+
+/// Maximum numbers of bookings; 0 is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BookingLimits {
+    /// From one source within an hour.
+    pub source_hourly_max: u32,
+    /// From one source within 24 hours.
+    pub source_daily_max: u32,
+    /// For one e-mail address, or by one account, within an hour.
+    pub client_hourly_max: u32,
+    /// With one key in one group within an hour.
+    pub key_hourly_max: u32,
+}
+
+impl BookingLimits {
+    /// The limits without any option.
+    pub const DEFAULT: Self = Self {
+        source_hourly_max: 10,
+        source_daily_max: 30,
+        client_hourly_max: 5,
+        key_hourly_max: 0,
+    };
+    /// No limit.
+    pub const NONE: Self =
+        Self { source_hourly_max: 0, source_daily_max: 0, client_hourly_max: 0, key_hourly_max: 0 };
+}
+
+/// The limits, with the recent bookings of each. A limit that is switched off is left out.
+#[derive(Debug)]
+pub(crate) struct BookingLimit {
+    rules: Vec<BookingRule>,
+}
+
+/// A limit on the bookings that have one thing in common.
+#[derive(Debug)]
+struct BookingRule {
+    /// Name of the limit in metrics.
+    name: &'static str,
+    /// The thing that bookings have in common, for the message of a refusal.
+    common: &'static str,
+    subject: fn(&BookingOrigin) -> Option<BookingSubject>,
+    window: SlidingWindow<BookingSubject>,
+}
+
+/// Something that bookings are counted by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum BookingSubject {
+    Source(IpAddr),
+    /// SHA-256 of a group and a client.
+    Client([u8; 32]),
+    /// SHA-256 of an application key, and a group.
+    Key([u8; 32], GroupId),
+}
+
+/// The origin of one booking.
+#[derive(Clone, Debug)]
+pub(crate) struct BookingOrigin {
+    /// The source; `None` behind a key of a server, which stands for many clients.
+    source: Option<IpAddr>,
+    /// The account, or the address that a key alone gave, within the group.
+    client: Option<[u8; 32]>,
+    apikey: [u8; 32],
+    group: GroupId,
+}
+
+/// Places of a booking under way, one for each appointment and limit.
+#[derive(Debug)]
+pub(crate) struct BookingReservation<'l> {
+    taken: Vec<(&'l BookingRule, BookingSubject)>,
+    number: usize,
+    at: Instant,
+}
+
+impl BookingLimit {
+    /// Returns the limits without any booking.
+    pub(crate) fn new(limits: BookingLimits) -> Self {
+        let rule = |name, common, limit: u32, seconds, subject| {
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            BookingRule { name, common, subject, window: SlidingWindow::new(limit, seconds) }
+        };
+        let rules = [
+            rule(
+                "source_daily",
+                "from one address",
+                limits.source_daily_max,
+                DAY_SECONDS,
+                |origin| origin.source.map(BookingSubject::Source),
+            ),
+            rule(
+                "source_hourly",
+                "from one address",
+                limits.source_hourly_max,
+                HOUR_SECONDS,
+                |origin| origin.source.map(BookingSubject::Source),
+            ),
+            rule(
+                "client_hourly",
+                "for one client",
+                limits.client_hourly_max,
+                HOUR_SECONDS,
+                |origin| origin.client.map(BookingSubject::Client),
+            ),
+            rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR_SECONDS, |origin| {
+                Some(BookingSubject::Key(origin.apikey, origin.group))
+            }),
+        ];
+        Self { rules: rules.into_iter().filter(|rule| !rule.window.is_off()).collect() }
+    }
+
+    /// Takes one place of every limit for each of `number` appointments. More appointments than a
+    /// limit has places take all of them, if all are free.
+    ///
+    /// # Errors
+    /// The limit that has too few places, by its name in metrics, and 429 with the time to wait.
+    /// Nothing is taken.
+    pub(crate) fn reserve(
+        &self,
+        origin: &BookingOrigin,
+        number: usize,
+        now: Instant,
+    ) -> Result<BookingReservation<'_>, (&'static str, ApiError)> {
+        let mut reservation = BookingReservation { taken: Vec::new(), number, at: now };
+        for rule in &self.rules {
+            let Some(subject) = (rule.subject)(origin) else { continue };
+            if let Err(seconds) = rule.window.try_add(&subject, number, now) {
+                reservation.give_back();
+                let what = format!("bookings {}", rule.common);
+                return Err((rule.name, ApiError::too_many(&what, seconds)));
+            }
+            reservation.taken.push((rule, subject));
+        }
+        Ok(reservation)
+    }
+}
+
+impl BookingReservation<'_> {
+    /// Gives the places back: nothing was booked.
+    pub(crate) fn give_back(self) {
+        for (rule, subject) in &self.taken {
+            rule.window.take_back(subject, self.number, self.at);
+        }
+    }
+}
+
+/// Stands for the pages of the server itself, which have no application key.
+const PAGES_KEY: [u8; 32] = [0; 32];
+
+impl BookingOrigin {
+    /// Returns the origin of a booking on a page of the server.
+    pub(crate) fn of_page(group: GroupId, email: Option<&Email>, from: IpAddr) -> Self {
+        let client = email.map(|email| client_hash(group, b'e', &mailbox(&email.folded())));
+        Self { source: Some(source(from)), client, apikey: PAGES_KEY, group }
+    }
+
+    /// Returns the origin of a booking by the public or by an account; `None` for one by a
+    /// professional, which no limit counts.
+    pub(crate) fn new(
+        identity: &Identity,
+        group: GroupId,
+        email: Option<&Email>,
+        from: IpAddr,
+    ) -> Option<Self> {
+        // An address that a key alone gives may be a stranger's. It does not use up the places of
+        // the account that has it.
+        let client = match (&identity.caller, email) {
+            (Caller::Pro(_), _) => return None,
+            (Caller::Account(account), _) => Some((b'a', account.fiche_id.number().to_string())),
+            (Caller::Application, Some(email)) => Some((b'e', mailbox(&email.folded()))),
+            (Caller::Application, None) => None,
+        };
+        let client = client.map(|(kind, name)| client_hash(group, kind, &name));
+        let source = if identity.is_server() { None } else { Some(source(from)) };
+        Some(Self { source, client, apikey: identity.apikey, group })
+    }
+}
+
+/// Returns the SHA-256 that stands for a client of a group.
+fn client_hash(group: GroupId, kind: u8, name: &str) -> [u8; 32] {
+    Sha256::new_with_prefix(group.number().to_be_bytes())
+        .chain_update([kind])
+        .chain_update(name)
+        .finalize()
+        .into()
+}
+
+/// Returns the mailbox of a folded address: without the tag after a plus sign, and without dots
+/// where the domain ignores them. Only limits use it: a booking keeps the address as it was given.
+fn mailbox(email: &str) -> String {
+    let Some((local, domain)) = email.rsplit_once('@') else { return email.to_owned() };
+    let name = match local.split_once('+') {
+        Some((name, _)) if !name.is_empty() => name,
+        Some(_) | None => local,
+    };
+    if DOTLESS_DOMAINS.contains(&domain) {
+        return format!("{}@gmail.com", name.replace('.', ""));
+    }
+    format!("{name}@{domain}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant(1_000);
+
+    fn limits(source: [u32; 2], client_hourly_max: u32, key_hourly_max: u32) -> BookingLimits {
+        let [source_hourly_max, source_daily_max] = source;
+        BookingLimits { source_hourly_max, source_daily_max, client_hourly_max, key_hourly_max }
+    }
+
+    fn origin(source: Option<&str>, client: u8) -> BookingOrigin {
+        BookingOrigin {
+            source: source.map(|address| address.parse().expect("an address")),
+            client: Some([client; 32]),
+            apikey: [1; 32],
+            group: GroupId::new(4).expect("an id"),
+        }
+    }
+
+    /// The limit that refuses a booking, with its Retry-After.
+    fn refused(limit: &BookingLimit, origin: &BookingOrigin, now: Instant) -> Option<&'static str> {
+        limit.reserve(origin, 1, now).err().map(|(name, _)| name)
+    }
+
+    #[test]
+    fn each_limit_refuses_by_itself() {
+        for (limits, name) in [
+            (limits([2, 0], 0, 0), "source_hourly"),
+            (limits([0, 2], 0, 0), "source_daily"),
+            (limits([0, 0], 2, 0), "client_hourly"),
+            (limits([0, 0], 0, 2), "key_hourly"),
+        ] {
+            let limit = BookingLimit::new(limits);
+            let origin = origin(Some("10.0.0.1"), 1);
+            for _ in 0..2 {
+                assert_eq!(refused(&limit, &origin, NOW), None);
+            }
+            assert_eq!(refused(&limit, &origin, NOW), Some(name));
+            let hour_later = refused(&limit, &origin, NOW.plus_seconds(HOUR_SECONDS));
+            assert_eq!(hour_later.is_some(), name == "source_daily");
+            assert_eq!(refused(&limit, &origin, NOW.plus_seconds(2 * DAY_SECONDS)), None);
+        }
+    }
+
+    #[test]
+    fn a_refused_booking_gives_back_the_places_of_every_limit() {
+        let limit = BookingLimit::new(limits([3, 3], 1, 0));
+        let busy = origin(Some("10.0.0.1"), 1);
+        limit.reserve(&busy, 1, NOW).expect("free").give_back();
+        assert_eq!(refused(&limit, &busy, NOW), None);
+        for _ in 0..9 {
+            assert_eq!(refused(&limit, &busy, NOW), Some("client_hourly"));
+        }
+        for client in [2, 3] {
+            assert_eq!(refused(&limit, &origin(Some("10.0.0.1"), client), NOW), None);
+        }
+        assert_eq!(refused(&limit, &origin(Some("10.0.0.1"), 4), NOW), Some("source_daily"));
+        assert_eq!(refused(&limit, &origin(None, 4), NOW), None, "a server has no source");
+    }
+
+    #[test]
+    fn a_chain_takes_one_place_for_each_appointment() {
+        let limit = BookingLimit::new(limits([5, 0], 0, 0));
+        let origin = origin(Some("10.0.0.1"), 1);
+        assert!(limit.reserve(&origin, 3, NOW).is_ok());
+        assert!(limit.reserve(&origin, 3, NOW).is_err());
+        assert!(limit.reserve(&origin, 2, NOW).is_ok());
+        let later = NOW.plus_seconds(HOUR_SECONDS);
+        assert!(limit.reserve(&origin, 9, later).is_ok(), "longer than the limit, alone");
+        assert!(limit.reserve(&origin, 1, later).is_err());
+    }
+
+    #[test]
+    fn spellings_of_one_mailbox_are_one_client() {
+        for (one, other, is_same) in [
+            ("ann+a@example.org", "ann@example.org", true),
+            ("a.n.n+x+y@gmail.com", "ann@googlemail.com", true),
+            ("a.nn@example.org", "ann@example.org", false),
+            ("+ann@example.org", "@example.org", false),
+            ("ann@example.org", "ann@example.com", false),
+        ] {
+            assert_eq!(mailbox(one) == mailbox(other), is_same, "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The origin that a web booking keeps: keyed hashes, which the store's secret alone can compare.
+//! Reference 6.12.
+
+use std::net::IpAddr;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::records::web_origin::WebOrigin;
+use crate::domain::state::command::Caller;
+use crate::engine::randomness::Randomness;
+use crate::http::auth::Identity;
+use crate::http::auth::sliding_window::source;
+
+/// Distinguishes these hashes from others under the same secret.
+const PURPOSE: &[u8] = b"source of a booking";
+
+/// Hashes sources under a secret.
+pub(crate) struct SourceHasher(Hmac<Sha256>);
+
+impl SourceHasher {
+    /// Hashes under the store's secret. Without one the hashes last as long as the process.
+    pub(crate) fn new(secret: Option<&LinkSecret>) -> Self {
+        let key = match secret {
+            Some(secret) => *secret.bits(),
+            None => Randomness::from_os().bytes(),
+        };
+        let mut hmac = Hmac::new_from_slice(&key).expect("any length makes a key");
+        hmac.update(PURPOSE);
+        Self(hmac)
+    }
+
+    /// Returns the origin of a booking by the public or by an account; `None` for one by a
+    /// professional.
+    pub(crate) fn origin(&self, identity: &Identity, from: IpAddr) -> Option<Box<WebOrigin>> {
+        let is_by_key = match &identity.caller {
+            Caller::Pro(_) => return None,
+            Caller::Application => true,
+            Caller::Account(_) => false,
+        };
+        Some(Box::new(self.hash(from, &identity.apikey, is_by_key)))
+    }
+
+    /// Returns the origin of a booking on a page of the server, which has no application key.
+    pub(crate) fn page_origin(&self, from: IpAddr) -> Box<WebOrigin> {
+        Box::new(self.hash(from, &[0; 32], true))
+    }
+
+    fn hash(&self, from: IpAddr, apikey: &[u8; 32], is_by_key: bool) -> WebOrigin {
+        let mut hmac = self.0.clone();
+        match source(from) {
+            IpAddr::V4(address) => hmac.update(&address.octets()),
+            IpAddr::V6(address) => hmac.update(&address.octets()),
+        }
+        let hash: [u8; 32] = hmac.finalize().into_bytes().into();
+        let half = |hash: &[u8; 32]| {
+            let (half, _) = hash.split_first_chunk().expect("32 bytes have 16 first ones");
+            *half
+        };
+        WebOrigin { source: half(&hash), apikey: half(apikey), is_by_key }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::identity::directory::Directory;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_source_has_one_hash_under_each_secret() {
+        let hasher = |bits: u8| SourceHasher::new(Some(&LinkSecret::new([bits; 32])));
+        let identity = Identity::new(Arc::new(Directory::default()), [7; 32], None, false);
+        let origin = |hasher: &SourceHasher, from: &str| {
+            hasher.origin(&identity, from.parse().expect("an address")).expect("by a key")
+        };
+        let first = origin(&hasher(1), "10.0.0.1");
+        assert!(first.is_like(&origin(&hasher(1), "::ffff:10.0.0.1")) && first.is_by_key);
+        assert!(!first.is_like(&origin(&hasher(1), "10.0.0.2")));
+        assert!(!first.is_like(&origin(&hasher(2), "10.0.0.1")));
+        let network = origin(&hasher(1), "2001:db8::1");
+        assert!(network.is_like(&origin(&hasher(1), "2001:db8::2")));
+    }
+}

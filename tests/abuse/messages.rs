@@ -1,0 +1,158 @@
+//! Strangers who have the practice write to others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use slotbook::domain::messaging::recipient_quota::MessageQuota;
+use slotbook::engine::MessagingOptions;
+use slotbook::engine::mailbox::Transport;
+use slotbook::engine::randomness::Randomness;
+use slotbook::http::BookingLimits;
+use slotbook::notify::Gateways;
+
+use crate::fixture::{ANNA, Practice, Visitor, answer};
+use crate::mailbox::Mailbox;
+
+/// A practice that mails through a server of the test.
+async fn mailing(by_key_daily_max: usize, mailbox: Option<&Mailbox>) -> Practice {
+    let mut gateways = Gateways::unconfigured("https://practice.example");
+    gateways.mail = mailbox.map(Mailbox::client);
+    let gateways = Arc::new(gateways);
+    let practice = Practice::with(
+        |_| {},
+        |server| server.limit_bookings(BookingLimits::NONE).with_gateways(Arc::clone(&gateways)),
+    )
+    .await;
+    let sending = MessagingOptions {
+        gateways,
+        quota: MessageQuota { recipient_daily_max: 20, by_key_daily_max },
+        randomness: Randomness::seeded([9; 32]),
+        transport: Transport::direct(),
+        poll_interval_max: Duration::from_millis(5),
+        concurrent_attempts_max: 4,
+    };
+    practice.engine.send_messages(sending).await;
+    practice
+}
+
+/// The messages by Anna's list, once `number` of them are settled.
+async fn settled(practice: &Practice, number: usize) -> Vec<Value> {
+    for _ in 0..2_000 {
+        let path = "/groups/1/messages?results=1000";
+        let list = practice.visitor("127.0.0.1").request(Method::GET, path);
+        let list = answer(list.basic_auth(ANNA.0, Some(ANNA.1))).await.is(200);
+        let records = list["records"].as_array().expect("a list").clone();
+        let is_settled = |record: &&Value| {
+            !["planned", "sending"].contains(&record["state"].as_str().expect("a text"))
+        };
+        if records.iter().filter(is_settled).count() >= number {
+            return records;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("{number} messages are not settled in time");
+}
+
+/// Books the nth free start under a name, and returns the appointment.
+async fn book_as(stranger: &Visitor, start: &(String, u64), name: &str, email: &str) -> Value {
+    let (date, calendar) = start;
+    let booking = stranger.request(Method::POST, "/groups/1/appointments");
+    let made = answer(booking.json(&json!({"appointment": {
+        "date": date, "intervention_ids": [1], "calendar_id": calendar,
+        "fiche": {"lastname": name, "email": email, "firstphone": "+88213999999"},
+    }})))
+    .await
+    .is(201);
+    made["records"][0].clone()
+}
+
+#[tokio::test]
+async fn a_stranger_has_at_most_the_daily_maximum_mailed_and_the_shop_still_writes() {
+    let mailbox = Mailbox::open().await;
+    let practice = mailing(8, Some(&mailbox)).await;
+    let mut free = practice.hourly_starts().await;
+    let stranger = practice.visitor("127.0.0.2");
+    let mut made = Vec::new();
+    for number in 0..20 {
+        let start = free.pop_front().expect("a start");
+        let email = format!("c{number}@example.org");
+        made.push(book_as(&stranger, &start, "Durand", &email).await);
+    }
+    settled(&practice, 20).await;
+    assert_eq!(mailbox.mails().len(), 8);
+    // Who was never told of a booking is not told of its end either.
+    for record in &made {
+        let (id, key) = (&record["id"], record["key"].as_str().expect("a secret"));
+        let path = format!("/groups/1/appointments/{id}?key={key}");
+        answer(stranger.request(Method::DELETE, &path)).await.is(200);
+    }
+    let records = settled(&practice, 40).await;
+    assert_eq!(mailbox.mails().len(), 8, "the maximum holds for cancellations too");
+    let unconfirmed = |record: &&Value| {
+        record["reason"].as_str().is_some_and(|reason| reason.contains("never confirmed"))
+    };
+    assert_eq!(records.iter().filter(unconfirmed).count(), 12);
+    // A booking by the shop is mailed as ever.
+    let anna = practice.visitor("127.0.0.1");
+    let booking = anna.booking(&free.pop_front().expect("a start"), "guest@example.org");
+    answer(booking.basic_auth(ANNA.0, Some(ANNA.1))).await.is(201);
+    settled(&practice, 41).await;
+    assert_eq!(mailbox.mails().last().expect("a mail").to, "guest@example.org");
+}
+
+#[tokio::test]
+async fn a_mail_caused_by_a_stranger_repeats_no_address_and_no_link() {
+    let mailbox = Mailbox::open().await;
+    let practice = mailing(0, Some(&mailbox)).await;
+    let mut free = practice.hourly_starts().await;
+    let stranger = practice.visitor("127.0.0.2");
+    let names = ["Win at evil.example/now", "EVIL.example", "pay@evil.example", "call 0900123456"];
+    for (number, name) in names.iter().enumerate() {
+        let start = free.pop_front().expect("a start");
+        book_as(&stranger, &start, name, &format!("c{number}@example.org")).await;
+    }
+    let start = free.pop_front().expect("a start");
+    book_as(&stranger, &start, "Marie Curie", "marie@example.org").await;
+    settled(&practice, 5).await;
+    let mails = mailbox.mails();
+    assert_eq!(mails.len(), 5);
+    for mail in mails {
+        let text = mail.text.to_lowercase();
+        assert!(!text.contains("evil") && !text.contains("0900123456"), "{}", mail.text);
+        assert_eq!(text.contains("marie curie"), mail.to == "marie@example.org");
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_has_no_text_message_sent_abroad() {
+    let practice = mailing(0, None).await;
+    // In three days, so that its reminder is among those planned.
+    let mut free = practice.hourly_starts().await.into_iter();
+    let start = free.find(|(date, _)| date.starts_with("2026-03-05")).expect("a start");
+    let stranger = practice.visitor("127.0.0.2");
+    let booked = book_as(&stranger, &start, "Durand", "c@example.org").await;
+    let anna = practice.visitor("127.0.0.1");
+    let texts = async || {
+        let path = "/groups/1/messages?results=1000";
+        let list = anna.request(Method::GET, path).basic_auth(ANNA.0, Some(ANNA.1));
+        let list = answer(list).await.is(200);
+        let mut planned = 0;
+        for record in list["records"].as_array().expect("a list") {
+            let is_text = record["kind"] == "sms_reminder";
+            planned += usize::from(is_text && record["appointment_id"] == booked["id"]);
+        }
+        planned
+    };
+    assert_eq!(texts().await, 0);
+    for (countries, number) in [("+882", 1), ("country_code,+32", 0), ("", 1)] {
+        let group = json!({"group": {"sms_countries": countries}});
+        let change = anna.request(Method::PUT, "/groups/1").json(&group);
+        answer(change.basic_auth(ANNA.0, Some(ANNA.1))).await.is(200);
+        assert_eq!(texts().await, number, "{countries:?}");
+    }
+    let wrong = json!({"group": {"sms_countries": "France"}});
+    let change = anna.request(Method::PUT, "/groups/1").json(&wrong);
+    answer(change.basic_auth(ANNA.0, Some(ANNA.1))).await.refused(400, 2);
+}
