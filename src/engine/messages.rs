@@ -19,6 +19,7 @@ use crate::engine::write::Envelope;
 
 /// Messages to a group's actor.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all messages are commands")]
 pub(crate) enum GroupMessage {
     /// A command; the group decides one at a time, in order.
     Command(Envelope),
