@@ -11,9 +11,14 @@ use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use reqwest::Url;
 use serde_json::{Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The axe rules of WCAG 2.2, levels A and AA.
 const AXE: &str = include_str!("axe/axe.min.js");
+
+/// Browsers that run at once. A browser that starts beside many others on a busy machine misses its
+/// driver's limit of 60 seconds. One test alone needs two of them.
+static BROWSERS: Semaphore = Semaphore::const_new(2);
 
 /// A browser, which ends with its test.
 pub(crate) struct Browser {
@@ -22,6 +27,7 @@ pub(crate) struct Browser {
     driver: Child,
     port: u16,
     _profile: tempfile::TempDir,
+    _permit: SemaphorePermit<'static>,
 }
 
 /// The properties of a browser that a test chooses.
@@ -42,6 +48,7 @@ impl Browser {
     /// Opens a browser on the pages of a server. `None` if the machine has none, which the test
     /// then prints; a run that requires browsers fails.
     pub(crate) async fn open(address: &str, look: Look) -> Option<Self> {
+        let permit = BROWSERS.acquire().await.expect("the semaphore is never closed");
         let driver = Command::new("chromedriver")
             .arg("--port=0")
             .env("TZ", look.zone)
@@ -67,7 +74,7 @@ impl Browser {
             .await
             .expect("a session");
         let base = format!("http://{address}");
-        let browser = Self { client, base, driver, port, _profile: profile };
+        let browser = Self { client, base, driver, port, _profile: profile, _permit: permit };
         browser.emulate(look).await;
         Some(browser)
     }
