@@ -24,9 +24,11 @@ enum Takes {
     Reference,
     /// A datetime of no zone, or none.
     Date,
+    /// Prefixes of telephone numbers, or none.
+    Prefixes,
 }
 
-use Takes::{Boolean, Colour, Date, Email, Number, Reference, Text, Whole, ZeroOr};
+use Takes::{Boolean, Colour, Date, Email, Number, Prefixes, Reference, Text, Whole, ZeroOr};
 
 struct Resource {
     section: &'static str,
@@ -174,7 +176,7 @@ static GROUP: &[(&str, Takes)] = &[
     ("country_code", Text(10)),
     ("smsreminder", ZeroOr(60, 1_440)),
     ("sms_sender_name", Text(11)),
-    ("sms_countries", Text(255)),
+    ("sms_countries", Prefixes),
     ("check_sms", Boolean),
     ("check_sms_from_web", Boolean),
     ("inactive", Boolean),
@@ -262,6 +264,10 @@ fn values(takes: Takes) -> (Vec<(Value, Value)>, Vec<Value>) {
                 ],
             )
         }
+        Prefixes => (
+            same(vec![json!(""), json!("+33"), json!("country_code"), json!("+33,+41")]),
+            vec![json!("33"), json!("+33;+41"), json!("é"), json!([]), json!("x".repeat(256))],
+        ),
         Reference => (vec![], vec![json!(9_999), json!("x"), json!(-1), json!([])]),
         Date => (
             vec![

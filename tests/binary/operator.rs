@@ -118,7 +118,7 @@ async fn the_bookings_of_one_source_are_counted_and_cancelled_through_the_server
     let served = Served::on(&data, &[]);
     let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
     for nth in 0..3 {
-        let wish = booking(&format!("c{nth}"), &half_hour(200_000 + nth), 1, &[1]);
+        let wish = booking(&format!("c{nth}"), &half_hour(5_000 + nth), 1, &[1]);
         let made = reqwest::Client::new().post(&url).json(&wish).send().await.expect("an answer");
         assert_eq!(made.status(), 201);
     }

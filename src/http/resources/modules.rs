@@ -32,8 +32,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
     handler: handler!(AtLarge, show),
 }];
 
-/// GET /api/v1/modules/{urlname}, by every caller that sees the group. All see what the module shows
-/// to the public.
+/// GET /api/v1/modules/{urlname}, by every caller that sees the group. All see what the module
+/// shows to the public.
 async fn show(request: ApiRequest) -> HandlerResult {
     let urlname = request.params.value("urlname").unwrap_or_default();
     let published = request.server.engine.published();
