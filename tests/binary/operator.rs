@@ -94,7 +94,7 @@ fn the_operator_says_which_keys_are_held_by_a_server() {
         holders.sort();
         holders
     };
-    printed(run(&["key", "add", "--label", "shop", "--server"], &data));
+    printed(run(&["key", "add", "--all-groups", "--label", "shop", "--server"], &data));
     let served = Served::on(&data, &[]);
     assert_eq!(holders(), ["public", "server"]);
     printed(run(&["key", "set", "tests", "--server"], &data));
@@ -145,7 +145,7 @@ async fn the_bookings_of_one_source_are_counted_and_cancelled_through_the_server
 async fn without_a_server_the_same_commands_change_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(1));
-    let key = printed(run(&["key", "add"], &data)).trim().to_owned();
+    let key = printed(run(&["key", "add", "--all-groups"], &data)).trim().to_owned();
     printed(told(
         &["pro", "add", "ann@example.org", "--lastname", "Ann"],
         &data,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::domain::identity::directory::{Apikey, ApikeyHolder, Directory, DirectoryEvent, Pro};
+use crate::domain::identity::web_origin::WebOrigin;
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
@@ -28,13 +29,17 @@ pub enum ChangeAccess {
         groups: Option<BTreeSet<GroupId>>,
         /// The program that holds it.
         holder: ApikeyHolder,
+        /// The origins of other sites whose pages may log people in with it.
+        origins: Vec<WebOrigin>,
     },
-    /// Says which program holds an application key.
-    SetApikeyHolder {
+    /// Changes an application key. What is `None` stays.
+    SetApikey {
         /// The key.
         name: ApikeyName,
-        /// The program.
-        holder: ApikeyHolder,
+        /// The program that holds it.
+        holder: Option<ApikeyHolder>,
+        /// The origins in place of those it had.
+        origins: Option<Vec<WebOrigin>>,
     },
     /// Revokes an application key, and ends every session opened with it.
     RevokeApikey(ApikeyName),
@@ -122,7 +127,7 @@ pub fn decide(
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
     match change {
-        ChangeAccess::AddApikey { hash, label, groups: covered, holder } => {
+        ChangeAccess::AddApikey { hash, label, groups: covered, holder, origins } => {
             if directory.apikeys.contains_key(hash) {
                 return Err(AccessRefusal::ApikeyKnown);
             }
@@ -132,13 +137,24 @@ pub fn decide(
             let covered = covered.as_ref().map(|covered| covered.iter().copied().collect());
             Ok(DirectoryEvent::ApikeyAdded {
                 hash: *hash,
-                apikey: Apikey { label: label.clone(), groups: covered, holder: *holder },
+                apikey: Apikey {
+                    label: label.clone(),
+                    groups: covered,
+                    holder: *holder,
+                    origins: origins.clone(),
+                },
             })
         }
-        ChangeAccess::SetApikeyHolder { name, holder } => {
+        ChangeAccess::SetApikey { name, holder, origins } => {
             let hash = find_apikey(directory, name)?;
-            let apikey = directory.apikeys.get(&hash).expect("it was found").clone();
-            Ok(DirectoryEvent::ApikeyPut { hash, apikey: Apikey { holder: *holder, ..apikey } })
+            let mut apikey = directory.apikeys.get(&hash).expect("it was found").clone();
+            if let Some(holder) = holder {
+                apikey.holder = *holder;
+            }
+            if let Some(origins) = origins {
+                apikey.origins.clone_from(origins);
+            }
+            Ok(DirectoryEvent::ApikeyPut { hash, apikey })
         }
         ChangeAccess::RevokeApikey(name) => {
             let hash = find_apikey(directory, name)?;
@@ -291,7 +307,8 @@ mod tests {
     fn key(hash: u8, label: &str, covered: Option<&[u64]>) -> ChangeAccess {
         let label = Text::new(label).expect("a text");
         let holder = ApikeyHolder::Public;
-        ChangeAccess::AddApikey { hash: [hash; 32], label, groups: covered.map(groups), holder }
+        let (groups, origins) = (covered.map(groups), Vec::new());
+        ChangeAccess::AddApikey { hash: [hash; 32], label, groups, holder, origins }
     }
 
     /// The directory after changes that all must be accepted, in a store with groups 1 and 2.
@@ -349,14 +366,18 @@ mod tests {
         assert!(!directory.apikeys[&[0xab; 32]].is_server());
         for (holder, is_server) in [(ApikeyHolder::Server, true), (ApikeyHolder::Public, false)] {
             let name = ApikeyName { hash: [0; 32], text: "site".into() };
-            let change = ChangeAccess::SetApikeyHolder { name, holder };
+            let origins = vec![WebOrigin::new("https://shop.example").expect("an origin")];
+            let (holder, origins) = (Some(holder), Some(origins));
+            let change = ChangeAccess::SetApikey { name, holder, origins };
             let event = decide(&directory, &groups(&[1, 2]), &change, NOW).expect("it is known");
             let apikey = directory.apply(&event).apikeys[&[0xab; 32]].clone();
             assert_eq!((apikey.is_server(), apikey.label.as_str()), (is_server, "site"));
             assert_eq!(apikey.groups, Some(vec![group(2)]));
+            assert!(apikey.names_origin("https://SHOP.example:443"));
+            assert!(!apikey.names_origin("http://shop.example") && !apikey.names_origin("null"));
         }
         let name = ApikeyName { hash: [0; 32], text: "other".into() };
-        let change = ChangeAccess::SetApikeyHolder { name, holder: ApikeyHolder::Server };
+        let change = ChangeAccess::SetApikey { name, holder: None, origins: None };
         assert_eq!(refusal(&directory, &change), AccessRefusal::NoApikey("other".into()));
     }
 
