@@ -174,6 +174,16 @@ pub(crate) enum ProCommand {
         /// E-mail address of the professional.
         email: String,
     },
+    /// Remove a professional, who cannot log in any more. All their sessions end.
+    Remove {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// E-mail address of the professional.
+        email: String,
+        /// Group to remove the professional from; may be repeated. All groups by default.
+        #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
+        groups: Vec<u64>,
+    },
     /// List the professionals: id, e-mail address, groups, name.
     List(StoreOptions),
 }

@@ -64,6 +64,10 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
             let request = OperatorRequest::SetPassword { email, password_hash };
             run_request(&store.data, &request, &mut io::sink())
         }
+        ProCommand::Remove { store, email, groups } => {
+            let request = OperatorRequest::RemovePro { email, groups };
+            run_request(&store.data, &request, &mut io::sink())
+        }
         ProCommand::List(store) => print_list(&store.data, &OperatorRequest::ListPros),
     }
 }

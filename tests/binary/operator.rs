@@ -211,6 +211,13 @@ async fn one_address_is_one_professional_whose_password_is_never_an_argument() {
         "at once"
     );
     assert_eq!(status(&served, "test-key", Some(("ann@example.org", "another word"))).await, 200);
+    printed(run(&["pro", "remove", "ann@example.org", "--group", "1"], &data));
+    let listed = printed(run(&["pro", "list"], &data));
+    assert!(listed.contains("ann@example.org\tgroups 2, main 2\tAnn\n"), "{listed}");
+    printed(run(&["pro", "remove", "ann@example.org"], &data));
+    assert!(!printed(run(&["pro", "list"], &data)).contains("ann@example.org"));
+    assert_eq!(status(&served, "test-key", Some(("ann@example.org", "another word"))).await, 401);
+    refused(&run(&["pro", "remove", "ann@example.org"], &data), "no professional has the address");
     refused(
         &told(&["pro", "password", "bob@example.org"], &data, "x"),
         "no professional has the address",

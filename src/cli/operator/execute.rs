@@ -70,6 +70,7 @@ pub(crate) fn execute_request(
         | OperatorRequest::SetKey { .. }
         | OperatorRequest::RevokeKey { .. }
         | OperatorRequest::AddPro { .. }
+        | OperatorRequest::RemovePro { .. }
         | OperatorRequest::SetPassword { .. } => {
             let change = parse_access_change(request)?.expect("the request is a change");
             store.change_access(change)
@@ -118,6 +119,10 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
             groups: parse_group_ids(groups)?,
             main: main.map(parse_group_id).transpose()?,
         }),
+        OperatorRequest::RemovePro { email, groups } => ChangeAccess::RemovePro {
+            email: named("e-mail", Email::new(email))?,
+            groups: parse_group_ids(groups)?,
+        },
         OperatorRequest::SetPassword { email, password_hash } => ChangeAccess::SetPassword {
             email: named("e-mail", Email::new(email))?,
             password_hash: named("password", Text::new(password_hash))?,

@@ -33,6 +33,8 @@ pub(crate) enum OperatorRequest {
         groups: Vec<u64>,
         main: Option<u64>,
     },
+    /// Remove a professional from some groups, or altogether if none is named.
+    RemovePro { email: String, groups: Vec<u64> },
     /// Replace a professional's password.
     SetPassword { email: String, password_hash: String },
     /// List the professionals, one a line.

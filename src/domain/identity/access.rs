@@ -45,6 +45,13 @@ pub enum ChangeAccess {
     RevokeApikey(ApikeyName),
     /// Adds a professional, or further groups to an existing one.
     AddPro(ProDraft),
+    /// Removes a professional from groups, and ends all of their sessions once none is left.
+    RemovePro {
+        /// The address of the professional.
+        email: Email,
+        /// The groups; empty for all.
+        groups: BTreeSet<GroupId>,
+    },
     /// Sets the password of a professional, and ends all of their sessions.
     SetPassword {
         /// The address of the professional.
@@ -104,6 +111,8 @@ pub enum AccessRefusal {
     MainElsewhere(GroupId),
     #[error("no professional has the address {}", .0.as_str())]
     NoPro(Email),
+    #[error("{} does not work for group {}", .0.as_str(), .1)]
+    WorksElsewhere(Email, GroupId),
     #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
@@ -161,6 +170,7 @@ pub fn decide(
             Ok(DirectoryEvent::ApikeyRevoked { hash })
         }
         ChangeAccess::AddPro(new) => add_pro(directory, groups, new, now),
+        ChangeAccess::RemovePro { email, groups } => remove_pro(directory, email, groups, now),
         ChangeAccess::SetPassword { email, password_hash } => {
             let Some(pro) = directory.pro_of_email(&email.folded()) else {
                 return Err(AccessRefusal::NoPro(email.clone()));
@@ -173,6 +183,31 @@ pub fn decide(
             Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })
         }
     }
+}
+
+/// Removes a professional from some groups, or altogether.
+fn remove_pro(
+    directory: &Directory,
+    email: &Email,
+    leaves: &BTreeSet<GroupId>,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    let Some(pro) = directory.pro_of_email(&email.folded()) else {
+        return Err(AccessRefusal::NoPro(email.clone()));
+    };
+    for group in leaves {
+        if !pro.works_for(*group) {
+            return Err(AccessRefusal::WorksElsewhere(email.clone(), *group));
+        }
+    }
+    let mut groups = pro.groups.clone();
+    groups.retain(|group| !leaves.contains(group));
+    if leaves.is_empty() || groups.is_empty() {
+        return Ok(DirectoryEvent::ProRemoved { id: pro.id });
+    }
+    let main = if groups.contains(&pro.main) { pro.main } else { groups[0] };
+    let updated_at = now.max(pro.updated_at);
+    Ok(DirectoryEvent::ProPut { pro: Box::new(Pro { groups, main, updated_at, ..pro.clone() }) })
 }
 
 fn check_groups_exist(
@@ -379,6 +414,28 @@ mod tests {
         let name = ApikeyName { hash: [0; 32], text: "other".into() };
         let change = ChangeAccess::SetApikey { name, holder: None, origins: None };
         assert_eq!(refusal(&directory, &change), AccessRefusal::NoApikey("other".into()));
+    }
+
+    #[test]
+    fn a_professional_leaves_some_groups_or_all() {
+        let directory = after(&[new_pro("ann@x.org", &[1, 2], Some("hash"))]);
+        let remove = |email: &str, leaves: &[u64]| ChangeAccess::RemovePro {
+            email: Email::new(email).expect("an address"),
+            groups: groups(leaves),
+        };
+        let apply = |leaves: &[u64]| {
+            let change = remove("ANN@x.org", leaves);
+            directory.apply(&decide(&directory, &groups(&[1, 2]), &change, NOW).expect("known"))
+        };
+        let one = apply(&[1]);
+        let ann = one.pro_of_email("ann@x.org").expect("she is there");
+        assert_eq!((&ann.groups[..], ann.main), (&[group(2)][..], group(2)));
+        assert!(apply(&[]).pros.is_empty() && apply(&[1, 2]).pros.is_empty());
+        let email = |text| Email::new(text).expect("an address");
+        let elsewhere = AccessRefusal::WorksElsewhere(email("ann@x.org"), group(3));
+        assert_eq!(refusal(&directory, &remove("ann@x.org", &[3])), elsewhere);
+        let unknown = AccessRefusal::NoPro(email("bob@x.org"));
+        assert_eq!(refusal(&directory, &remove("bob@x.org", &[])), unknown);
     }
 
     #[test]

@@ -211,6 +211,11 @@ pub enum DirectoryEvent {
         /// The record after the change.
         apikey: Apikey,
     },
+    /// A professional was removed, and may no longer log in.
+    ProRemoved {
+        /// Its id.
+        id: ProId,
+    },
 }
 
 impl Directory {
@@ -310,6 +315,9 @@ impl Directory {
             }
             DirectoryEvent::ProPut { pro } => {
                 self.pros.insert(pro.id, Pro::clone(pro));
+            }
+            DirectoryEvent::ProRemoved { id } => {
+                self.pros.remove(id).expect("only a known professional is removed");
             }
             DirectoryEvent::LinkSecretSet { link_secret } => {
                 let before = self.link_secret.replace(link_secret.clone());
