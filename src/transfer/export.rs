@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Directory, IdKind, Pro};
-use crate::domain::identity::web_origin::WebOrigin;
+use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
@@ -57,7 +57,7 @@ fn render_apikey(hash: &[u8; 32], apikey: &Apikey) -> Map<String, Value> {
         row.insert("server".into(), true.into());
     }
     if !apikey.origins.is_empty() {
-        row.insert("origins".into(), apikey.origins.iter().map(WebOrigin::as_str).collect());
+        row.insert("origins".into(), apikey.origins.iter().map(SiteOrigin::as_str).collect());
     }
     if let Some(groups) = &apikey.groups {
         row.insert("groups".into(), groups.iter().map(|id| id.number()).collect());

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
-use crate::domain::identity::web_origin::WebOrigin;
+use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::group_state::GroupState;
@@ -100,13 +100,13 @@ fn parse_holder(given: Option<&Value>) -> Result<ApikeyHolder, InvalidValue> {
 }
 
 /// Parses the origins of a key; none if they are left out.
-fn parse_origins(given: Option<&Value>) -> Result<Vec<WebOrigin>, InvalidValue> {
+fn parse_origins(given: Option<&Value>) -> Result<Vec<SiteOrigin>, InvalidValue> {
     let list = match given {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
         Some(_) => return Err(InvalidValue("must be a list of texts".into())),
     };
-    list.iter().map(|origin| WebOrigin::new(&value::parse_text(origin)?)).collect()
+    list.iter().map(|origin| SiteOrigin::new(&value::parse_text(origin)?)).collect()
 }
 
 /// Parses the groups of a key; `None` for all groups.

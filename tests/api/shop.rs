@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use sha2::{Digest, Sha256};
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::identity::directory::{Apikey, ApikeyHolder, Directory, IdKind, Pro};
-use slotbook::domain::identity::web_origin::WebOrigin;
+use slotbook::domain::identity::site_origin::SiteOrigin;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::customfield::{CustomName, Customfield, Model};
@@ -110,7 +110,7 @@ pub(crate) fn directory() -> Directory {
     };
     let mut directory = Directory::default();
     directory.apikeys.insert(Sha256::digest(KEY).into(), apikey(Some(vec![4])));
-    let origins = vec![WebOrigin::new("https://app.example").expect("an origin")];
+    let origins = vec![SiteOrigin::new("https://app.example").expect("an origin")];
     let of_all = Apikey { origins, ..apikey(None) };
     directory.apikeys.insert(Sha256::digest(KEY_OF_ALL).into(), of_all);
     directory.pros.extend([pro(1, ANN.0, 4), pro(2, EVE.0, 5)].map(|pro| (pro.id, pro)));

@@ -16,7 +16,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::domain::booking::alike::find_alike;
 use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
 use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
-use crate::domain::identity::web_origin::WebOrigin;
+use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
@@ -141,8 +141,8 @@ const fn key_holder(server: bool) -> ApikeyHolder {
     if server { ApikeyHolder::Server } else { ApikeyHolder::Public }
 }
 
-fn parse_origins(origins: &[String]) -> Result<Vec<WebOrigin>, CommandError> {
-    origins.iter().map(|origin| named(origin, WebOrigin::new(origin))).collect()
+fn parse_origins(origins: &[String]) -> Result<Vec<SiteOrigin>, CommandError> {
+    origins.iter().map(|origin| named(origin, SiteOrigin::new(origin))).collect()
 }
 
 /// Returns a parsed field, or the broken rule after the field's name.
@@ -245,7 +245,7 @@ fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), C
     };
     write!(out, "{id}\t{groups}\t{holder}\t{}", key.label.as_str())?;
     if !key.origins.is_empty() {
-        let origins: Vec<&str> = key.origins.iter().map(WebOrigin::as_str).collect();
+        let origins: Vec<&str> = key.origins.iter().map(SiteOrigin::as_str).collect();
         write!(out, "\torigins {}", origins.join(", "))?;
     }
     Ok(writeln!(out)?)

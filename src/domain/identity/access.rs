@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::domain::identity::directory::{Apikey, ApikeyHolder, Directory, DirectoryEvent, Pro};
-use crate::domain::identity::web_origin::WebOrigin;
+use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
@@ -30,7 +30,7 @@ pub enum ChangeAccess {
         /// The program that holds it.
         holder: ApikeyHolder,
         /// The origins of other sites whose pages may log people in with it.
-        origins: Vec<WebOrigin>,
+        origins: Vec<SiteOrigin>,
     },
     /// Changes an application key. What is `None` stays.
     SetApikey {
@@ -39,7 +39,7 @@ pub enum ChangeAccess {
         /// The program that holds it.
         holder: Option<ApikeyHolder>,
         /// The origins in place of those it had.
-        origins: Option<Vec<WebOrigin>>,
+        origins: Option<Vec<SiteOrigin>>,
     },
     /// Revokes an application key, and ends every session opened with it.
     RevokeApikey(ApikeyName),
@@ -401,7 +401,7 @@ mod tests {
         assert!(!directory.apikeys[&[0xab; 32]].is_server());
         for (holder, is_server) in [(ApikeyHolder::Server, true), (ApikeyHolder::Public, false)] {
             let name = ApikeyName { hash: [0; 32], text: "site".into() };
-            let origins = vec![WebOrigin::new("https://shop.example").expect("an origin")];
+            let origins = vec![SiteOrigin::new("https://shop.example").expect("an origin")];
             let (holder, origins) = (Some(holder), Some(origins));
             let change = ChangeAccess::SetApikey { name, holder, origins };
             let event = decide(&directory, &groups(&[1, 2]), &change, NOW).expect("it is known");

@@ -5,7 +5,7 @@ use imbl::OrdMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::identity::web_origin::WebOrigin;
+use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::records::added::{in_format_2, in_format_2_or};
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Name, Text};
@@ -45,7 +45,7 @@ pub struct Apikey {
     /// The origins of other sites whose pages may log people in with this key, in the order in
     /// which they were given. Reference 3.3.
     #[serde(deserialize_with = "in_format_2")]
-    pub origins: Vec<WebOrigin>,
+    pub origins: Vec<SiteOrigin>,
 }
 
 /// The program that holds an application key. Reference 3.1. The order of the variants is the
@@ -83,7 +83,7 @@ impl Apikey {
     /// Whether pages of an origin, as a browser sends it, may log people in with this key.
     #[must_use]
     pub fn names_origin(&self, origin: &str) -> bool {
-        match WebOrigin::new(origin) {
+        match SiteOrigin::new(origin) {
             Ok(origin) => self.origins.contains(&origin),
             Err(_) => false,
         }

@@ -7,4 +7,4 @@ pub mod directory;
 pub mod enrolment;
 pub mod link_secret;
 pub mod password_link;
-pub mod web_origin;
+pub mod site_origin;

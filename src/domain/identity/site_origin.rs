@@ -11,19 +11,19 @@ const CHARACTERS_MAX: usize = 255;
 /// in lower case, and the default port of its scheme is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct WebOrigin(Box<str>);
+pub struct SiteOrigin(Box<str>);
 
-impl WebOrigin {
+impl SiteOrigin {
     /// Parses an origin.
     ///
     /// # Errors
     /// The rule that the text breaks.
     ///
     /// ```
-    /// use slotbook::domain::identity::web_origin::WebOrigin;
-    /// let origin = WebOrigin::new("HTTPS://Rdv.Example.org:443").unwrap();
+    /// use slotbook::domain::identity::site_origin::SiteOrigin;
+    /// let origin = SiteOrigin::new("HTTPS://Rdv.Example.org:443").unwrap();
     /// assert_eq!(origin.as_str(), "https://rdv.example.org");
-    /// assert!(WebOrigin::new("https://rdv.example.org/").is_err());
+    /// assert!(SiteOrigin::new("https://rdv.example.org/").is_err());
     /// ```
     pub fn new(text: &str) -> Result<Self, InvalidValue> {
         let rule = || {
@@ -61,7 +61,7 @@ impl WebOrigin {
     }
 }
 
-impl TryFrom<String> for WebOrigin {
+impl TryFrom<String> for SiteOrigin {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -69,8 +69,8 @@ impl TryFrom<String> for WebOrigin {
     }
 }
 
-impl From<WebOrigin> for String {
-    fn from(origin: WebOrigin) -> Self {
+impl From<SiteOrigin> for String {
+    fn from(origin: SiteOrigin) -> Self {
         origin.0.into()
     }
 }
@@ -97,9 +97,9 @@ mod tests {
             ("https://u@a", None),
             ("https://a b", None),
         ] {
-            let parsed = WebOrigin::new(text).ok();
-            assert_eq!(parsed.as_ref().map(WebOrigin::as_str), kept, "{text}");
+            let parsed = SiteOrigin::new(text).ok();
+            assert_eq!(parsed.as_ref().map(SiteOrigin::as_str), kept, "{text}");
         }
-        assert!(WebOrigin::new(&format!("https://{}", "a".repeat(248))).is_err());
+        assert!(SiteOrigin::new(&format!("https://{}", "a".repeat(248))).is_err());
     }
 }
