@@ -112,15 +112,23 @@ pub(crate) enum KeyCommand {
         /// Name of the key in lists. Empty by default.
         #[arg(long, default_value = "", hide_default_value = true)]
         label: String,
-        /// Group that the key covers; may be repeated. All groups by default.
+        /// Group that the key covers; may be repeated.
         #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
+        #[arg(required_unless_present = "all_groups", conflicts_with = "all_groups")]
         groups: Vec<u64>,
+        /// The key covers all groups, also those that are added later.
+        #[arg(long)]
+        all_groups: bool,
         /// The key is held by a site's own server or a trusted integration, whose address stands
         /// for many clients: its bookings are not counted by source address.
         #[arg(long)]
         server: bool,
+        /// Origin of another site whose pages may log people in with the key, such as
+        /// https://rdv.example.org; may be repeated. None by default.
+        #[arg(long = "origin", value_name = "ORIGIN", value_delimiter = ',')]
+        origins: Vec<String>,
     },
-    /// Change whether a key is held by a server.
+    /// Change whether a key is held by a server, or the origins that may log people in with it.
     Set {
         #[command(flatten)]
         store: StoreOptions,
@@ -128,12 +136,21 @@ pub(crate) enum KeyCommand {
         key: String,
         /// The key is held by a site's own server or a trusted integration, whose address stands
         /// for many clients: its bookings are not counted by source address.
-        #[arg(long, conflicts_with = "no_server", required_unless_present = "no_server")]
+        #[arg(long, conflicts_with = "no_server")]
+        #[arg(required_unless_present_any = ["no_server", "origins", "no_origins"])]
         server: bool,
         /// The public can read the key, for instance in a page: its bookings are counted by source
         /// address.
         #[arg(long)]
         no_server: bool,
+        /// Origin of another site whose pages may log people in with the key; may be repeated. It
+        /// replaces the origins that the key had.
+        #[arg(long = "origin", value_name = "ORIGIN", value_delimiter = ',')]
+        #[arg(conflicts_with = "no_origins")]
+        origins: Vec<String>,
+        /// No other site may log people in with the key.
+        #[arg(long)]
+        no_origins: bool,
     },
     /// Revoke a key and end every session that it opened.
     Revoke {
@@ -156,6 +173,16 @@ pub(crate) enum ProCommand {
         store: StoreOptions,
         /// E-mail address of the professional.
         email: String,
+    },
+    /// Remove a professional, who cannot log in any more. All their sessions end.
+    Remove {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// E-mail address of the professional.
+        email: String,
+        /// Group to remove the professional from; may be repeated. All groups by default.
+        #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
+        groups: Vec<u64>,
     },
     /// List the professionals: id, e-mail address, groups, name.
     List(StoreOptions),

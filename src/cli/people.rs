@@ -21,19 +21,21 @@ use crate::password::{hash_password, sha1_hex};
 /// A key or group does not exist, or the store cannot be used.
 pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandError> {
     match command {
-        KeyCommand::Add { store, label, groups, server } => {
+        KeyCommand::Add { store, label, groups, all_groups: _, server, origins } => {
             let mut draws = Randomness::from_os();
             let key = format!("{}{}", draws.key().as_str(), draws.key().as_str());
             let groups = if groups.is_empty() { None } else { Some(groups) };
             let sha256 = Sha256::digest(&key).into();
-            let request = OperatorRequest::AddKey { sha256, label, groups, server };
+            let request = OperatorRequest::AddKey { sha256, label, groups, server, origins };
             run_request(&store.data, &request, &mut io::sink())?;
             print(&format!("{key}\n"));
             Ok(())
         }
-        KeyCommand::Set { store, key, server, no_server: _ } => {
+        KeyCommand::Set { store, key, server, no_server, origins, no_origins } => {
             let sha256 = Sha256::digest(&key).into();
-            let request = OperatorRequest::SetKey { sha256, said: key, server };
+            let server = if server || no_server { Some(server) } else { None };
+            let origins = if no_origins || !origins.is_empty() { Some(origins) } else { None };
+            let request = OperatorRequest::SetKey { sha256, said: key, server, origins };
             run_request(&store.data, &request, &mut io::sink())
         }
         KeyCommand::Revoke { store, key } => {
@@ -60,6 +62,10 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
             }
             let password_hash = read_new_password(&email)?;
             let request = OperatorRequest::SetPassword { email, password_hash };
+            run_request(&store.data, &request, &mut io::sink())
+        }
+        ProCommand::Remove { store, email, groups } => {
+            let request = OperatorRequest::RemovePro { email, groups };
             run_request(&store.data, &request, &mut io::sink())
         }
         ProCommand::List(store) => print_list(&store.data, &OperatorRequest::ListPros),

@@ -282,7 +282,7 @@ impl<L: Log> Journal<L> {
 
     /// Drives the journal on the calling thread until every handle is dropped, then closes the log.
     /// The entries that arrive while a batch is written form the next batch, for which
-    /// [`GroupCommit`] may wait.
+    /// the size of the last one may make it wait.
     ///
     /// # Errors
     /// The first failed append. Nothing more may be answered: end the process.

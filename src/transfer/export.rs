@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Directory, IdKind, Pro};
+use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
@@ -55,6 +56,9 @@ fn render_apikey(hash: &[u8; 32], apikey: &Apikey) -> Map<String, Value> {
     row.insert("label".into(), apikey.label.as_str().into());
     if apikey.is_server() {
         row.insert("server".into(), true.into());
+    }
+    if !apikey.origins.is_empty() {
+        row.insert("origins".into(), apikey.origins.iter().map(SiteOrigin::as_str).collect());
     }
     if let Some(groups) = &apikey.groups {
         row.insert("groups".into(), groups.iter().map(|id| id.number()).collect());

@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
+use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::group_state::GroupState;
@@ -56,13 +57,17 @@ pub(crate) fn read_apikeys(
         let label = parse_label(row.get("label"));
         let groups = parse_key_groups(row.get("groups"), known);
         let holder = parse_holder(row.get("server"));
-        match (label, groups, holder) {
-            (Ok(label), Ok(groups), Ok(holder)) => {
-                if keys.insert(hash, Apikey { label, groups, holder }).is_some() {
+        let origins = parse_origins(row.get("origins"));
+        match (label, groups, holder, origins) {
+            (Ok(label), Ok(groups), Ok(holder), Ok(origins)) => {
+                if keys.insert(hash, Apikey { label, groups, holder, origins }).is_some() {
                     faults.add(format!("{path}.key"), "appears twice in the document");
                 }
             }
-            (label, groups, holder) => {
+            (label, groups, holder, origins) => {
+                if let Err(InvalidValue(rule)) = origins {
+                    faults.add(format!("{path}.origins"), rule);
+                }
                 if let Err(InvalidValue(rule)) = holder {
                     faults.add(format!("{path}.server"), rule);
                 }
@@ -92,6 +97,16 @@ fn parse_holder(given: Option<&Value>) -> Result<ApikeyHolder, InvalidValue> {
         None => false,
     };
     Ok(if is_server { ApikeyHolder::Server } else { ApikeyHolder::Public })
+}
+
+/// Parses the origins of a key; none if they are left out.
+fn parse_origins(given: Option<&Value>) -> Result<Vec<SiteOrigin>, InvalidValue> {
+    let list = match given {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(InvalidValue("must be a list of texts".into())),
+    };
+    list.iter().map(|origin| SiteOrigin::new(&value::parse_text(origin)?)).collect()
 }
 
 /// Parses the groups of a key; `None` for all groups.

@@ -69,7 +69,7 @@ fn passed_over(mut content: StoreContent) -> StoreContent {
 /// A group with one record of each kind, and times in skipped and repeated hours.
 fn shop() -> Value {
     json!({
-        "apikeys": [{"key": "secret", "label": "site", "groups": [4]}, {"key": "all", "server": true}],
+        "apikeys": [{"key": "secret", "label": "site", "groups": [4]}, {"key": "all", "server": true, "origins": ["https://Shop.example:443"]}],
         "groups": [{
             "id": 4, "name": "Cabinet médical", "timezone": "Paris", "mailreminder": 60, "check_sms": 0, "sort": 9,
             "messages_made": 41,
@@ -278,6 +278,10 @@ fn faults_are_reported_by_path() {
     assert_eq!(
         changed(|document| document["apikeys"][0]["groups"] = json!([6])),
         ["apikeys[0].groups"]
+    );
+    assert_eq!(
+        changed(|document| document["apikeys"][0]["origins"] = json!(["https://a/b"])),
+        ["apikeys[0].origins"]
     );
     assert_eq!(
         changed(|document| document["apikeys"][0]["server"] = json!("perhaps")),

@@ -296,11 +296,16 @@ async fn a_foreign_page_neither_ends_nor_replaces_a_session_by_a_key_of_its_own(
     let form = [("apikey", KEY), ("pro[email]", ANN.0), ("pro[password]", &*sha1_hex(ANN.1))];
     evil(by_form(&server, LOGIN, &form)).await.refused(403, 1, None);
     answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
-    // Without a session of ours there is nothing to end: pages of others log in with their key.
-    let none = login(&server, KEY, "account", CLEO).header("Origin", "http://evil.org");
-    answer(none).await.is(200);
-    let stale = login(&server, KEY, "account", CLEO).header("Cookie", "_session_id=stale");
-    answer(stale.header("Origin", "http://evil.org")).await.is(200);
+    // Nor does it log anyone in, unless the key names its origin.
+    let none = |key: &str| login(&server, key, "account", CLEO);
+    for origin in ["http://evil.org", "http://app.example", "https://app.example.evil.org", "null"]
+    {
+        for key in [KEY, KEY_OF_ALL] {
+            answer(none(key).header("Origin", origin)).await.refused(403, 1, None);
+        }
+    }
+    answer(none(KEY).header("Origin", "https://app.example")).await.refused(403, 1, None);
+    answer(none(KEY_OF_ALL).header("Origin", "https://App.example:443")).await.is(200);
     answer(login(&server, KEY, "account", CLEO).header("Cookie", &cookie)).await.is(200);
     answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.refused(403, 1, None);
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use sha2::{Digest, Sha256};
 use slotbook::domain::identity::account::Account;
 use slotbook::domain::identity::directory::{Apikey, ApikeyHolder, Directory, IdKind, Pro};
+use slotbook::domain::identity::site_origin::SiteOrigin;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::customfield::{CustomName, Customfield, Model};
@@ -105,10 +106,13 @@ pub(crate) fn directory() -> Directory {
         groups: groups
             .map(|ids| ids.into_iter().map(|id| GroupId::new(id).expect("an id")).collect()),
         holder: ApikeyHolder::Public,
+        origins: Vec::new(),
     };
     let mut directory = Directory::default();
     directory.apikeys.insert(Sha256::digest(KEY).into(), apikey(Some(vec![4])));
-    directory.apikeys.insert(Sha256::digest(KEY_OF_ALL).into(), apikey(None));
+    let origins = vec![SiteOrigin::new("https://app.example").expect("an origin")];
+    let of_all = Apikey { origins, ..apikey(None) };
+    directory.apikeys.insert(Sha256::digest(KEY_OF_ALL).into(), of_all);
     directory.pros.extend([pro(1, ANN.0, 4), pro(2, EVE.0, 5)].map(|pro| (pro.id, pro)));
     directory.claim_imported_id(IdKind::Fiche, KNOWN_FICHE, GroupId::new(4).expect("an id"));
     directory.claim_imported_id(IdKind::Vevent, 53, GroupId::new(4).expect("an id"));

@@ -94,7 +94,7 @@ fn the_operator_says_which_keys_are_held_by_a_server() {
         holders.sort();
         holders
     };
-    printed(run(&["key", "add", "--label", "shop", "--server"], &data));
+    printed(run(&["key", "add", "--all-groups", "--label", "shop", "--server"], &data));
     let served = Served::on(&data, &[]);
     assert_eq!(holders(), ["public", "server"]);
     printed(run(&["key", "set", "tests", "--server"], &data));
@@ -145,7 +145,7 @@ async fn the_bookings_of_one_source_are_counted_and_cancelled_through_the_server
 async fn without_a_server_the_same_commands_change_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(1));
-    let key = printed(run(&["key", "add"], &data)).trim().to_owned();
+    let key = printed(run(&["key", "add", "--all-groups"], &data)).trim().to_owned();
     printed(told(
         &["pro", "add", "ann@example.org", "--lastname", "Ann"],
         &data,
@@ -211,6 +211,13 @@ async fn one_address_is_one_professional_whose_password_is_never_an_argument() {
         "at once"
     );
     assert_eq!(status(&served, "test-key", Some(("ann@example.org", "another word"))).await, 200);
+    printed(run(&["pro", "remove", "ann@example.org", "--group", "1"], &data));
+    let listed = printed(run(&["pro", "list"], &data));
+    assert!(listed.contains("ann@example.org\tgroups 2, main 2\tAnn\n"), "{listed}");
+    printed(run(&["pro", "remove", "ann@example.org"], &data));
+    assert!(!printed(run(&["pro", "list"], &data)).contains("ann@example.org"));
+    assert_eq!(status(&served, "test-key", Some(("ann@example.org", "another word"))).await, 401);
+    refused(&run(&["pro", "remove", "ann@example.org"], &data), "no professional has the address");
     refused(
         &told(&["pro", "password", "bob@example.org"], &data, "x"),
         "no professional has the address",

@@ -72,8 +72,12 @@ fn anothers_store_is_neither_damaged_nor_absent_and_root_leaves_nothing_in_it() 
     give(&data, DUMMY_HASH);
     let document = folder.path().join("document.json");
     let document = document.to_str().expect("a plain path");
-    for arguments in [&["import", "--merge", document][..], &["key", "add"], &["check"], &["serve"]]
-    {
+    for arguments in [
+        &["import", "--merge", document][..],
+        &["key", "add", "--all-groups"],
+        &["check"],
+        &["serve"],
+    ] {
         refused(0, arguments, &data, "belongs to another user (uid 65534)");
     }
     let mut found = Vec::new();

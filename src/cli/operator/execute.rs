@@ -16,6 +16,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::domain::booking::alike::find_alike;
 use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
 use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
+use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::messaging::message::Message;
 use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
@@ -69,6 +70,7 @@ pub(crate) fn execute_request(
         | OperatorRequest::SetKey { .. }
         | OperatorRequest::RevokeKey { .. }
         | OperatorRequest::AddPro { .. }
+        | OperatorRequest::RemovePro { .. }
         | OperatorRequest::SetPassword { .. } => {
             let change = parse_access_change(request)?.expect("the request is a change");
             store.change_access(change)
@@ -80,15 +82,19 @@ pub(crate) fn execute_request(
 /// reads.
 fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>, CommandError> {
     Ok(Some(match request {
-        OperatorRequest::AddKey { sha256, label, groups, server } => ChangeAccess::AddApikey {
-            hash: *sha256,
-            label: named("label", Text::new(label))?,
-            groups: groups.as_deref().map(parse_group_ids).transpose()?,
-            holder: key_holder(*server),
-        },
-        OperatorRequest::SetKey { sha256, said, server } => ChangeAccess::SetApikeyHolder {
+        OperatorRequest::AddKey { sha256, label, groups, server, origins } => {
+            ChangeAccess::AddApikey {
+                hash: *sha256,
+                label: named("label", Text::new(label))?,
+                groups: groups.as_deref().map(parse_group_ids).transpose()?,
+                holder: key_holder(*server),
+                origins: parse_origins(origins)?,
+            }
+        }
+        OperatorRequest::SetKey { sha256, said, server, origins } => ChangeAccess::SetApikey {
             name: ApikeyName { hash: *sha256, text: said.clone() },
-            holder: key_holder(*server),
+            holder: server.map(key_holder),
+            origins: origins.as_deref().map(parse_origins).transpose()?,
         },
         OperatorRequest::RevokeKey { sha256, said } => {
             ChangeAccess::RevokeApikey(ApikeyName { hash: *sha256, text: said.clone() })
@@ -113,6 +119,10 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
             groups: parse_group_ids(groups)?,
             main: main.map(parse_group_id).transpose()?,
         }),
+        OperatorRequest::RemovePro { email, groups } => ChangeAccess::RemovePro {
+            email: named("e-mail", Email::new(email))?,
+            groups: parse_group_ids(groups)?,
+        },
         OperatorRequest::SetPassword { email, password_hash } => ChangeAccess::SetPassword {
             email: named("e-mail", Email::new(email))?,
             password_hash: named("password", Text::new(password_hash))?,
@@ -129,6 +139,10 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
 
 const fn key_holder(server: bool) -> ApikeyHolder {
     if server { ApikeyHolder::Server } else { ApikeyHolder::Public }
+}
+
+fn parse_origins(origins: &[String]) -> Result<Vec<SiteOrigin>, CommandError> {
+    origins.iter().map(|origin| named(origin, SiteOrigin::new(origin))).collect()
 }
 
 /// Returns a parsed field, or the broken rule after the field's name.
@@ -229,7 +243,12 @@ fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), C
         ApikeyHolder::Server => "server",
         ApikeyHolder::Unknown => "server, as assumed",
     };
-    Ok(writeln!(out, "{id}\t{groups}\t{holder}\t{}", key.label.as_str())?)
+    write!(out, "{id}\t{groups}\t{holder}\t{}", key.label.as_str())?;
+    if !key.origins.is_empty() {
+        let origins: Vec<&str> = key.origins.iter().map(SiteOrigin::as_str).collect();
+        write!(out, "\torigins {}", origins.join(", "))?;
+    }
+    Ok(writeln!(out)?)
 }
 
 fn write_pro(pro: &Pro, out: &mut dyn Write) -> Result<(), CommandError> {

@@ -9,9 +9,16 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OperatorRequest {
     /// Add an application key. The key itself stays with the command; `None` covers all groups.
-    AddKey { sha256: [u8; 32], label: String, groups: Option<Vec<u64>>, server: bool },
-    /// Say whether a server holds a key, named by its hash, its label or the start of its hash.
-    SetKey { sha256: [u8; 32], said: String, server: bool },
+    AddKey {
+        sha256: [u8; 32],
+        label: String,
+        groups: Option<Vec<u64>>,
+        server: bool,
+        origins: Vec<String>,
+    },
+    /// Change a key, named by its hash, its label or the start of its hash: whether a server holds
+    /// it, and its origins. What is `None` stays.
+    SetKey { sha256: [u8; 32], said: String, server: Option<bool>, origins: Option<Vec<String>> },
     /// Revoke a key, named by its hash, its label or the start of its hash.
     RevokeKey { sha256: [u8; 32], said: String },
     /// List the keys, one a line.
@@ -26,6 +33,8 @@ pub(crate) enum OperatorRequest {
         groups: Vec<u64>,
         main: Option<u64>,
     },
+    /// Remove a professional from some groups, or altogether if none is named.
+    RemovePro { email: String, groups: Vec<u64> },
     /// Replace a professional's password.
     SetPassword { email: String, password_hash: String },
     /// List the professionals, one a line.

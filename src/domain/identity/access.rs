@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::domain::identity::directory::{Apikey, ApikeyHolder, Directory, DirectoryEvent, Pro};
+use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
@@ -28,18 +29,29 @@ pub enum ChangeAccess {
         groups: Option<BTreeSet<GroupId>>,
         /// The program that holds it.
         holder: ApikeyHolder,
+        /// The origins of other sites whose pages may log people in with it.
+        origins: Vec<SiteOrigin>,
     },
-    /// Says which program holds an application key.
-    SetApikeyHolder {
+    /// Changes an application key. What is `None` stays.
+    SetApikey {
         /// The key.
         name: ApikeyName,
-        /// The program.
-        holder: ApikeyHolder,
+        /// The program that holds it.
+        holder: Option<ApikeyHolder>,
+        /// The origins in place of those it had.
+        origins: Option<Vec<SiteOrigin>>,
     },
     /// Revokes an application key, and ends every session opened with it.
     RevokeApikey(ApikeyName),
     /// Adds a professional, or further groups to an existing one.
     AddPro(ProDraft),
+    /// Removes a professional from groups, and ends all of their sessions once none is left.
+    RemovePro {
+        /// The address of the professional.
+        email: Email,
+        /// The groups; empty for all.
+        groups: BTreeSet<GroupId>,
+    },
     /// Sets the password of a professional, and ends all of their sessions.
     SetPassword {
         /// The address of the professional.
@@ -99,6 +111,8 @@ pub enum AccessRefusal {
     MainElsewhere(GroupId),
     #[error("no professional has the address {}", .0.as_str())]
     NoPro(Email),
+    #[error("{} does not work for group {}", .0.as_str(), .1)]
+    WorksElsewhere(Email, GroupId),
     #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
@@ -122,7 +136,7 @@ pub fn decide(
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
     match change {
-        ChangeAccess::AddApikey { hash, label, groups: covered, holder } => {
+        ChangeAccess::AddApikey { hash, label, groups: covered, holder, origins } => {
             if directory.apikeys.contains_key(hash) {
                 return Err(AccessRefusal::ApikeyKnown);
             }
@@ -132,19 +146,31 @@ pub fn decide(
             let covered = covered.as_ref().map(|covered| covered.iter().copied().collect());
             Ok(DirectoryEvent::ApikeyAdded {
                 hash: *hash,
-                apikey: Apikey { label: label.clone(), groups: covered, holder: *holder },
+                apikey: Apikey {
+                    label: label.clone(),
+                    groups: covered,
+                    holder: *holder,
+                    origins: origins.clone(),
+                },
             })
         }
-        ChangeAccess::SetApikeyHolder { name, holder } => {
+        ChangeAccess::SetApikey { name, holder, origins } => {
             let hash = find_apikey(directory, name)?;
-            let apikey = directory.apikeys.get(&hash).expect("it was found").clone();
-            Ok(DirectoryEvent::ApikeyPut { hash, apikey: Apikey { holder: *holder, ..apikey } })
+            let mut apikey = directory.apikeys.get(&hash).expect("it was found").clone();
+            if let Some(holder) = holder {
+                apikey.holder = *holder;
+            }
+            if let Some(origins) = origins {
+                apikey.origins.clone_from(origins);
+            }
+            Ok(DirectoryEvent::ApikeyPut { hash, apikey })
         }
         ChangeAccess::RevokeApikey(name) => {
             let hash = find_apikey(directory, name)?;
             Ok(DirectoryEvent::ApikeyRevoked { hash })
         }
         ChangeAccess::AddPro(new) => add_pro(directory, groups, new, now),
+        ChangeAccess::RemovePro { email, groups } => remove_pro(directory, email, groups, now),
         ChangeAccess::SetPassword { email, password_hash } => {
             let Some(pro) = directory.pro_of_email(&email.folded()) else {
                 return Err(AccessRefusal::NoPro(email.clone()));
@@ -157,6 +183,31 @@ pub fn decide(
             Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })
         }
     }
+}
+
+/// Removes a professional from some groups, or altogether.
+fn remove_pro(
+    directory: &Directory,
+    email: &Email,
+    leaves: &BTreeSet<GroupId>,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    let Some(pro) = directory.pro_of_email(&email.folded()) else {
+        return Err(AccessRefusal::NoPro(email.clone()));
+    };
+    for group in leaves {
+        if !pro.works_for(*group) {
+            return Err(AccessRefusal::WorksElsewhere(email.clone(), *group));
+        }
+    }
+    let mut groups = pro.groups.clone();
+    groups.retain(|group| !leaves.contains(group));
+    if leaves.is_empty() || groups.is_empty() {
+        return Ok(DirectoryEvent::ProRemoved { id: pro.id });
+    }
+    let main = if groups.contains(&pro.main) { pro.main } else { groups[0] };
+    let updated_at = now.max(pro.updated_at);
+    Ok(DirectoryEvent::ProPut { pro: Box::new(Pro { groups, main, updated_at, ..pro.clone() }) })
 }
 
 fn check_groups_exist(
@@ -291,7 +342,8 @@ mod tests {
     fn key(hash: u8, label: &str, covered: Option<&[u64]>) -> ChangeAccess {
         let label = Text::new(label).expect("a text");
         let holder = ApikeyHolder::Public;
-        ChangeAccess::AddApikey { hash: [hash; 32], label, groups: covered.map(groups), holder }
+        let (groups, origins) = (covered.map(groups), Vec::new());
+        ChangeAccess::AddApikey { hash: [hash; 32], label, groups, holder, origins }
     }
 
     /// The directory after changes that all must be accepted, in a store with groups 1 and 2.
@@ -349,15 +401,41 @@ mod tests {
         assert!(!directory.apikeys[&[0xab; 32]].is_server());
         for (holder, is_server) in [(ApikeyHolder::Server, true), (ApikeyHolder::Public, false)] {
             let name = ApikeyName { hash: [0; 32], text: "site".into() };
-            let change = ChangeAccess::SetApikeyHolder { name, holder };
+            let origins = vec![SiteOrigin::new("https://shop.example").expect("an origin")];
+            let (holder, origins) = (Some(holder), Some(origins));
+            let change = ChangeAccess::SetApikey { name, holder, origins };
             let event = decide(&directory, &groups(&[1, 2]), &change, NOW).expect("it is known");
             let apikey = directory.apply(&event).apikeys[&[0xab; 32]].clone();
             assert_eq!((apikey.is_server(), apikey.label.as_str()), (is_server, "site"));
             assert_eq!(apikey.groups, Some(vec![group(2)]));
+            assert!(apikey.names_origin("https://SHOP.example:443"));
+            assert!(!apikey.names_origin("http://shop.example") && !apikey.names_origin("null"));
         }
         let name = ApikeyName { hash: [0; 32], text: "other".into() };
-        let change = ChangeAccess::SetApikeyHolder { name, holder: ApikeyHolder::Server };
+        let change = ChangeAccess::SetApikey { name, holder: None, origins: None };
         assert_eq!(refusal(&directory, &change), AccessRefusal::NoApikey("other".into()));
+    }
+
+    #[test]
+    fn a_professional_leaves_some_groups_or_all() {
+        let directory = after(&[new_pro("ann@x.org", &[1, 2], Some("hash"))]);
+        let remove = |email: &str, leaves: &[u64]| ChangeAccess::RemovePro {
+            email: Email::new(email).expect("an address"),
+            groups: groups(leaves),
+        };
+        let apply = |leaves: &[u64]| {
+            let change = remove("ANN@x.org", leaves);
+            directory.apply(&decide(&directory, &groups(&[1, 2]), &change, NOW).expect("known"))
+        };
+        let one = apply(&[1]);
+        let ann = one.pro_of_email("ann@x.org").expect("she is there");
+        assert_eq!((&ann.groups[..], ann.main), (&[group(2)][..], group(2)));
+        assert!(apply(&[]).pros.is_empty() && apply(&[1, 2]).pros.is_empty());
+        let email = |text| Email::new(text).expect("an address");
+        let elsewhere = AccessRefusal::WorksElsewhere(email("ann@x.org"), group(3));
+        assert_eq!(refusal(&directory, &remove("ann@x.org", &[3])), elsewhere);
+        let unknown = AccessRefusal::NoPro(email("bob@x.org"));
+        assert_eq!(refusal(&directory, &remove("bob@x.org", &[])), unknown);
     }
 
     #[test]

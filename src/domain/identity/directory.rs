@@ -5,7 +5,8 @@ use imbl::OrdMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::records::added::in_format_2_or;
+use crate::domain::identity::site_origin::SiteOrigin;
+use crate::domain::records::added::{in_format_2, in_format_2_or};
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
@@ -41,6 +42,10 @@ pub struct Apikey {
     /// The program that holds the key.
     #[serde(deserialize_with = "holder_unless_known")]
     pub holder: ApikeyHolder,
+    /// The origins of other sites whose pages may log people in with this key, in the order in
+    /// which they were given. Reference 3.3.
+    #[serde(deserialize_with = "in_format_2")]
+    pub origins: Vec<SiteOrigin>,
 }
 
 /// The program that holds an application key. Reference 3.1. The order of the variants is the
@@ -72,6 +77,15 @@ impl Apikey {
         match &self.groups {
             Some(groups) => groups.binary_search(&group).is_ok(),
             None => true,
+        }
+    }
+
+    /// Whether pages of an origin, as a browser sends it, may log people in with this key.
+    #[must_use]
+    pub fn names_origin(&self, origin: &str) -> bool {
+        match SiteOrigin::new(origin) {
+            Ok(origin) => self.origins.contains(&origin),
+            Err(_) => false,
         }
     }
 
@@ -197,6 +211,11 @@ pub enum DirectoryEvent {
         /// The record after the change.
         apikey: Apikey,
     },
+    /// A professional was removed, and may no longer log in.
+    ProRemoved {
+        /// Its id.
+        id: ProId,
+    },
 }
 
 impl Directory {
@@ -296,6 +315,9 @@ impl Directory {
             }
             DirectoryEvent::ProPut { pro } => {
                 self.pros.insert(pro.id, Pro::clone(pro));
+            }
+            DirectoryEvent::ProRemoved { id } => {
+                self.pros.remove(id).expect("only a known professional is removed");
             }
             DirectoryEvent::LinkSecretSet { link_secret } => {
                 let before = self.link_secret.replace(link_secret.clone());

@@ -8,3 +8,4 @@ pub mod directory;
 pub mod enrolment;
 pub mod link_secret;
 pub mod password_link;
+pub mod site_origin;

@@ -168,6 +168,31 @@ impl Authenticator {
         Ok(())
     }
 
+    /// Refuses a login that a browser sends for a page of another site, unless the key names the
+    /// site. Otherwise any page could guess passwords from its visitors' addresses, or log a
+    /// visitor in as someone else. Reference 3.3.
+    ///
+    /// # Errors
+    /// 403 for a foreign Origin.
+    pub(crate) fn refuse_foreign_login(
+        &self,
+        asked: &AuthRequest<'_>,
+        apikey: [u8; 32],
+    ) -> Result<(), ApiError> {
+        if !origin::is_foreign(asked.headers, self.sessions.behind_tls, &self.public_url) {
+            return Ok(());
+        }
+        if let Some(origin) = origin::only_origin(asked.headers)
+            && asked.directory.apikeys.get(&apikey).is_some_and(|key| key.names_origin(origin))
+        {
+            return Ok(());
+        }
+        Err(ApiError::unauthorized(
+            "pages of this origin may not log people in with this key: the operator can allow it \
+             (slotbook key set KEY --origin ORIGIN)",
+        ))
+    }
+
     /// Returns the person of a credential; `None` if it is wrong.
     ///
     /// # Errors

@@ -32,6 +32,13 @@ pub(crate) fn is_foreign(headers: &HeaderMap, behind_tls: bool, public_url: &str
     !without_default_port(authority).eq_ignore_ascii_case(without_default_port(host))
 }
 
+/// Returns the value of the only Origin header.
+pub(crate) fn only_origin(headers: &HeaderMap) -> Option<&str> {
+    let mut origins = headers.get_all(ORIGIN).iter();
+    let origin = origins.next()?;
+    if origins.next().is_some() { None } else { origin.to_str().ok() }
+}
+
 /// Returns the scheme and the authority; `None` for an opaque origin such as `null`.
 fn split_origin(origin: &HeaderValue) -> Option<(&str, &str)> {
     origin.to_str().ok()?.split_once("://")

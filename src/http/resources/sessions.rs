@@ -79,8 +79,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 /// `account[password]` and `account[group_id]`, in the query, a form or a JSON object.
 ///
 /// A form may also give the apikey. If both persons are given, the professional's credentials
-/// count. A successful login ends the session of the request's cookie. So a foreign page is refused
-/// if the cookie names a valid session, under whichever key.
+/// count. A successful login ends the session of the request's cookie. A foreign page is refused
+/// unless the key names its origin.
 async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     let SessionRequest { server, auth, mut body } = request;
     let authenticator = &server.authenticator;
@@ -98,9 +98,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     };
     let key_in_form = if form.is_json { None } else { form.params.value("apikey") };
     let apikey = auth.key(key_in_query.or(key_in_form), session.as_ref())?;
-    if session.is_some() {
-        authenticator.refuse_foreign(&auth)?;
-    }
+    authenticator.refuse_foreign_login(&auth, apikey)?;
     // The body is dropped here, before the credential waits to be verified.
     drop(body);
     let params = auth.params.clone().append(form.params);
