@@ -47,9 +47,7 @@ impl SiteOrigin {
         let authority = authority.strip_suffix(default_port).unwrap_or(authority);
         let origin = format!("{scheme}://{authority}");
         if origin.len() > CHARACTERS_MAX {
-            return Err(InvalidValue(
-                format!("must have at most {CHARACTERS_MAX} characters"),
-            ));
+            return Err(InvalidValue(format!("must have at most {CHARACTERS_MAX} characters")));
         }
         Ok(Self(origin.into()))
     }
