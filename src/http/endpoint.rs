@@ -84,6 +84,8 @@ pub(crate) enum QueryKind {
     Integer { min: i64, max: i64 },
     /// Any text.
     Text,
+    /// One of these texts.
+    OneOf(&'static [&'static str]),
 }
 
 /// The body that an endpoint reads. The resource is that of the endpoint's right.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use serde_json::{Map, Value};
@@ -29,14 +28,10 @@ use crate::web::page::redirect;
 use crate::web::pages::Pages;
 use crate::web::same_origin::is_cross_site;
 use crate::web::shop::Visit;
-use crate::web::text::fill;
 use crate::web::you_step::{Request, respond_with_form};
 use crate::wire::booking::{BookingClaims, parse};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
-
-/// Seconds of a minute, the unit in which a visitor is asked to wait.
-const MINUTE_SECONDS: u32 = 60;
 
 /// POST /b/{urlname}/you.
 pub(crate) async fn book(
@@ -60,7 +55,7 @@ pub(crate) async fn book(
     let mut body = Incoming::new(&visit.pages.server, &headers, from, body);
     let given = match body.read_form(true).await {
         Ok(form) => form.params,
-        Err(error) => return failed(&visit, &error),
+        Err(error) => return message_page::failed(&visit, &error),
     };
     // Before everything else: the settings may have changed since the booking was made.
     if let Some(response) = find_earlier_booking(&visit, &given) {
@@ -71,7 +66,7 @@ pub(crate) async fn book(
         Err(response) => return *response,
     };
     if visit.pages.server.is_group_full(&visit.state, &Caller::Application) {
-        return failed(&visit, &ApiError::group_full());
+        return message_page::failed(&visit, &ApiError::group_full());
     }
     let object = booking_object(&visit, &request.choice, request.start, &given);
     let command = match read_command(&visit, &given, &object) {
@@ -129,7 +124,9 @@ async fn send_booking(
         }
     };
     match book_within_limits(server, email, from, visit.now, booking, reveals_client).await {
-        Err(limited) | Ok(Err(PageRefusal::Limited(limited))) => failed(visit, &limited),
+        Err(limited) | Ok(Err(PageRefusal::Limited(limited))) => {
+            message_page::failed(visit, &limited)
+        }
         Ok(Ok(done)) => {
             let query = match &done.answer {
                 Some(kept) => String::from_utf8_lossy(kept).into_owned(),
@@ -147,9 +144,10 @@ async fn send_booking(
                 None => message_page::busy(visit),
             }
         }
-        Ok(Err(PageRefusal::Rejected(rejection))) => {
-            failed(visit, &ApiError::from_rejection(rejection, zone, Audience::Application))
-        }
+        Ok(Err(PageRefusal::Rejected(rejection))) => message_page::failed(
+            visit,
+            &ApiError::from_rejection(rejection, zone, Audience::Application),
+        ),
     }
 }
 
@@ -246,24 +244,4 @@ fn done_url(visit: &Visit, query: &str) -> String {
     let url = visit.url("/done", &[]);
     let separator = if url.contains('?') { '&' } else { '?' };
     format!("{url}{separator}{query}")
-}
-
-/// Returns the page of an error that lies not with the fields of the form.
-fn failed(visit: &Visit, error: &ApiError) -> Response {
-    let text = visit.text;
-    let status =
-        StatusCode::from_u16(error.status()).expect("the table of errors holds HTTP statuses");
-    let (title, line) = match (status, error.retry_seconds()) {
-        (StatusCode::TOO_MANY_REQUESTS, seconds) => {
-            let minutes = seconds.unwrap_or(MINUTE_SECONDS).div_ceil(MINUTE_SECONDS);
-            (text.too_many_tries_title, fill(text.too_many_tries, "minutes", &minutes.to_string()))
-        }
-        (_, Some(_)) => (text.busy_title, text.busy.to_owned()),
-        (_, None) => (text.refused_title, text.failed.to_owned()),
-    };
-    let mut response = message_page::of_group(visit, status, title, vec![line], true);
-    if let Some(seconds) = error.retry_seconds() {
-        response.headers_mut().insert(RETRY_AFTER, seconds.into());
-    }
-    response
 }

@@ -4,9 +4,14 @@ use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::response::Response;
 
+use crate::http::ApiError;
 use crate::web::bare_page::MessagePage;
 use crate::web::page::{Privacy, render, respond};
 use crate::web::shop::Visit;
+use crate::web::text::fill;
+
+/// Seconds of a minute, the unit in which a visitor is asked to wait.
+const MINUTE_SECONDS: u32 = 60;
 
 /// Returns a page with a title, some lines and the phone number.
 pub(crate) fn of_group(
@@ -28,5 +33,25 @@ pub(crate) fn busy(visit: &Visit) -> Response {
     let status = StatusCode::SERVICE_UNAVAILABLE;
     let mut response = of_group(visit, status, visit.text.busy_title, lines, false);
     response.headers_mut().insert(RETRY_AFTER, 60.into());
+    response
+}
+
+/// Returns the page of an error that lies not with the fields of the form.
+pub(crate) fn failed(visit: &Visit, error: &ApiError) -> Response {
+    let text = visit.text;
+    let status =
+        StatusCode::from_u16(error.status()).expect("the table of errors holds HTTP statuses");
+    let (title, line) = match (status, error.retry_seconds()) {
+        (StatusCode::TOO_MANY_REQUESTS, seconds) => {
+            let minutes = seconds.unwrap_or(MINUTE_SECONDS).div_ceil(MINUTE_SECONDS);
+            (text.too_many_tries_title, fill(text.too_many_tries, "minutes", &minutes.to_string()))
+        }
+        (_, Some(_)) => (text.busy_title, text.busy.to_owned()),
+        (_, None) => (text.refused_title, text.failed.to_owned()),
+    };
+    let mut response = of_group(visit, status, title, vec![line], true);
+    if let Some(seconds) = error.retry_seconds() {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
     response
 }

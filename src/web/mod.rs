@@ -17,6 +17,7 @@ mod colours_file;
 mod contact_fields;
 mod done_step;
 mod format;
+mod free_times;
 mod home;
 mod language_choice;
 mod link_page;
@@ -32,6 +33,8 @@ mod service_step;
 mod shop;
 mod text;
 mod time_step;
+mod times_address;
+mod times_view;
 mod you_step;
 
 use std::sync::Arc;

@@ -1,17 +1,12 @@
 //! The month view of step 2: a table of days, each with the number of its free starts.
 
+use crate::domain::booking::merged_starts::DayStarts;
 use crate::domain::time::{CivilDay, Weekday};
 use crate::notify::language::weekday_name;
-use crate::web::choice::Choice;
-use crate::web::format::{self, iso_day};
+use crate::web::format;
 use crate::web::shop::Visit;
 use crate::web::text::fill;
-
-/// A link to another week.
-pub(crate) struct WeekLink {
-    pub(crate) label: String,
-    pub(crate) url: String,
-}
+use crate::web::times_address::{TimesAddress, WeekLink};
 
 /// A month of days.
 pub(crate) struct MonthView {
@@ -41,9 +36,9 @@ pub(crate) struct DateView {
 /// the days of the month with free starts.
 pub(crate) fn view_month(
     visit: &Visit,
-    choice: &Choice,
+    address: &TimesAddress,
     shown_monday: CivilDay,
-    counts: &[(CivilDay, usize)],
+    counts: &[DayStarts],
     last: CivilDay,
 ) -> MonthView {
     let text = visit.text;
@@ -51,21 +46,20 @@ pub(crate) fn view_month(
     let today = visit.zone().civil_of(visit.now).day();
     let first = match (named, counts.first()) {
         (Some(named), _) => first_of_month(named),
-        (None, Some((day, _))) => first_of_month(*day),
+        (None, Some(first)) => first_of_month(first.day),
         (None, None) => first_of_month(shown_monday),
     };
     let next_first = first_of_month(first.plus_days(31));
-    let month_link = |label: &str, day: CivilDay| {
-        let mut pairs = choice.pairs();
-        pairs.push(("m", iso_day(day)[..7].to_owned()));
-        WeekLink { label: label.to_owned(), url: visit.url("/time", &pairs) }
+    let month_link = |label: &str, day: CivilDay| WeekLink {
+        label: label.to_owned(),
+        url: address.month_url(visit, day),
     };
     let mut weeks: Vec<Vec<DateView>> = Vec::new();
     let mut day = first;
     let leading = leading_days(first.weekday());
     let mut week: Vec<DateView> = (0..leading).map(|_| blank()).collect();
     while day < next_first {
-        week.push(view_date(visit, choice, shown_monday, counts, day));
+        week.push(view_date(visit, address, shown_monday, counts, day));
         if week.len() == 7 {
             weeks.push(std::mem::take(&mut week));
         }
@@ -114,13 +108,6 @@ pub(crate) fn first_of_month(day: CivilDay) -> CivilDay {
     CivilDay::from_ymd(year, month, 1).expect("each month has a first day")
 }
 
-/// Returns the URL of the week of a day.
-pub(crate) fn week_url(visit: &Visit, choice: &Choice, day: CivilDay) -> String {
-    let mut pairs = choice.pairs();
-    pairs.push(("d", iso_day(day)));
-    visit.url("/time", &pairs)
-}
-
 /// Returns the number of days of the week before this one.
 const fn leading_days(day: Weekday) -> i32 {
     match day {
@@ -140,16 +127,16 @@ fn blank() -> DateView {
 
 fn view_date(
     visit: &Visit,
-    choice: &Choice,
+    address: &TimesAddress,
     shown_monday: CivilDay,
-    counts: &[(CivilDay, usize)],
+    counts: &[DayStarts],
     day: CivilDay,
 ) -> DateView {
     let text = visit.text;
     let (_, _, number) = day.ymd();
     let name = format::day(visit.language(), day);
-    let count = match counts.binary_search_by_key(&day, |(day, _)| *day) {
-        Ok(at) => counts[at].1,
+    let count = match counts.binary_search_by_key(&day, |starts| starts.day) {
+        Ok(at) => counts[at].count,
         Err(_) => 0,
     };
     let free = match count {
@@ -159,7 +146,7 @@ fn view_date(
     };
     DateView {
         number,
-        url: if count == 0 { String::new() } else { week_url(visit, choice, day) },
+        url: if count == 0 { String::new() } else { address.week_url(visit, day) },
         label: format!("{name} : {free}"),
         is_shown: shown_monday <= day && day < shown_monday.plus_days(7),
     }

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
-use crate::domain::booking::merged_starts::StartSearch;
-use crate::domain::booking::slot_request::{BookingMode, Chain};
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::CalendarId;
 use crate::domain::records::postal_address::PostalAddress;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
@@ -114,9 +111,19 @@ impl Visit {
         long_date(self.language(), at)
     }
 
+    /// Returns a path below `/b/<urlname>`.
+    pub(crate) fn path_of(&self, step: &str) -> String {
+        format!("/b/{}{step}", self.group().urlname.as_str())
+    }
+
     /// Returns a URL below `/b/<urlname>` with a query. It names the language if this one does.
     pub(crate) fn url(&self, step: &str, pairs: &[(&str, String)]) -> String {
-        let mut url = format!("/b/{}{step}", self.group().urlname.as_str());
+        self.url_of(&self.path_of(step), pairs)
+    }
+
+    /// Returns a URL of this server with a query. It names the language if this one does.
+    pub(crate) fn url_of(&self, path: &str, pairs: &[(&str, String)]) -> String {
+        let mut url = path.to_owned();
         let mut query = form_urlencoded::Serializer::new(String::new());
         for (name, value) in pairs {
             query.append_pair(name, value);
@@ -174,21 +181,6 @@ impl Visit {
         }
         query.append_pair("lang", language_choice::tag(language));
         format!("{}?{}", self.path, query.finish())
-    }
-
-    /// Returns the search for starts of a chain on some calendars, by the rules of the module.
-    pub(crate) fn search<'s>(
-        &'s self,
-        chain: &'s Chain,
-        calendars: &'s [CalendarId],
-    ) -> StartSearch<'s> {
-        StartSearch {
-            state: &self.state,
-            chain,
-            mode: BookingMode::Module,
-            calendars,
-            now: self.now,
-        }
     }
 }
 

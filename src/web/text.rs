@@ -74,6 +74,7 @@ texts! {
     free_times: "{count} horaires libres", "{count} free times";
     one_free_time: "1 horaire libre", "1 free time";
     no_times: "complet", "nothing free";
+    present_time: "(votre horaire actuel)", "(your present time)";
 
     // Step 3.
     your_details: "Vos coordonnées", "Your details";
@@ -159,18 +160,32 @@ texts! {
     whom: "Avec", "With";
     place: "Où", "Where";
     add_to_calendar: "Ajouter à mon agenda (.ics)", "Add to my calendar (.ics)";
-    manage: "Déplacer ou annuler", "Move or cancel";
+    to_move: "Déplacer", "Move";
+    to_cancel: "Annuler", "Cancel";
     book_another: "Prendre un autre rendez-vous", "Book another appointment";
     cancel: "Annuler ce rendez-vous", "Cancel this appointment";
     cancel_sure: "Voulez-vous vraiment annuler ce rendez-vous ?",
         "Do you really want to cancel this appointment?";
     cancel_yes: "Oui, annuler le rendez-vous", "Yes, cancel the appointment";
     until: "Possible en ligne jusqu’au {until}.", "Possible online until {until}.";
+    move_it: "Déplacer ce rendez-vous", "Move this appointment";
+    move_title: "Choisissez un autre horaire", "Choose another time";
+    move_question: "Déplacer votre rendez-vous ?", "Move your appointment?";
+    present: "Votre rendez-vous actuel", "Your present appointment";
+    new_time: "Nouvel horaire", "New time";
+    move_yes: "Oui, déplacer le rendez-vous", "Yes, move the appointment";
+    moved: "Rendez-vous déplacé", "Appointment moved";
+    is_moved: "Votre rendez-vous a un nouvel horaire.", "Your appointment has a new time.";
+    not_moved: "Votre rendez-vous n’a pas été déplacé", "Your appointment was not moved";
+    taken_move: "L’horaire du {when} vient d’être pris ou n’est plus proposé. Votre rendez-vous reste comme il est.",
+        "The time on {when} has just been taken or is no longer offered. Your appointment stays as it is.";
+    no_moves: "Appelez pour déplacer ce rendez-vous.", "Call to move this appointment.";
+    back_to_appointment: "Revenir au rendez-vous", "Back to the appointment";
     cancelled: "Rendez-vous annulé", "Appointment cancelled";
     is_cancelled: "Votre rendez-vous est annulé.", "Your appointment is cancelled.";
-    too_late: "Trop tard pour annuler en ligne", "Too late to cancel online";
-    too_late_why: "Il ne pouvait être annulé en ligne que jusqu’au {until}.",
-        "It could be cancelled online until {until} only.";
+    too_late: "Trop tard pour le changer en ligne", "Too late to change it online";
+    too_late_why: "Il ne pouvait être déplacé ou annulé en ligne que jusqu’au {until}.",
+        "It could be moved or cancelled online until {until} only.";
     past: "Ce rendez-vous est passé.", "This appointment is in the past.";
 
     password: "Mot de passe", "Password";

@@ -1,6 +1,5 @@
 //! Step 3: the details of the client, and the same form again after a refusal.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use askama::Template;
@@ -8,15 +7,13 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
-use crate::domain::booking::slot_request::Chain;
-use crate::domain::records::ids::CalendarId;
+use crate::domain::booking::slot_request::{Chain, OwnTime};
 use crate::domain::state::refusal::Refusal;
-use crate::domain::time::interval_set::Interval;
-use crate::domain::time::{Civil, DAY, Instant};
-use crate::http::INLINE_COST_MAX;
+use crate::domain::time::{Civil, Instant};
 use crate::web::choice::Choice;
 use crate::web::contact_fields::{FieldView, form_fields, relative_fields};
-use crate::web::format::{self, iso_time, parse_start};
+use crate::web::format::{iso_time, parse_start};
+use crate::web::free_times::{OtherTime, TimeSearch};
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::pages::Pages;
 use crate::web::refusal_text::{RefusalText, describe};
@@ -25,18 +22,6 @@ use crate::web::shop::Visit;
 use crate::web::text::fill;
 use crate::web::time_step::{ServiceLine, read_choice, searched_calendars, service_lines};
 use crate::wire::params::Params;
-
-/// Number of times that are offered in place of one that is no longer free.
-const NEAREST: usize = 3;
-/// Days before and after a refused time in which others are searched.
-const NEAREST_DAYS: (i64, i64) = (7, 31);
-
-/// Another time to book.
-struct OtherTime {
-    /// As in URLs.
-    value: String,
-    label: String,
-}
 
 #[derive(Template)]
 #[template(path = "web/you.html")]
@@ -97,8 +82,14 @@ impl Request {
     }
 
     /// The start as an instant.
-    pub(crate) fn instant(&self, visit: &Visit) -> Instant {
+    fn instant(&self, visit: &Visit) -> Instant {
         visit.zone().instant_of(self.start)
+    }
+
+    /// The search for other starts.
+    fn search(&self, visit: &Visit) -> TimeSearch {
+        let calendars = searched_calendars(visit, &self.choice);
+        TimeSearch::new(visit, self.chain.clone(), calendars, OwnTime::default())
     }
 }
 
@@ -122,25 +113,12 @@ pub(crate) async fn show(
         Ok(request) => request,
         Err(response) => return *response,
     };
-    let refusals = if is_free(&visit, &request) {
+    let refusals = if request.search(&visit).is_free(request.instant(&visit)) {
         Vec::new()
     } else {
         vec![Refusal::NotAvailable { obstacles: Vec::new() }]
     };
     respond_with_form(&visit, &request, &Params::default(), &refusals).await
-}
-
-/// Whether the start of a request is free now.
-fn is_free(visit: &Visit, request: &Request) -> bool {
-    let start = request.instant(visit);
-    let moment = Interval { start, end: start.plus_seconds(1) };
-    let calendars = searched_calendars(visit, &request.choice);
-    let mut is_free = false;
-    visit.search(&request.chain, &calendars).each_start(moment, |_, _| {
-        is_free = true;
-        ControlFlow::Break(())
-    });
-    is_free
 }
 
 /// Returns the form with the values that were sent, and the refusals of the booking, if any.
@@ -166,7 +144,11 @@ pub(crate) async fn respond_with_form(
         }
     }
     let wants_other_time = general.iter().any(|refusal| refusal.wants_other_time);
-    let others = if wants_other_time { nearest_times(visit, request).await } else { Vec::new() };
+    let others = if wants_other_time {
+        request.search(visit).nearest_times(visit, request.instant(visit)).await
+    } else {
+        Vec::new()
+    };
     let page = view_form(visit, request, given, fields, &general, others);
     let status = if refusals.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     respond(status, Privacy::Client, render(&page))
@@ -215,58 +197,4 @@ fn view_form<'v>(
         consent: fill(text.consent, "group", group.name.as_str()),
         privacy: group.privacy_text.as_str(),
     }
-}
-
-/// Returns the free times that are nearest to the requested one, ascending.
-async fn nearest_times(visit: &Arc<Visit>, request: &Request) -> Vec<OtherTime> {
-    let calendars = searched_calendars(visit, &request.choice);
-    let around = request.instant(visit);
-    let window = Interval {
-        start: around.plus_seconds(-NEAREST_DAYS.0 * DAY).max(visit.now),
-        end: around.plus_seconds(NEAREST_DAYS.1 * DAY),
-    };
-    let cost = visit.search(&request.chain, &calendars).estimate_cost(window);
-    let starts = if cost <= INLINE_COST_MAX {
-        find_nearest(visit, &request.chain, &calendars, window, around)
-    } else {
-        let (searched, chain) = (Arc::clone(visit), request.chain.clone());
-        let find = move || find_nearest(&searched, &chain, &calendars, window, around);
-        // An overloaded server offers no other times; the link to all times stays.
-        visit.pages.server.blocking_pool.run_weighed(cost, find).await.unwrap_or_default()
-    };
-    let mut times = Vec::new();
-    for start in starts {
-        let at = visit.zone().civil_of(start);
-        let day = format::day(visit.language(), at.day());
-        times
-            .push(OtherTime { value: iso_time(at), label: format!("{day}, {}", format::time(at)) });
-    }
-    times
-}
-
-fn find_nearest(
-    visit: &Visit,
-    chain: &Chain,
-    calendars: &[CalendarId],
-    window: Interval,
-    around: Instant,
-) -> Vec<Instant> {
-    let mut nearest: Vec<Instant> = Vec::new();
-    let distance = |start: &Instant| start.seconds_since(around).abs();
-    visit.search(chain, calendars).each_start(window, |start, _| {
-        if start == around {
-            return ControlFlow::Continue(());
-        }
-        nearest.push(start);
-        if nearest.len() > NEAREST {
-            // Starts ascend, so that the distances first fall and then rise.
-            if distance(&nearest[0]) <= distance(&start) {
-                nearest.pop();
-                return ControlFlow::Break(());
-            }
-            nearest.remove(0);
-        }
-        ControlFlow::Continue(())
-    });
-    nearest
 }

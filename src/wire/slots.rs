@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::domain::booking::appointment_move::moved_chain;
 use crate::domain::booking::book::booking_mode;
+use crate::domain::booking::merged_starts::{DayStarts, SearchExtent, StartSearch};
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
 use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId, VeventId};
@@ -67,6 +68,8 @@ pub struct SlotSearch {
 pub enum SearchGoal {
     /// Every free start.
     All,
+    /// The first free start of each local day, and the number of the day's free starts.
+    Days,
     /// The first free start only.
     First,
     /// The obstacles of one start, on each calendar.
@@ -125,6 +128,7 @@ impl SlotSearch {
             faults.keep_fault(parse_ids(params, "calendarset_ids", CalendarsetId::new, known));
         let explained = faults.keep_fault(parse_moment(params, "explain", catalogue.zone()));
         let first = faults.keep_fault(parse_flag(params, "first", false));
+        let by_day = faults.keep_fault(parse_by_day(params, first));
         let instants = faults.keep_fault(parse_flag(params, "instants", false));
         let hold = faults.keep_fault(parse_hold_parameter(params, "hold"));
         let moved = faults.keep_fault(find_moved(params, state, caller));
@@ -150,10 +154,11 @@ impl SlotSearch {
         let (Some(chain), Some(window), true) = (chain, window, faults.0.is_empty()) else {
             return Err(faults.0);
         };
-        let goal = match (explained, first) {
-            (Some(start), _) => SearchGoal::Explanation(start),
-            (None, true) => SearchGoal::First,
-            (None, false) => SearchGoal::All,
+        let goal = match (explained, first, by_day) {
+            (Some(start), _, _) => SearchGoal::Explanation(start),
+            (None, true, _) => SearchGoal::First,
+            (None, false, true) => SearchGoal::Days,
+            (None, false, false) => SearchGoal::All,
         };
         // A chain must end before the last instant.
         let last = INSTANT_MAX.plus_seconds(1 - chain.length_seconds());
@@ -200,16 +205,45 @@ impl SlotSearch {
         }
     }
 
-    /// Returns the search of one calendar.
+    /// Returns the search of its calendars in a state.
     #[must_use]
-    pub const fn start_search(&self) -> ChainSearch<'_> {
-        ChainSearch { chain: &self.chain, mode: self.mode, own: self.own }
+    pub fn start_search<'s>(&'s self, state: &'s GroupState, now: Instant) -> StartSearch<'s> {
+        StartSearch {
+            state,
+            search: ChainSearch { chain: &self.chain, mode: self.mode, own: self.own },
+            calendars: &self.calendars,
+            at_least: self.at_least,
+            now,
+        }
+    }
+
+    /// Returns an upper bound on what a search of a window looks at.
+    #[must_use]
+    pub fn estimate_cost(&self, state: &GroupState, window: Interval, now: Instant) -> i64 {
+        let extent = match self.goal {
+            SearchGoal::First => SearchExtent::Nearest,
+            SearchGoal::All | SearchGoal::Days | SearchGoal::Explanation(_) => SearchExtent::Whole,
+        };
+        self.start_search(state, now).estimate_cost(window, extent)
     }
 
     /// Returns whether the caller named calendars.
     #[must_use]
     pub fn names_calendars(&self) -> bool {
         self.calendar_id.is_some() || !self.calendar_ids.is_empty()
+    }
+}
+
+/// Parses `by`: whether only the first start of each day is wanted.
+///
+/// # Errors
+/// Another value than `day`, or a search for the first start alone.
+fn parse_by_day(params: &Params, first: bool) -> Result<bool, Fault> {
+    match params.value("by") {
+        None | Some("") => Ok(false),
+        Some("day") if first => Err(Fault::new("by", "must not be given together with first")),
+        Some("day") => Ok(true),
+        Some(_) => Err(Fault::new("by", "must be day")),
     }
 }
 
@@ -431,6 +465,15 @@ impl SlotsAnswer {
         let end = self.out.len();
         self.append_end();
         self.last_end = end..self.out.len();
+    }
+
+    /// Appends the first start of a day, with the number of the day's starts.
+    pub fn append_day(&mut self, day: &DayStarts) {
+        self.append_slot(day.first, day.places.iter().copied());
+        // The count comes before the brace that ends the slot. So its end is not that of another.
+        self.out.pop();
+        write!(self.out, r#","count":{}}}"#, day.count).expect("writing to a Vec does not fail");
+        self.last_free.clear();
     }
 
     /// Appends the part of a slot after its start, for the calendars in `last_free`.

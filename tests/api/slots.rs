@@ -54,6 +54,35 @@ async fn days_are_local_days_and_a_week_is_searched_by_default() {
 }
 
 #[tokio::test]
+async fn by_day_a_search_lists_the_first_start_and_the_number_of_each_day() {
+    let server = TestServer::start().await;
+    server.at(clock(11, 0));
+    let path = "/groups/4/availabletimeslots?intervention_ids=21";
+    let answer = server.get(&format!("{path}&nDays=2&by=day")).await.is(200);
+    let ids = [CALENDAR, OTHER_CALENDAR];
+    assert_eq!(
+        answer["availabletimeslots"],
+        json!([
+            {"start": "2025-06-02 11:00:00", "capacity": 2, "calendar_ids": ids, "count": 3},
+            {"start": "2025-06-03 09:00:00", "capacity": 2, "calendar_ids": ids, "count": 11},
+        ])
+    );
+    assert_eq!(answer["firstSlot"], "2025-06-02 11:00:00");
+    let two = server.get(&format!("{path}&nDays=366&cal_qty=2&by=day&instants=1")).await.is(200);
+    let days = two["availabletimeslots"].as_array().expect("a list");
+    assert_eq!(days.len(), 92, "91.25 days of lead time");
+    assert_eq!(days[1]["start_utc"], "2025-06-03T07:00:00Z");
+    let all = server.get(&format!("{path}&nDays=366")).await.is(200);
+    let counted: u64 = days.iter().map(|day| day["count"].as_u64().expect("a number")).sum();
+    assert_eq!(counted, u64::try_from(starts(&all).len()).expect("small"));
+    let none = server.get(&format!("{path}&calendar_id=13&by=day")).await.is(200);
+    assert_eq!((&none["firstSlot"], &none["availabletimeslots"]), (&Value::Null, &json!([])));
+    for wrong in ["by=week", "by=day&first=1"] {
+        server.get(&format!("{path}&{wrong}")).await.refused(400, 2, Some("by"));
+    }
+}
+
+#[tokio::test]
 async fn calendars_are_chosen_by_id_and_by_set_and_by_how_many_must_be_free() {
     let server = TestServer::start().await;
     let found = async |query: &str| {

@@ -3,78 +3,164 @@
 use std::ops::ControlFlow;
 
 use crate::domain::booking::bookable::lead_times;
-use crate::domain::booking::slot_request::{BookingMode, Chain, ChainSearch};
+use crate::domain::booking::slot_request::ChainSearch;
 use crate::domain::booking::slots::free_starts;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
-use crate::domain::time::{DAY, Instant, MINUTE};
+use crate::domain::time::{CivilDay, DAY, Instant, MINUTE};
 
-/// Length in seconds of one step of a search. It bounds the memory of a search.
-const STEP_SECONDS: i64 = 31 * DAY;
+/// Maximum length in seconds of one step of a search. It bounds the memory of a search.
+const STEP_SECONDS_MAX: i64 = 31 * DAY;
+/// Length in seconds of the first step of a search that may end early. Each step is twice as long
+/// as the one before, so that the cost follows the distance of the last wanted start.
+const FIRST_STEP_SECONDS: i64 = DAY;
+/// Number of steps that are shorter than the longest.
+const SHORT_STEPS: i64 = 5;
+
+/// The extent of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchExtent {
+    /// All of the window is wanted.
+    Whole,
+    /// The search ends early as soon as enough starts are found.
+    Nearest,
+}
 
 /// Calendars that are searched together for starts of one chain.
 #[derive(Clone, Copy, Debug)]
 pub struct StartSearch<'s> {
     /// The state that is searched.
     pub state: &'s GroupState,
-    /// The interventions to book, in order.
-    pub chain: &'s Chain,
-    /// The rules that hold.
-    pub mode: BookingMode,
+    /// The interventions to book, the rules that hold, and the caller's own time.
+    pub search: ChainSearch<'s>,
     /// The calendars, each of the group.
     pub calendars: &'s [CalendarId],
+    /// Minimum number of calendars that must be free at a start.
+    pub at_least: usize,
     /// The moment of the request, from which lead times count.
     pub now: Instant,
 }
 
+/// The free starts of one local day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DayStarts {
+    /// The day.
+    pub day: CivilDay,
+    /// The number of its free starts; at least 1.
+    pub count: usize,
+    /// The first of them.
+    pub first: Instant,
+    /// The places of the first's free calendars in the list of searched calendars, ascending.
+    pub places: Vec<usize>,
+}
+
 impl StartSearch<'_> {
-    /// Calls `found` with each free start of a window, ascending, and the places of its free
-    /// calendars in the list of searched calendars. Ends early when `found` breaks.
+    /// Calls `found` with each free start of a window, ascending, and its free calendars. Ends early
+    /// when `found` breaks, and returns that.
     pub fn each_start(
         &self,
         window: Interval,
-        mut found: impl FnMut(Instant, &mut dyn ExactSizeIterator<Item = usize>) -> ControlFlow<()>,
-    ) {
-        let catalogue = &self.state.catalogue;
-        let mut starts: Vec<Instant> = Vec::new();
-        let mut merged: Vec<(Instant, usize)> = Vec::new();
-        let mut from = window.start;
-        while from < window.end {
-            let step_end = from.plus_seconds(STEP_SECONDS).min(window.end);
-            let step = Interval { start: from, end: step_end };
-            from = step_end;
-            merged.clear();
-            for (place, id) in self.calendars.iter().enumerate() {
-                let view = self.state.calendars.get(id).expect("each calendar has a view");
-                starts.clear();
-                let search = ChainSearch::new(self.chain, self.mode);
-                free_starts(catalogue, view, search, step, self.now, &mut starts);
-                for start in &starts {
-                    merged.push((*start, place));
-                }
-            }
-            // The starts of each calendar already ascend, so this sort only merges sorted runs.
-            merged.sort();
-            for slot in merged.chunk_by(|a, b| a.0 == b.0) {
-                let mut places = slot.iter().map(|(_, place)| *place);
-                if found(slot[0].0, &mut places).is_break() {
-                    return;
-                }
-            }
-        }
+        extent: SearchExtent,
+        mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.each_step(window, extent, |step| step.each_start(&mut found))
     }
 
-    /// Returns an upper bound on the grid points and occurrences of a search of a window.
+    /// Returns the first free start of a window.
     #[must_use]
-    pub fn estimate_cost(&self, window: Interval) -> i64 {
+    pub fn first_start(&self, window: Interval) -> Option<Instant> {
+        let mut first = None;
+        let end = self.each_start(window, SearchExtent::Nearest, |start, _| {
+            first = Some(start);
+            ControlFlow::Break(())
+        });
+        debug_assert_eq!(end.is_break(), first.is_some(), "a found start ends the search");
+        first
+    }
+
+    /// Returns the local days of a window with free starts, ascending.
+    #[must_use]
+    pub fn count_by_day(&self, window: Interval) -> Vec<DayStarts> {
+        let zone = self.state.catalogue.zone();
+        let mut days: Vec<DayStarts> = Vec::new();
+        self.for_each_start(window, |start, free| {
+            let day = zone.civil_of(start).day();
+            match days.last_mut() {
+                Some(last) if last.day == day => last.count += 1,
+                Some(_) | None => {
+                    let places = free.iter().collect();
+                    days.push(DayStarts { day, count: 1, first: start, places });
+                }
+            }
+        });
+        days
+    }
+
+    /// Calls `found` with all free starts of a window, ascending, and their free calendars.
+    pub fn for_each_start(&self, window: Interval, mut found: impl FnMut(Instant, FreePlaces<'_>)) {
+        let end = self.each_start(window, SearchExtent::Whole, |start, free| {
+            found(start, free);
+            ControlFlow::Continue(())
+        });
+        debug_assert!(end.is_continue(), "nothing ends the search early");
+    }
+
+    /// Calls `found` with the free starts of each step of a window. Ends early when `found` breaks,
+    /// and returns that.
+    pub fn each_step(
+        &self,
+        window: Interval,
+        extent: SearchExtent,
+        mut found: impl FnMut(&StartStep<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let catalogue = &self.state.catalogue;
+        let mut starts: Vec<Instant> = Vec::new();
+        let mut free: Vec<FreePlace> = Vec::new();
+        let mut from = window.start;
+        let mut step_seconds = match extent {
+            SearchExtent::Nearest => FIRST_STEP_SECONDS,
+            SearchExtent::Whole => STEP_SECONDS_MAX,
+        };
+        while from < window.end {
+            let end = from.plus_seconds(step_seconds).min(window.end);
+            let step = Interval { start: from, end };
+            from = step.end;
+            step_seconds = (2 * step_seconds).min(STEP_SECONDS_MAX);
+            free.clear();
+            let mut most_starts = 0;
+            for (place, id) in (0..).zip(self.calendars) {
+                let view = self.state.calendars.get(id).expect("each calendar has a view");
+                starts.clear();
+                free_starts(catalogue, view, self.search, step, self.now, &mut starts);
+                free.extend(starts.iter().map(|start| FreePlace::new(step.start, *start, place)));
+                most_starts = most_starts.max(starts.len());
+            }
+            // The starts of each calendar already ascend, so this sort only merges sorted runs.
+            if self.calendars.len() > 1 {
+                free.sort();
+            }
+            let (start, at_least) = (step.start, self.at_least);
+            found(&StartStep { start, free: &free, at_least, most_starts })?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Returns an upper bound on the grid points and the occurrences that a search of a window
+    /// looks at.
+    #[must_use]
+    pub fn estimate_cost(&self, window: Interval, extent: SearchExtent) -> i64 {
+        let catalogue = &self.state.catalogue;
+        let short_steps = match extent {
+            SearchExtent::Nearest => SHORT_STEPS,
+            SearchExtent::Whole => 0,
+        };
         let mut cost: i64 = 0;
         for id in self.calendars {
             let Some(calendar) = catalogue.calendars.get(id) else { continue };
             let Some((_, latest)) = lead_times(catalogue, *id, self.now) else { continue };
             let mut end = window.end;
-            if self.mode.follows_module_rules() {
+            if self.search.mode.follows_module_rules() {
                 end = end.min(latest);
             }
             let seconds = end.seconds_since(window.start);
@@ -84,11 +170,71 @@ impl StartSearch<'_> {
             let points = seconds / (calendar.generate_interval.number() * MINUTE);
             let view = self.state.calendars.get(id).expect("each calendar has a view");
             // The last step looks back at least as far as any other.
-            let last_step = Interval { start: end.plus_seconds(-STEP_SECONDS), end };
+            let last_step = Interval { start: end.plus_seconds(-STEP_SECONDS_MAX), end };
             let occurrences = view.rules.count_looked_at(catalogue.zone(), last_step);
-            let steps = seconds / STEP_SECONDS + 1;
+            let steps = seconds / STEP_SECONDS_MAX + 1 + short_steps;
             cost = cost.saturating_add(points).saturating_add(occurrences.saturating_mul(steps));
         }
         cost
+    }
+}
+
+/// The free starts of one step of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct StartStep<'f> {
+    start: Instant,
+    /// Ascending by start, then by place.
+    free: &'f [FreePlace],
+    at_least: usize,
+    /// The number of free starts of the calendar that has the most.
+    pub most_starts: usize,
+}
+
+impl StartStep<'_> {
+    /// Calls `found` with each start of the step, ascending, and its free calendars. Ends early when
+    /// `found` breaks, and returns that.
+    pub fn each_start(
+        &self,
+        mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for slot in self.free.chunk_by(|a, b| a.seconds() == b.seconds()) {
+            if slot.len() >= self.at_least {
+                found(self.start.plus_seconds(slot[0].seconds()), FreePlaces(slot))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The free calendars of one start.
+#[derive(Clone, Copy, Debug)]
+pub struct FreePlaces<'f>(&'f [FreePlace]);
+
+impl<'f> FreePlaces<'f> {
+    /// Returns their places in the list of searched calendars, ascending.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = usize> + Clone + use<'f> {
+        self.0.iter().map(|free| free.place())
+    }
+}
+
+/// A free start of one calendar: the seconds since the beginning of the step, then the calendar's
+/// place in the search. One number sorts several times faster than a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct FreePlace(u64);
+
+impl FreePlace {
+    fn new(step_start: Instant, start: Instant, place: u32) -> Self {
+        let seconds = u32::try_from(start.seconds_since(step_start));
+        let seconds = seconds.expect("a start lies within its step, which is a month at most");
+        Self(u64::from(seconds) << 32 | u64::from(place))
+    }
+
+    fn seconds(self) -> i64 {
+        i64::try_from(self.0 >> 32).expect("32 bits fit")
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
+    fn place(self) -> usize {
+        self.0 as u32 as usize
     }
 }

@@ -10,8 +10,8 @@ use crate::http::endpoint::{AnswerSchema, Endpoint};
 use crate::http::openapi::bodies::{HOLD_TOKEN, booking};
 use crate::http::openapi::records::logged_in_pro;
 use crate::http::openapi::schema::{
-    all_required, anything, described, filled_list, flag, id, instant, list, named, null, object,
-    one_of, pattern, shown, text, whole,
+    all_required, anything, at_least, described, filled_list, flag, id, instant, list, named, null,
+    object, one_of, pattern, shown, text, whole,
 };
 use crate::wire::column_value::FieldType;
 use crate::wire::errors::Problem;
@@ -234,7 +234,8 @@ fn slots() -> ObjectBuilder {
         ("capacity", whole(1, i64::from(i32::MAX)).into(), "Number of calendars that are free."),
         ("calendar_ids", filled_list(id().build()).into(), "Ids of the calendars that are free."),
     ])
-    .property("start_utc", described(instant(false), "The start as an instant, with instants."));
+    .property("start_utc", described(instant(false), "The start as an instant, with instants."))
+    .property("count", described(at_least(1), "Number of free slots of the day, with by=day."));
     all_required([
         ("group_id", id().into(), "Id of the group."),
         (

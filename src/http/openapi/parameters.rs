@@ -52,6 +52,7 @@ pub(crate) fn query_parameter(parameter: &QueryParameter) -> Parameter {
         }
         QueryKind::Integer { min, max } => optional(name, whole(min, max), description),
         QueryKind::Text => optional(name, text(), description),
+        QueryKind::OneOf(values) => optional(name, one_of(values.iter().copied()), description),
     }
 }
 

@@ -1,19 +1,19 @@
 //! The endpoint of free slots. Reference 4.7, 4.8.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 
+use crate::domain::booking::bookable::bookable;
+use crate::domain::booking::merged_starts::SearchExtent;
 use crate::domain::booking::obstacle::Obstacle;
-
-use crate::domain::booking::bookable::{bookable, lead_times};
 use crate::domain::booking::slot_request::SlotRequest;
-use crate::domain::booking::slots::free_starts;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
-use crate::domain::time::{DAY, Instant, MINUTE};
+use crate::domain::time::{DAY, Instant};
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -29,13 +29,6 @@ use crate::wire::slots::{SearchGoal, SlotSearch, SlotsAnswer, parse_from_web, re
 pub(crate) const INLINE_COST_MAX: i64 = 50_000;
 /// Maximum number of calendars of an explanation on a thread that serves connections.
 const INLINE_CALENDARS_MAX: usize = 20;
-/// Maximum length in seconds of one step of a search. It bounds the memory of a search.
-const STEP_SECONDS_MAX: i64 = 31 * DAY;
-/// Length in seconds of the first step of a search for the first start. Each step is twice as long
-/// as the one before, so that the cost follows the distance of the first start.
-const FIRST_STEP_SECONDS: i64 = DAY;
-/// Number of steps that are shorter than the longest.
-const FIRST_STEPS: i64 = 5;
 /// Length in seconds of the part of a search for the first start that is searched on the
 /// connection's thread: its first three steps.
 const FIRST_INLINE_SECONDS: i64 = 7 * DAY;
@@ -130,6 +123,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
                 QueryKind::Flag,
                 "true: each start also as an instant, RFC 3339 in UTC",
             ),
+            QueryParameter::new(
+                "by",
+                QueryKind::OneOf(&["day"]),
+                "day: only the first free slot of each day, with the number of the day's; excludes \
+                 first",
+            ),
         ],
         body: BodySchema::None,
         answer: AnswerSchema::Slots,
@@ -164,7 +163,7 @@ async fn search(request: GroupRequest) -> HandlerResult {
     check_search_right(&request)?;
     let search = SlotSearch::parse(&request.params, &request.state, request.caller(), request.now)?;
     match search.goal {
-        SearchGoal::All | SearchGoal::First => find(request, search).await,
+        SearchGoal::All | SearchGoal::Days | SearchGoal::First => find(request, search).await,
         SearchGoal::Explanation(start) => explain(request, search, start).await,
     }
 }
@@ -206,7 +205,7 @@ fn check_search_right(request: &GroupRequest) -> Result<(), ApiError> {
 async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
     let now = request.now;
     let whole = search.window;
-    let cost = estimate_cost(&search, &request.state, whole, now);
+    let cost = search.estimate_cost(&request.state, whole, now);
     let inline =
         if cost <= INLINE_COST_MAX { whole } else { inline_part(&search, &request.state, now) };
     let catalogue = &request.state.catalogue;
@@ -231,11 +230,11 @@ fn inline_part(search: &SlotSearch, state: &GroupState, now: Instant) -> Interva
     let start = search.window.start;
     let nothing = Interval { start, end: start };
     match search.goal {
-        SearchGoal::All | SearchGoal::Explanation(_) => nothing,
+        SearchGoal::All | SearchGoal::Days | SearchGoal::Explanation(_) => nothing,
         SearchGoal::First => {
             let end = start.plus_seconds(FIRST_INLINE_SECONDS).min(search.window.end);
             let part = Interval { start, end };
-            let cost = estimate_cost(search, state, part, now);
+            let cost = search.estimate_cost(state, part, now);
             if cost <= INLINE_COST_MAX { part } else { nothing }
         }
     }
@@ -259,36 +258,6 @@ async fn explain(request: GroupRequest, search: SlotSearch, start: Instant) -> H
     Ok(ok_response(&value))
 }
 
-/// Returns an upper bound on the grid points and the occurrences that a search of a window looks
-/// at.
-fn estimate_cost(search: &SlotSearch, state: &GroupState, window: Interval, now: Instant) -> i64 {
-    let short_steps = match search.goal {
-        SearchGoal::First => FIRST_STEPS,
-        SearchGoal::All | SearchGoal::Explanation(_) => 0,
-    };
-    let mut cost: i64 = 0;
-    for id in &search.calendars {
-        let Some(calendar) = state.catalogue.calendars.get(id) else { continue };
-        let Some((_, latest)) = lead_times(&state.catalogue, *id, now) else { continue };
-        let mut end = window.end;
-        if search.mode.follows_module_rules() {
-            end = end.min(latest);
-        }
-        let seconds = end.seconds_since(window.start);
-        if seconds <= 0 {
-            continue;
-        }
-        let points = seconds / (calendar.generate_interval.number() * MINUTE);
-        let view = state.calendars.get(id).expect("each calendar has a view");
-        // The last step looks back at least as far as any other.
-        let last_step = Interval { start: end.plus_seconds(-STEP_SECONDS_MAX), end };
-        let occurrences = view.rules.count_looked_at(state.catalogue.zone(), last_step);
-        let steps = seconds / STEP_SECONDS_MAX + 1 + short_steps;
-        cost = cost.saturating_add(points).saturating_add(occurrences.saturating_mul(steps));
-    }
-    cost
-}
-
 /// Returns an upper bound on the occurrences that an explanation of a start looks at.
 fn estimate_explanation_cost(search: &SlotSearch, state: &GroupState, start: Instant) -> i64 {
     let span = Interval { start, end: start.plus_seconds(search.chain.length_seconds()) };
@@ -310,67 +279,31 @@ fn append_slots(
     state: &GroupState,
     now: Instant,
 ) -> bool {
-    let catalogue = &state.catalogue;
-    let mut starts: Vec<Instant> = Vec::new();
-    let mut found: Vec<FreePlace> = Vec::new();
-    let mut from = window.start;
-    let mut step_seconds = match search.goal {
-        SearchGoal::First => FIRST_STEP_SECONDS,
-        SearchGoal::All | SearchGoal::Explanation(_) => STEP_SECONDS_MAX,
-    };
-    while from < window.end {
-        let step = Interval { start: from, end: from.plus_seconds(step_seconds).min(window.end) };
-        from = step.end;
-        step_seconds = (2 * step_seconds).min(STEP_SECONDS_MAX);
-        found.clear();
-        let mut most_starts = 0;
-        for (place, id) in (0..).zip(&search.calendars) {
-            let view = state.calendars.get(id).expect("each calendar has a view");
-            starts.clear();
-            free_starts(catalogue, view, search.start_search(), step, now, &mut starts);
-            found.extend(starts.iter().map(|start| FreePlace::new(step.start, *start, place)));
-            most_starts = most_starts.max(starts.len());
+    let starts = search.start_search(state, now);
+    match search.goal {
+        SearchGoal::First | SearchGoal::Explanation(_) => {
+            let found = starts.each_start(window, SearchExtent::Nearest, |start, free| {
+                answer.append_slot(start, free.iter());
+                ControlFlow::Break(())
+            });
+            found.is_break()
         }
-        if search.goal == SearchGoal::All {
-            answer.reserve(most_starts);
+        SearchGoal::All => {
+            let found = starts.each_step(window, SearchExtent::Whole, |step| {
+                answer.reserve(step.most_starts);
+                step.each_start(|start, free| {
+                    answer.append_slot(start, free.iter());
+                    ControlFlow::Continue(())
+                })
+            });
+            found.is_break()
         }
-        // The starts of each calendar already ascend, so this sort only merges sorted runs.
-        if search.calendars.len() > 1 {
-            found.sort();
-        }
-        for slot in found.chunk_by(|a, b| a.seconds() == b.seconds()) {
-            if slot.len() < search.at_least {
-                continue;
+        SearchGoal::Days => {
+            for day in starts.count_by_day(window) {
+                answer.append_day(&day);
             }
-            let start = step.start.plus_seconds(slot[0].seconds());
-            answer.append_slot(start, slot.iter().map(|free| free.place()));
-            if search.goal == SearchGoal::First {
-                return true;
-            }
+            false
         }
-    }
-    false
-}
-
-/// A free start of one calendar: the seconds since the beginning of the step, then the calendar's
-/// place in the search. One number sorts several times faster than a pair.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct FreePlace(u64);
-
-impl FreePlace {
-    fn new(step_start: Instant, start: Instant, place: u32) -> Self {
-        let seconds = u32::try_from(start.seconds_since(step_start));
-        let seconds = seconds.expect("a start lies within its step, which is a month at most");
-        Self(u64::from(seconds) << 32 | u64::from(place))
-    }
-
-    fn seconds(self) -> i64 {
-        i64::try_from(self.0 >> 32).expect("32 bits fit")
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
-    fn place(self) -> usize {
-        self.0 as u32 as usize
     }
 }
 
