@@ -16,6 +16,8 @@ use crate::domain::records::vevent::AppointmentKey;
 
 /// The path of all links.
 pub(crate) const PATH: &str = "/m/{token}";
+/// The path to move the appointment of a link.
+pub(crate) const MOVE_PATH: &str = "/m/{token}/move";
 
 /// Length of an unsubscribe link's MAC, in bytes: 128 bits cannot be guessed.
 const MAC_BYTES: usize = 16;

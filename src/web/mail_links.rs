@@ -22,9 +22,12 @@ use crate::http::{ClientAddress, FoundLink, Incoming, find_link, group_in_token}
 use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
 use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
+use crate::web::holder::Holder;
 use crate::web::language_choice::LanguageChoice;
 use crate::web::link_page::{LinkPage, respond_with_link};
-use crate::web::manage_page::{self, Holder};
+use crate::web::manage_page;
+use crate::web::message_page;
+use crate::web::move_page;
 use crate::web::pages::Pages;
 use crate::web::shop::Visit;
 use crate::wire::params::Params;
@@ -57,6 +60,22 @@ impl LinkVisit {
         }
         let visit = Visit::of_group(Arc::clone(&self.pages), state, &self.uri, &self.headers);
         Some(Holder { visit, id: link.appointment, key: link.key.clone() })
+    }
+
+    /// Returns the holder of the appointment that a token names.
+    ///
+    /// # Errors
+    /// The 404 page.
+    fn find_mover(&self, token: &Token) -> Result<Holder, Box<Response>> {
+        match parse_link(token) {
+            Some(MailLink::Cancel(link)) => match self.find_holder(&link) {
+                Some(holder) => Ok(holder),
+                None => Err(Box::new(self.gone(Some(link.group)))),
+            },
+            Some(MailLink::Unsubscribe(_) | MailLink::Account(_)) | None => {
+                Err(Box::new(self.gone(None)))
+            }
+        }
     }
 
     /// Returns the response with a page, in the language of a group unless the visitor has another.
@@ -111,6 +130,41 @@ pub(crate) async fn show(
             None => request.gone(group_in_token(&token)),
         },
         None => request.gone(None),
+    }
+}
+
+/// GET /m/{token}/move.
+pub(crate) async fn show_move(
+    State(pages): State<Arc<Pages>>,
+    token: Token,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let request = LinkVisit { pages, uri, headers };
+    match request.find_mover(&token) {
+        Ok(holder) => move_page::show(holder).await,
+        Err(gone) => *gone,
+    }
+}
+
+/// POST /m/{token}/move.
+pub(crate) async fn act_on_move(
+    State(pages): State<Arc<Pages>>,
+    Extension(ClientAddress(from)): Extension<ClientAddress>,
+    token: Token,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let request = LinkVisit { pages, uri, headers };
+    let holder = match request.find_mover(&token) {
+        Ok(holder) => holder,
+        Err(gone) => return *gone,
+    };
+    let mut body = Incoming::new(&request.pages.server, &request.headers, from, body);
+    match body.read_form(false).await {
+        Ok(form) => move_page::act(holder, &form.params).await,
+        Err(error) => message_page::failed(&holder.visit, &error),
     }
 }
 

@@ -1,29 +1,17 @@
-//! The page of one appointment, for the holder of its link: view and cancel. Reference 7.4.
+//! The page of one appointment, for the holder of its link: view, and cancel. Reference 14.5.
 
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::domain::records::ids::VeventId;
-use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::command::{CancelAppointment, CancelRight, Command};
 use crate::domain::state::refusal::Refusal;
-use crate::domain::time::Instant;
 use crate::engine::Rejection;
 use crate::web::appointment_view::{AppointmentView, calendar_file_url, view_appointment};
+use crate::web::holder::{Holder, Stage};
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
-use crate::web::shop::Visit;
 use crate::web::text::fill;
-
-/// A visitor who has proved to hold an appointment's secret.
-pub(crate) struct Holder {
-    pub(crate) visit: Visit,
-    /// The appointment, which exists.
-    pub(crate) id: VeventId,
-    /// Its secret.
-    pub(crate) key: String,
-}
 
 #[derive(Template)]
 #[template(path = "web/manage.html")]
@@ -37,52 +25,27 @@ struct ManagePage<'v> {
     /// Empty for an appointment that is no longer in the future.
     ics_url: String,
     can_cancel: bool,
-    /// The last moment for a cancellation.
+    /// The page to choose another time on; empty if none can be chosen.
+    move_url: String,
+    /// The last moment for a change.
     until: String,
     /// The first page of a booking; empty without one.
     again_url: String,
 }
 
-/// The progress of an appointment, for its holder.
-enum Stage {
-    Cancelled,
-    Past,
-    TooLate,
-    Open,
-}
-
-impl Holder {
-    /// The event, and the appointment in it.
-    fn appointment(&self) -> (&Vevent, &Appointment) {
-        let vevent = self.visit.state.rows.get(&self.id).expect("a held appointment exists");
-        (vevent, vevent.appointment().expect("a held event is an appointment"))
-    }
-
-    /// The last moment for a cancellation.
-    fn cancellable_until(&self) -> Instant {
-        let (vevent, appointment) = self.appointment();
-        let calendars = &self.visit.state.catalogue.calendars;
-        let calendar = calendars.get(&vevent.calendar_id).expect("each vevent has a calendar");
-        appointment.start.plus_minutes(-calendar.mintime_annulation.number())
-    }
-
-    fn stage(&self) -> Stage {
-        let (vevent, appointment) = self.appointment();
-        if vevent.deleted {
-            Stage::Cancelled
-        } else if appointment.start <= self.visit.now {
-            Stage::Past
-        } else if self.cancellable_until() < self.visit.now {
-            Stage::TooLate
-        } else {
-            Stage::Open
-        }
-    }
-}
-
 /// Returns the page of an appointment.
 pub(crate) fn show(holder: &Holder) -> Response {
     respond_with_appointment(holder, StatusCode::OK)
+}
+
+/// Returns the page of an appointment whose change was refused: it shows why.
+pub(crate) fn show_refused(holder: &Holder) -> Response {
+    respond_with_appointment(holder, StatusCode::BAD_REQUEST)
+}
+
+/// Returns the URL of the page of an appointment that was moved.
+pub(crate) fn moved_url(holder: &Holder) -> String {
+    holder.visit.url_of(&holder.path(), &[("moved", "1".to_owned())])
 }
 
 /// Cancels an appointment. One that was cancelled before stays so.
@@ -116,11 +79,14 @@ pub(crate) async fn cancel(mut holder: Holder) -> Response {
 fn respond_with_appointment(holder: &Holder, status: StatusCode) -> Response {
     let visit = &holder.visit;
     let text = visit.text;
-    let until = visit.when(holder.cancellable_until());
+    let until = visit.when(holder.changeable_until());
     let (title, lines) = match holder.stage() {
         Stage::Cancelled => (text.cancelled, vec![text.is_cancelled.to_owned()]),
         Stage::Past => (text.your_appointment, vec![text.past.to_owned()]),
         Stage::TooLate => (text.too_late, vec![fill(text.too_late_why, "until", &until)]),
+        Stage::Open if visit.params.value("moved").is_some() => {
+            (text.moved, vec![text.is_moved.to_owned()])
+        }
         Stage::Open => (text.your_appointment, Vec::new()),
     };
     let (is_live, is_open) = match holder.stage() {
@@ -138,6 +104,11 @@ fn respond_with_appointment(holder: &Holder, status: StatusCode) -> Response {
         shows_phone: is_live && !is_open,
         ics_url: if is_live { calendar_file_url(visit, &[row]) } else { String::new() },
         can_cancel: is_open,
+        move_url: if is_open && holder.can_search() {
+            visit.url_of(&format!("{}/move", holder.path()), &[])
+        } else {
+            String::new()
+        },
         until: fill(text.until, "until", &until),
         again_url: if visit.group().web_page { visit.url("", &[]) } else { String::new() },
     };

@@ -18,6 +18,7 @@ mod contact_fields;
 mod done_step;
 mod format;
 mod free_times;
+mod holder;
 mod home;
 mod language_choice;
 mod link_page;
@@ -25,6 +26,7 @@ mod mail_links;
 mod manage_page;
 mod message_page;
 mod month;
+mod move_page;
 mod page;
 mod pages;
 mod refusal_text;
@@ -64,5 +66,6 @@ fn routes(server: Arc<Server>) -> Router {
         .route("/b/{urlname}/appointment.ics", get(calendar_file::show))
         .route("/b/{urlname}/colours.css", get(colours_file::show))
         .route(links::PATH, get(mail_links::show).post(mail_links::act))
+        .route(links::MOVE_PATH, get(mail_links::show_move).post(mail_links::act_on_move))
         .with_state(Arc::new(Pages::new(server)))
 }

@@ -21,8 +21,7 @@ async fn all_screens(server: &TestServer, language: &'static str) -> Vec<(String
     set(&mut form, "fiche.email", &format!("{language}@example.org"));
     let done = visitor.post("/b/cut-co/you", &form).await.location().to_owned();
     let page = visitor.open(&done).await;
-    let link = page.html.split("href=\"").find(|rest| rest.starts_with("/m/c.")).expect("a link");
-    let link = link.split('"').next().expect("a URL").to_owned();
+    let link = crate::manage::link_of(&page);
     let screens = [
         ("service", "/b/cut-co".to_owned()),
         ("nothing-chosen", "/b/cut-co/time".to_owned()),

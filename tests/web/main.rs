@@ -6,6 +6,7 @@ mod hostile;
 mod in_browser;
 mod manage;
 mod modules;
+mod moves;
 mod offered;
 mod refusals;
 #[expect(dead_code, reason = "the API's tests use more of it")]

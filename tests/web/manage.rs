@@ -4,11 +4,11 @@ use slotbook::domain::records::text::Bounded;
 
 use crate::server::TestServer;
 use crate::shop::{CUT, clock};
-use crate::visitor::{Visitor, live_appointments, shop_with};
+use crate::visitor::{Page, Visitor, live_appointments, shop_with};
 
 /// A shop that takes cancellations until an hour before, with one appointment at ten. Returns the
 /// address of its page.
-async fn booked() -> (TestServer, Visitor, String) {
+pub(crate) async fn booked() -> (TestServer, Visitor, String) {
     let server = shop_with(|catalogue| {
         for calendar in catalogue.calendars.values_mut() {
             let lead = Bounded::new(60).expect("a lead");
@@ -19,10 +19,15 @@ async fn booked() -> (TestServer, Visitor, String) {
     let visitor = Visitor::of(&server);
     let form = visitor.form_of(CUT, "2025-06-02T10:00").await;
     let done = visitor.post("/b/cut-co/you", &form).await;
-    let done = visitor.open(done.location()).await;
-    let link = done.html.split("href=\"").find(|rest| rest.starts_with("/m/c.")).expect("a link");
-    let link = link.split('"').next().expect("a URL").to_owned();
+    let link = link_of(&visitor.open(done.location()).await);
     (server, visitor, link)
+}
+
+/// The address of the first appointment's page.
+pub(crate) fn link_of(done: &Page) -> String {
+    let link = done.html.split("href=\"").find(|rest| rest.starts_with("/m/c.")).expect("a link");
+    let link = link.split('"').next().expect("a URL");
+    link.trim_end_matches("/move").to_owned()
 }
 
 #[tokio::test]
@@ -35,7 +40,7 @@ async fn an_appointment_is_cancelled_up_to_the_limit_and_not_after_it() {
     assert_eq!(page.headers["referrer-policy"], "no-referrer");
     server.at(clock(9, 1));
     let late = visitor.open(&link).await;
-    late.shows("It could be cancelled online until Monday 2 June 2025 at 09:00 only.");
+    late.shows("It could be moved or cancelled online until Monday 2 June 2025 at 09:00 only.");
     late.shows("href=\"tel:0199001230\"");
     late.hides("method=\"post\"");
     assert_eq!(visitor.post(&link, &[]).await.status, 400);

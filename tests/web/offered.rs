@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, SlotRequest};
-use slotbook::domain::records::ids::{CalendarId, GroupId, InterventionId};
+use slotbook::domain::booking::slot_request::{BookingMode, OwnTime, SlotRequest};
+use slotbook::domain::records::ids::{CalendarId, GroupId, InterventionId, VeventId};
 use slotbook::domain::records::text::Bounded;
 use slotbook::domain::time::{Civil, Instant};
 
@@ -16,7 +16,12 @@ use crate::visitor::{Visitor, shop_with};
 
 /// The bookable starts from Monday to Sunday on some calendars, as in URLs, by asking for each
 /// minute.
-fn bookable_starts(server: &TestServer, service: u64, calendars: &[u64]) -> BTreeSet<String> {
+fn bookable_starts(
+    server: &TestServer,
+    service: u64,
+    calendars: &[u64],
+    own: OwnTime,
+) -> BTreeSet<String> {
     let group = GroupId::new(4).expect("an id");
     let state = server.engine.published().group_state(group).expect("group 4");
     let ids = [InterventionId::new(service).expect("an id")];
@@ -25,7 +30,8 @@ fn bookable_starts(server: &TestServer, service: u64, calendars: &[u64]) -> BTre
     let mut starts = BTreeSet::new();
     let mut at = clock(0, 0);
     while at < Instant(clock(0, 0).0 + 7 * 86_400) {
-        let request = SlotRequest::new(chain.clone(), at, BookingMode::Module);
+        let mode = BookingMode::Module;
+        let request = SlotRequest { chain: chain.clone(), start: at, mode, own };
         for id in calendars {
             let view = state.calendars.get(&CalendarId::new(*id).expect("an id")).expect("a view");
             if bookable(&state.catalogue, view, &request, clock(8, 0)).is_ok() {
@@ -35,6 +41,15 @@ fn bookable_starts(server: &TestServer, service: u64, calendars: &[u64]) -> BTre
         at = at.plus_minutes(1);
     }
     starts
+}
+
+/// The appointment of a link, and its calendar.
+fn only_held(server: &TestServer, link: &str) -> (VeventId, u64) {
+    let group = GroupId::new(4).expect("an id");
+    let state = server.engine.published().group_state(group).expect("group 4");
+    let id = link.split('.').nth(2).and_then(|id| id.parse().ok()).and_then(VeventId::new);
+    let id = id.expect("an id");
+    (id, state.rows[&id].calendar_id.number())
 }
 
 fn in_url(at: Civil) -> String {
@@ -61,6 +76,7 @@ proptest! {
                 for calendar in catalogue.calendars.values_mut() {
                     let calendar = Arc::make_mut(calendar);
                     calendar.generate_interval = Bounded::new(interval).expect("an interval");
+                    calendar.mintime_annulation = Bounded::new(0).expect("a lead");
                     calendar.mintime_rdv = Bounded::new(lead).expect("a lead");
                     calendar.maxrdv_period = Bounded::new(period).expect("a lead");
                 }
@@ -86,7 +102,21 @@ proptest! {
             let path = format!("/b/cut-co/time?s={COLOUR}{query}&d=2025-06-02");
             let offered: BTreeSet<String> =
                 visitor.open(&path).await.offered().into_iter().collect();
-            assert_eq!(offered, bookable_starts(&server, COLOUR, &calendars));
+            let none = OwnTime::default();
+            assert_eq!(offered, bookable_starts(&server, COLOUR, &calendars, none));
+            let Some(time) = offered.first() else { return };
+            let mut form = visitor.form_of(COLOUR, time).await;
+            form.retain(|(name, _)| name != "fiche.email");
+            let done = visitor.post("/b/cut-co/you", &form).await.location().to_owned();
+            let link = crate::manage::link_of(&visitor.open(&done).await);
+            let (id, calendar) = only_held(&server, &link);
+            let own = OwnTime { hold: None, appointment: Some(id) };
+            let mut movable = bookable_starts(&server, COLOUR, &[calendar], own);
+            assert!(movable.remove(time), "its own time is free for it");
+            let path = format!("{link}/move?d=2025-06-02");
+            let offered: BTreeSet<String> =
+                visitor.open(&path).await.offered().into_iter().collect();
+            assert_eq!(offered, movable);
         });
     }
 }

@@ -62,8 +62,14 @@ pub(crate) fn check_in_time(
     appointment: &Appointment,
     now: Instant,
 ) -> Result<(), Refusal> {
+    let until = changeable_until(state, row, appointment);
+    if now > until { Err(Refusal::MintimeAnnulation { until }) } else { Ok(()) }
+}
+
+/// Returns the last moment at which a client may cancel or move an appointment. Reference 6.7.
+#[must_use]
+pub fn changeable_until(state: &GroupState, row: &Vevent, appointment: &Appointment) -> Instant {
     let calendar =
         state.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");
-    let until = appointment.start.plus_minutes(-calendar.mintime_annulation.number());
-    if now > until { Err(Refusal::MintimeAnnulation { until }) } else { Ok(()) }
+    appointment.start.plus_minutes(-calendar.mintime_annulation.number())
 }
