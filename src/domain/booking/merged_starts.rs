@@ -56,8 +56,8 @@ pub struct DayStarts {
 }
 
 impl StartSearch<'_> {
-    /// Calls `found` with each free start of a window, ascending, and its free calendars. Ends early
-    /// when `found` breaks, and returns that.
+    /// Calls `found` with each free start of a window, ascending, and its free calendars. Ends
+    /// early when `found` breaks, and returns that.
     pub fn each_start(
         &self,
         window: Interval,
@@ -191,8 +191,8 @@ pub struct StartStep<'f> {
 }
 
 impl StartStep<'_> {
-    /// Calls `found` with each start of the step, ascending, and its free calendars. Ends early when
-    /// `found` breaks, and returns that.
+    /// Calls `found` with each start of the step, ascending, and its free calendars. Ends early
+    /// when `found` breaks, and returns that.
     pub fn each_start(
         &self,
         mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
