@@ -1,12 +1,15 @@
 //! Booking: publishing the next state of a group, and the whole engine with and without a disk under it.
 
+#[path = "practice/booking_command.rs"]
+mod booking_command;
 mod practice;
 #[path = "practice/booking.rs"]
 mod practice_booking;
 
+use booking_command::booking;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use practice::{morning, practice};
-use practice_booking::{NoDisk, book_all, booking, decide_booking, draws};
+use practice_booking::{NoDisk, book_all, decide_booking, draws};
 use slotbook::domain::identity::directory::Directory;
 use slotbook::engine::recovery;
 use slotbook::store::BatchNumber;

@@ -3,15 +3,18 @@
 //!
 //! `cargo bench --bench dimensions`.
 
+#[path = "practice/booking_command.rs"]
+mod booking_command;
 mod practice;
 #[path = "practice/booking.rs"]
 mod practice_booking;
 
 use std::sync::Arc;
 
+use booking_command::booking;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use practice::{morning, practice};
-use practice_booking::{NoDisk, book_all, booking, decide_booking, draws};
+use practice_booking::{NoDisk, book_all, decide_booking, draws};
 use slotbook::domain::identity::directory::Directory;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;

@@ -3,6 +3,8 @@
 //!
 //! `cargo bench --bench recovery` prints; `-- --test` does the same in small.
 
+#[path = "practice/booking_command.rs"]
+mod booking_command;
 mod practice;
 #[path = "practice/serving.rs"]
 mod serving;
@@ -12,16 +14,15 @@ use std::process::Command as Process;
 use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
+use booking_command::booking;
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
 use serving::{Serving, block_on, is_a_trial, of_process, say};
 use slotbook::clock::ManualClock;
-use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{FicheId, VeventId};
-use slotbook::domain::records::text::{LongText, Name, Text};
 use slotbook::domain::records::vevent::{
     Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
 };
-use slotbook::domain::state::command::{BookAppointment, Caller, Client, Command, Patch};
+use slotbook::domain::state::command::Command;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::time::zone::Zone;
 use slotbook::domain::time::{DAY, HOUR, Instant};
@@ -142,30 +143,6 @@ fn by_journal(data: &Path, size: &Size) {
     in_a_child("from_a_journal", data);
 }
 
-/// The `nth` free start of a practice whose appointments begin at full hours.
-fn wish(nth: u64, calendars: u64) -> Command {
-    let round = i64::try_from(nth / calendars).expect("small");
-    let mut fields = Patch::default();
-    let name = Name::new("Somebody").expect("a name");
-    fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
-    Command::BookAppointment(Box::new(BookAppointment {
-        permission: None,
-        web_origin: None,
-        hold: None,
-        caller: Caller::Application,
-        from_web: true,
-        date: MONDAY.plus_seconds(round / 12 * DAY + (8 + round % 12) * HOUR + 1_800),
-        intervention_ids: vec![intervention()],
-        calendar_id: Some(calendar(nth % calendars + 1)),
-        client: Client { id: None, email: None, fields, customs: Vec::new() },
-        comments: LongText::default(),
-        internal_comments: Text::default(),
-        websource: Text::default(),
-        smsreminder: None,
-        customs: Vec::new(),
-    }))
-}
-
 /// Books from four clients at once until `enough`, a few at a time; how long each waited.
 async fn waits(
     engine: &Engine,
@@ -183,7 +160,8 @@ async fn waits(
                     let mut waits = Vec::new();
                     for nth in starts {
                         let began = Stopwatch::now();
-                        engine.write(group(), wish(nth, calendars)).await.expect("a free start");
+                        let booking = Command::BookAppointment(Box::new(booking(nth, calendars)));
+                        engine.write(group(), booking).await.expect("a free start");
                         waits.push(began.elapsed());
                     }
                     waits

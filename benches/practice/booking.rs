@@ -7,48 +7,21 @@ use slotbook::clock::ManualClock;
 use slotbook::domain::booking::book::{BookingStep, prepare_booking};
 use slotbook::domain::booking::bookable::bookable;
 use slotbook::domain::identity::directory::Directory;
-use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::hold::HoldToken;
 use slotbook::domain::records::ids::{FicheId, VeventId};
-use slotbook::domain::records::text::{LongText, Name, Text};
 use slotbook::domain::records::vevent::AppointmentKey;
-use slotbook::domain::state::command::{
-    BookAppointment, BookingDraws, Caller, Client, Command, Patch,
-};
+use slotbook::domain::state::command::{BookAppointment, BookingDraws, Command};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::domain::time::{DAY, HOUR, Instant};
+use slotbook::domain::time::Instant;
 use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
 use slotbook::store::{BatchNumber, JournalRecord, Log, StoreError};
 
-use crate::practice::{MONDAY, calendar, intervention, morning};
-
-/// The `nth` free start of a practice whose appointments begin at full hours: half past, on one calendar after another.
-pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
-    let round = i64::try_from(nth / calendars).expect("small");
-    let mut fields = Patch::default();
-    let name = Name::new("Somebody").expect("a name");
-    fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
-    BookAppointment {
-        permission: None,
-        web_origin: None,
-        hold: None,
-        caller: Caller::Application,
-        from_web: true,
-        date: MONDAY.plus_seconds(round / 12 * DAY + (8 + round % 12) * HOUR + 1_800),
-        intervention_ids: vec![intervention()],
-        calendar_id: Some(calendar(nth % calendars + 1)),
-        client: Client { id: None, email: None, fields, customs: Vec::new() },
-        comments: LongText::default(),
-        internal_comments: Text::default(),
-        websource: Text::default(),
-        smsreminder: None,
-        customs: Vec::new(),
-    }
-}
+use crate::booking_command::booking;
+use crate::practice::morning;
 
 /// Books a free start on a state whose calendars reply at once.
 pub(crate) fn decide_booking(

@@ -29,20 +29,6 @@ const KINDS: &str = "must be one of confirmation, change, cancellation, restorat
      sms_code";
 const STATES: &str = "must be one of planned, sending, sent, kept, failed, missed, suppressed";
 
-/// All reasons of suppression, for the lookup by name.
-const SUPPRESSION_REASONS: [SuppressionReason; 10] = [
-    SuppressionReason::Cancelled,
-    SuppressionReason::Moved,
-    SuppressionReason::Restored,
-    SuppressionReason::Unwanted,
-    SuppressionReason::NoRecipient,
-    SuppressionReason::Begun,
-    SuppressionReason::Expired,
-    SuppressionReason::TooMany,
-    SuppressionReason::GivenAway,
-    SuppressionReason::Unconfirmed,
-];
-
 /// Returns the row of a message.
 pub(crate) fn render_message(message: &Message) -> Map<String, Value> {
     let mut row = Map::new();
@@ -321,12 +307,12 @@ fn parse_progress(row: &Map<String, Value>) -> Result<Progress, Fault> {
 
 fn parse_suppression_reason(row: &Map<String, Value>) -> Result<SuppressionReason, Fault> {
     let given = given_text(row, "reason").unwrap_or_default();
-    for why in SUPPRESSION_REASONS {
+    for why in SuppressionReason::ALL {
         if suppression_name(why) == given {
             return Ok(why);
         }
     }
-    let names = SUPPRESSION_REASONS.map(suppression_name).join(", ");
+    let names = SuppressionReason::ALL.map(suppression_name).join(", ");
     Err(Fault::new("reason", format!("must be one of {names}")))
 }
 

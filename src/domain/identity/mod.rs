@@ -8,4 +8,5 @@ pub mod directory;
 pub mod enrolment;
 pub mod link_secret;
 pub mod password_link;
+pub(crate) mod secret_text;
 pub mod site_origin;

@@ -211,6 +211,22 @@ pub enum SuppressionReason {
     Unconfirmed,
 }
 
+impl SuppressionReason {
+    /// All reasons.
+    pub const ALL: [Self; 10] = [
+        Self::Cancelled,
+        Self::Moved,
+        Self::Restored,
+        Self::Unwanted,
+        Self::NoRecipient,
+        Self::Begun,
+        Self::Expired,
+        Self::TooMany,
+        Self::GivenAway,
+        Self::Unconfirmed,
+    ];
+}
+
 /// The kind of a message, as lists and metrics name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "each kind is named by its subject")]

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::domain::identity::secret_text::parse_alphanumeric;
 use crate::domain::messaging::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::fiche::Fiche;
@@ -28,11 +29,7 @@ impl HoldToken {
     /// Parses a token; `None` if the text is not 32 ASCII letters and digits.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        let bytes = <[u8; Self::LENGTH]>::try_from(text.as_bytes()).ok()?;
-        if !text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return None;
-        }
-        Some(Self(bytes))
+        parse_alphanumeric(text).map(Self)
     }
 
     /// The 32 characters.

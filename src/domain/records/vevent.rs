@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::identity::secret_text::{is_secret, parse_alphanumeric};
 use crate::domain::messaging::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
@@ -349,11 +350,7 @@ impl AppointmentKey {
     /// Parses a key; `None` if the text is not 20 ASCII letters and digits.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        let bytes = <[u8; Self::LENGTH]>::try_from(text.as_bytes()).ok()?;
-        if !text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return None;
-        }
-        Some(Self(bytes))
+        parse_alphanumeric(text).map(Self)
     }
 
     /// The 20 characters.
@@ -365,15 +362,7 @@ impl AppointmentKey {
     /// Whether `guess` is this key. The time does not depend on the position of a difference.
     #[must_use]
     pub fn matches(&self, guess: &str) -> bool {
-        let guess = guess.as_bytes();
-        if guess.len() != Self::LENGTH {
-            return false;
-        }
-        let mut difference = 0;
-        for (byte, guessed) in self.0.iter().zip(guess) {
-            difference |= byte ^ guessed;
-        }
-        difference == 0
+        is_secret(&self.0, guess)
     }
 }
 

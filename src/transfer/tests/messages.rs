@@ -88,18 +88,7 @@ fn all_progress() -> Vec<Progress> {
         Progress::Failed { at, reason: text("") },
         Progress::Missed { at },
     ];
-    for why in [
-        SuppressionReason::Cancelled,
-        SuppressionReason::Moved,
-        SuppressionReason::Restored,
-        SuppressionReason::Unwanted,
-        SuppressionReason::NoRecipient,
-        SuppressionReason::Begun,
-        SuppressionReason::Expired,
-        SuppressionReason::TooMany,
-        SuppressionReason::GivenAway,
-        SuppressionReason::Unconfirmed,
-    ] {
+    for why in SuppressionReason::ALL {
         all.push(Progress::Suppressed { at, why });
     }
     all
