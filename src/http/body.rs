@@ -131,10 +131,8 @@ impl<'r> Incoming<'r> {
         let bytes =
             if is_identified { self.read_bytes(true).await? } else { self.read_small().await? };
         if declared_type(self.headers).as_deref() == Some("application/x-www-form-urlencoded") {
-            return Ok(Form {
-                params: Params::from_query(&String::from_utf8_lossy(&bytes)),
-                is_json: false,
-            });
+            let params = Params::from_query(&String::from_utf8_lossy(&bytes));
+            return Ok(Form { params, ..Form::default() });
         }
         if !is_declared_json(self.headers) {
             return Err(ApiError::new(
@@ -147,7 +145,9 @@ impl<'r> Incoming<'r> {
         } else {
             parse(self.server, bytes).await?
         };
-        Ok(Form { params: Params::from_json_object(&object), is_json: true })
+        let mut wrong_types = Vec::new();
+        let params = Params::from_json_object(&object, |name| wrong_types.push(name));
+        Ok(Form { params, is_json: true, wrong_types })
     }
 
     /// Returns the bytes of a body of at most 8 KiB that arrives in time.
@@ -267,6 +267,8 @@ pub(crate) struct Form {
     pub(crate) params: Params,
     /// Whether the body was JSON.
     pub(crate) is_json: bool,
+    /// Names in a JSON body whose values are neither texts nor numbers.
+    pub(crate) wrong_types: Vec<String>,
 }
 
 /// Whether the declared type is JSON. No declared type counts as JSON.

@@ -45,19 +45,27 @@ impl Params {
     /// Flattens a JSON object: `{"pro":{"email":"a"}}` and `{"pro[email]":"a"}` both give
     /// `pro[email]=a`.
     ///
-    /// Values other than texts, numbers and one level of objects are skipped.
+    /// Null is skipped, as are the values that are neither texts nor numbers, of which
+    /// `on_wrong_type` gets the flattened names.
     #[must_use]
-    pub fn from_json_object(object: &Map<String, Value>) -> Self {
+    pub fn from_json_object(
+        object: &Map<String, Value>,
+        mut on_wrong_type: impl FnMut(String),
+    ) -> Self {
         let mut params = Vec::new();
+        let mut add = |name: String, value: &Value| match value {
+            Value::String(text) => params.push((name, text.clone())),
+            Value::Number(number) => params.push((name, number.to_string())),
+            Value::Null => {}
+            Value::Bool(_) | Value::Array(_) | Value::Object(_) => on_wrong_type(name),
+        };
         for (name, value) in object {
             if let Value::Object(parts) = value {
                 for (part, value) in parts {
-                    if let Some(text) = scalar_text(value) {
-                        params.push((format!("{name}[{part}]"), text));
-                    }
+                    add(format!("{name}[{part}]"), value);
                 }
-            } else if let Some(text) = scalar_text(value) {
-                params.push((name.clone(), text));
+            } else {
+                add(name.clone(), value);
             }
         }
         Self(params)
@@ -138,14 +146,6 @@ fn is_list_suffix(suffix: &str) -> bool {
 fn split_object_name<'p>(given: &'p str, name: &str) -> Option<(&'p str, &'p str)> {
     let rest = given.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')?;
     rest.split_once("][")
-}
-
-fn scalar_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
 }
 
 #[cfg(test)]

@@ -114,6 +114,26 @@ async fn the_parameters_stand_in_the_query_a_form_or_json() {
 }
 
 #[tokio::test]
+async fn a_login_of_the_wrong_types_names_the_fields_and_opens_no_session() {
+    let server = TestServer::start().await;
+    let right = json!({"email": ANN.0, "password": sha1_hex(ANN.1)});
+    for (wrong, field) in [
+        (json!({"pro": right, "account": {"group_id": [4]}}), "account[group_id]"),
+        (json!({"pro": right, "pro[password]": false}), "pro[password]"),
+        (json!({"pro": right, "account": "ann"}), "account"),
+        (json!({"pro": [right]}), "pro"),
+    ] {
+        let request = server.bare(Method::POST, LOGIN).query(&[("apikey", KEY)]).json(&wrong);
+        let refused = answer(request).await;
+        refused.refused(400, 2, Some(field));
+        assert!(!refused.headers.contains_key("set-cookie"), "{wrong}");
+    }
+    let spare = json!({"pro": right, "remember": true, "account": {"group_id": null}});
+    let request = server.bare(Method::POST, LOGIN).query(&[("apikey", KEY)]).json(&spare);
+    answer(request).await.is(200);
+}
+
+#[tokio::test]
 async fn a_failed_login_is_told_in_the_shape_of_a_login() {
     let server = TestServer::with_account(|_| {}).await;
     for (role, whom) in [

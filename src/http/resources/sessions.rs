@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::Pro;
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::refusal::Fault;
 use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
 };
@@ -99,6 +100,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     let key_in_form = if form.is_json { None } else { form.params.value("apikey") };
     let apikey = auth.key(key_in_query.or(key_in_form), session.as_ref())?;
     authenticator.refuse_foreign_login(&auth, apikey)?;
+    refuse_wrong_types(&form)?;
     // The body is dropped here, before the credential waits to be verified.
     drop(body);
     let params = auth.params.clone().append(form.params);
@@ -136,6 +138,24 @@ async fn log_out(request: SessionRequest<'_>) -> HandlerResult {
     let cookie = server.authenticator.sessions.end(session.as_ref());
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
+}
+
+/// # Errors
+/// 400 if a parameter of the login has the wrong type in a JSON body.
+fn refuse_wrong_types(form: &Form) -> Result<(), ApiError> {
+    let mut faults = Vec::new();
+    for role in ["pro", "account"] {
+        let is_text = form.is_json && form.params.value(role).is_some();
+        if is_text || form.wrong_types.iter().any(|name| name == role) {
+            faults.push(Fault::new(role, "must be an object"));
+        }
+    }
+    for parameter in LOGIN_PARAMETERS {
+        if form.wrong_types.iter().any(|name| name == parameter.name) {
+            faults.push(Fault::new(parameter.name, "must be text"));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
 }
 
 /// Returns the login attempt of the parameters, and the name of its role.

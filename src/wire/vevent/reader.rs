@@ -201,6 +201,9 @@ impl<'a> VeventReader<'a> {
                 Some(KindInput::Appointment(self.read_appointment(intervention, fiche)?))
             }
             (Some(_), None) | (None, Some(_) | None) => {
+                // No event of these kinds has a state or a reminder, but a wrong value is refused.
+                self.read("state", parse_state);
+                self.read_flag("smsreminder");
                 let series = self.read_series(note)?;
                 let kind = if availability {
                     let permits = self.read_permits()?;

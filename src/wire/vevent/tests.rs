@@ -93,6 +93,8 @@ fn a_field_that_contradicts_the_kind_is_reported() {
     assert_eq!(appointment("note", 1.into()), ["note"]);
     assert_eq!(appointment("end", "2025-06-12 10:00:00".into()), ["end"]);
     assert_eq!(appointment("state", 4.into()), ["state"]);
+    let plage = json!({"start": "2025-06-12 10:00:00", "end": "2025-06-12 11:00:00", "state": 4});
+    assert_eq!(faults(plage), ["state"]);
     assert_eq!(faults(json!({"note": 1})), ["start"]);
     assert_eq!(faults(json!({"type": "Other"})), ["type"]);
     assert_eq!(faults(json!({"end": "2025-06-12 09:00:00"})), ["end"]);
