@@ -219,16 +219,42 @@ pub struct Reminders {
     pub sms: Reminder,
 }
 
-/// The stored state of one reminder. As bytes, it needs no padding in each of many appointments.
+/// The stored state of one reminder, without padding in each of many appointments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StoredReminder", into = "StoredReminder")]
 pub struct Reminder {
-    /// The seconds of [`Reminder::since`].
-    since: [u8; 8],
+    /// [`Reminder::since`].
+    since: ShortInstant,
     /// The outcome, as a variant of [`ReminderOutcome`].
     outcome: OutcomeKind,
-    /// The seconds of the start in the outcome; 0 without one.
-    outcome_start: [u8; 8],
+    /// The start in the outcome; 0 without one.
+    outcome_start: ShortInstant,
+}
+
+/// The low five bytes of an instant, which hold all between `INSTANT_MIN` and `INSTANT_MAX`. One
+/// beyond becomes the nearer of the two ends that five bytes have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ShortInstant([u8; 5]);
+
+impl ShortInstant {
+    const MAX: i64 = (1 << 39) - 1;
+    const MIN: i64 = -(1 << 39);
+
+    const fn new(instant: Instant) -> Self {
+        let seconds = match instant.0 {
+            seconds if seconds > Self::MAX => Self::MAX,
+            seconds if seconds < Self::MIN => Self::MIN,
+            seconds => seconds,
+        };
+        let [first, second, third, fourth, fifth, ..] = seconds.to_le_bytes();
+        Self([first, second, third, fourth, fifth])
+    }
+
+    const fn instant(self) -> Instant {
+        let [first, second, third, fourth, fifth] = self.0;
+        // In the high bytes, so that the shift back extends the sign.
+        Instant(i64::from_le_bytes([0, 0, 0, first, second, third, fourth, fifth]) >> 24)
+    }
 }
 
 /// Kind of a [`ReminderOutcome`].
@@ -263,26 +289,26 @@ impl From<Reminder> for StoredReminder {
 impl Reminder {
     /// A reminder without an outcome.
     const fn new(since: Instant) -> Self {
-        let since = since.0.to_ne_bytes();
-        Self { since, outcome: OutcomeKind::No, outcome_start: [0; 8] }
+        let (since, none) = (ShortInstant::new(since), ShortInstant::new(Instant(0)));
+        Self { since, outcome: OutcomeKind::No, outcome_start: none }
     }
 
     /// The moment at which the appointment was made, moved or restored, or this reminder was asked
     /// for. A reminder due before is not sent.
     #[must_use]
     pub const fn since(&self) -> Instant {
-        Instant(i64::from_ne_bytes(self.since))
+        self.since.instant()
     }
 
     /// Sets that moment.
     pub const fn set_since(&mut self, since: Instant) {
-        self.since = since.0.to_ne_bytes();
+        self.since = ShortInstant::new(since);
     }
 
     /// Its outcome.
     #[must_use]
     pub const fn settled(&self) -> ReminderOutcome {
-        let start = Instant(i64::from_ne_bytes(self.outcome_start));
+        let start = self.outcome_start.instant();
         match self.outcome {
             OutcomeKind::No => ReminderOutcome::No,
             OutcomeKind::Sent => ReminderOutcome::Sent(start),
@@ -298,7 +324,7 @@ impl Reminder {
             ReminderOutcome::GivenUp(start) => (OutcomeKind::GivenUp, start),
         };
         self.outcome = outcome;
-        self.outcome_start = start.0.to_ne_bytes();
+        self.outcome_start = ShortInstant::new(start);
     }
 }
 
@@ -476,6 +502,7 @@ impl Vevent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::time::{INSTANT_MAX, INSTANT_MIN};
 
     #[test]
     fn a_reminder_keeps_its_moment_and_its_outcome() {
@@ -486,10 +513,17 @@ mod tests {
             let reminder = Reminder::from(StoredReminder { since: Instant(7), settled });
             assert_eq!((reminder.since(), reminder.settled()), (Instant(7), settled));
         }
+        for since in [INSTANT_MIN, Instant(-1), Instant(1 << 32), Instant(-(1 << 39)), INSTANT_MAX]
+        {
+            assert_eq!(Reminder::new(since).since(), since);
+        }
+        for (beyond, end) in [(i64::MAX, ShortInstant::MAX), (i64::MIN, ShortInstant::MIN)] {
+            assert_eq!(Reminder::new(Instant(beyond)).since(), Instant(end));
+        }
     }
 
     #[test]
-    fn an_event_fits_into_168_bytes_with_its_two_counts() {
-        assert!(size_of::<Vevent>() <= 168 - 2 * size_of::<usize>(), "{}", size_of::<Vevent>());
+    fn an_event_fits_into_160_bytes_with_its_two_counts() {
+        assert!(size_of::<Vevent>() <= 160 - 2 * size_of::<usize>(), "{}", size_of::<Vevent>());
     }
 }
