@@ -2,7 +2,7 @@
 //! Reference 1.2.
 
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
-use utoipa::openapi::schema::{Object, ObjectBuilder};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::openapi::{Content, RefOr, Required, Schema};
 
 use crate::domain::records::customfield::Model;
@@ -10,7 +10,7 @@ use crate::http::endpoint::{BodySchema, Endpoint};
 use crate::http::openapi::records::{booked_fiche, customs_given, new_record};
 use crate::http::openapi::schema::{
     anything, described, filled_ids, given, given_or_nothing, group_given, moment_filled, named,
-    object, pattern, sendmail, text,
+    object, of_types, pattern, sendmail, text,
 };
 use crate::http::openapi::texts::{OperationText, field_text, operation_text};
 use crate::http::permissions::Resource;
@@ -80,25 +80,28 @@ const PASSWORD: &str = "SHA-1 of the password, in hexadecimal digits.";
 
 /// The body of a login: a form, or the same as JSON, flat or nested. Reference 3.3.
 fn login(endpoint: &Endpoint, example: &OperationText) -> RequestBody {
-    let flat = || {
+    let flat = |of: Object| {
         let mut flat = object();
         for parameter in endpoint.query {
-            flat = flat.property(parameter.name, described(text(), parameter.description));
+            flat = flat.property(parameter.name, described(of.clone(), parameter.description));
         }
         flat
     };
-    let form = flat().property("apikey", described(text(), "The key, unless the query has one."));
+    // In JSON, a number counts as its digits, and null as no value.
+    let in_json = of_types([Type::String, Type::Number, Type::Null]).build();
+    let form = flat(text().build())
+        .property("apikey", described(text(), "The key, unless the query has one."));
     let person = || {
         object()
-            .property("email", described(text(), "E-mail address."))
-            .property("password", described(text(), PASSWORD))
+            .property("email", described(in_json.clone(), "E-mail address."))
+            .property("password", described(in_json.clone(), PASSWORD))
     };
     let group = given(FieldType::Reference);
     let account = person().property(
         "group_id",
         described(group, "Group of the account; by default the only one that has the address."),
     );
-    let json = flat()
+    let json = flat(in_json.clone())
         .property("pro", described(person(), "Credentials of a professional."))
         .property("account", described(account, "Credentials of a client's account."));
     RequestBodyBuilder::new()

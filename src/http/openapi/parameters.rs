@@ -103,8 +103,7 @@ pub(crate) fn idempotency_key() -> Parameter {
 
 /// The parameters of each list; `columns` are the fields to sort and filter by.
 pub(crate) fn list_parameters(columns: &[String]) -> Vec<Parameter> {
-    // An empty parameter counts as one that is not given.
-    let column = || one_of(columns.iter().map(String::as_str).chain([""]));
+    let column = || one_of(columns.iter().map(String::as_str));
     // A number of records, or the word all.
     let page = of_types([Type::Integer, Type::String]).minimum(Some(1)).pattern(Some("^(all)?$"));
     let direction = pattern("^([Aa][Ss][Cc]|[Dd][Ee][Ss][Cc])?$");
@@ -125,7 +124,7 @@ pub(crate) fn list_parameters(columns: &[String]) -> Vec<Parameter> {
         ),
         optional(
             "conditions[0][op]",
-            one_of(OPERATORS.into_iter().chain([""])),
+            one_of(OPERATORS),
             "the operator; `like` takes `%` as a wildcard, `in` takes values between commas",
         ),
         optional("conditions[0][value]", text(), "the value that the field is compared with"),
