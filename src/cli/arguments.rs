@@ -69,6 +69,9 @@ pub(crate) enum CliCommand {
         /// The directory to write: an empty one, or one that does not exist.
         dest: PathBuf,
     },
+    /// Manage groups: the shops whose agendas the server keeps.
+    #[command(subcommand)]
+    Group(GroupCommand),
     /// Manage application keys, which every request to the API needs.
     #[command(subcommand)]
     Key(KeyCommand),
@@ -104,6 +107,34 @@ pub(crate) enum CliCommand {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum GroupCommand {
+    /// Add a group and print its id, whether a server runs on the store or not. A directory without
+    /// a store gets one.
+    Add {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// Name of the group.
+        name: String,
+        /// Name of its time zone as the API lists them, such as Paris.
+        #[arg(long, value_name = "NAME")]
+        timezone: String,
+        /// Another field of the group by its name in the API, such as phone; may be repeated.
+        #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = parse_field)]
+        fields: Vec<(String, String)>,
+    },
+    /// List the groups: id, name in addresses, time zone, name.
+    List(StoreOptions),
+}
+
+/// Parses a field and its value.
+fn parse_field(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) => Ok((name.trim().to_owned(), value.to_owned())),
+        None => Err("write it as in phone=0199001230".to_owned()),
+    }
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
     /// Create a key and print it. It is shown only once: the store keeps its SHA-256.
     Add {
@@ -114,7 +145,8 @@ pub(crate) enum KeyCommand {
         label: String,
         /// Group that the key covers; may be repeated.
         #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
-        #[arg(required_unless_present = "all_groups", conflicts_with = "all_groups")]
+        #[arg(required_unless_present_any = ["all_groups", "operator"])]
+        #[arg(conflicts_with_all = ["all_groups", "operator"])]
         groups: Vec<u64>,
         /// The key covers all groups, also those that are added later.
         #[arg(long)]
@@ -123,12 +155,16 @@ pub(crate) enum KeyCommand {
         /// for many clients: its bookings are not counted by source address.
         #[arg(long)]
         server: bool,
+        /// The key is held by a program of the operator: it covers all groups and may add groups by
+        /// `POST groups`. Its bookings are not counted by source address.
+        #[arg(long, conflicts_with = "server")]
+        operator: bool,
         /// Origin of another site whose pages may log people in with the key, such as
         /// https://rdv.example.org; may be repeated. None by default.
         #[arg(long = "origin", value_name = "ORIGIN", value_delimiter = ',')]
         origins: Vec<String>,
     },
-    /// Change whether a key is held by a server, or the origins that may log people in with it.
+    /// Change the holder of a key, or the origins that may log people in with it.
     Set {
         #[command(flatten)]
         store: StoreOptions,
@@ -137,8 +173,12 @@ pub(crate) enum KeyCommand {
         /// The key is held by a site's own server or a trusted integration, whose address stands
         /// for many clients: its bookings are not counted by source address.
         #[arg(long, conflicts_with = "no_server")]
-        #[arg(required_unless_present_any = ["no_server", "origins", "no_origins"])]
+        #[arg(required_unless_present_any = ["no_server", "operator", "origins", "no_origins"])]
         server: bool,
+        /// The key is held by a program of the operator, which may add groups. It must cover all
+        /// groups.
+        #[arg(long, conflicts_with_all = ["server", "no_server"])]
+        operator: bool,
         /// The public can read the key, for instance in a page: its bookings are counted by source
         /// address.
         #[arg(long)]

@@ -78,6 +78,7 @@ fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError
         CliCommand::Backup { store, disk, dest } => {
             maintenance::back_up(&store.data, disk.disk_reserve_mib, &dest)
         }
+        CliCommand::Group(command) => people::execute_group_command(command),
         CliCommand::Key(command) => people::execute_key_command(command),
         CliCommand::Pro(command) => people::execute_pro_command(command),
         CliCommand::CancelAlike(arguments) => people::cancel_alike(*arguments),

@@ -1,19 +1,25 @@
-//! `slotbook key` and `slotbook pro`. Reference 11.1.
+//! `slotbook group`, `slotbook key` and `slotbook pro`. Reference 11.1.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use serde_json::Map;
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::arguments::{AddProArguments, CancelAlikeArguments, KeyCommand, ProCommand};
+use crate::cli::arguments::{
+    AddProArguments, CancelAlikeArguments, GroupCommand, KeyCommand, ProCommand,
+};
 use crate::cli::error::CommandError;
 use crate::cli::operator::client::run_request;
 use crate::cli::operator::request::OperatorRequest;
 use crate::cli::terminal::{print, print_error};
+use crate::domain::identity::directory::{ApikeyHolder, Directory};
 use crate::engine::randomness::Randomness;
+use crate::engine::recovery;
 use crate::password::strength::check_new_password;
 use crate::password::{hash_password, sha1_hex};
+use crate::store::Store;
 
 /// Executes a command about application keys. Reference 3.1.
 ///
@@ -21,21 +27,23 @@ use crate::password::{hash_password, sha1_hex};
 /// A key or group does not exist, or the store cannot be used.
 pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandError> {
     match command {
-        KeyCommand::Add { store, label, groups, all_groups: _, server, origins } => {
+        KeyCommand::Add { store, label, groups, all_groups: _, server, operator, origins } => {
             let mut draws = Randomness::from_os();
             let key = format!("{}{}", draws.key().as_str(), draws.key().as_str());
             let groups = if groups.is_empty() { None } else { Some(groups) };
             let sha256 = Sha256::digest(&key).into();
-            let request = OperatorRequest::AddKey { sha256, label, groups, server, origins };
+            let holder = key_holder(server, operator);
+            let request = OperatorRequest::AddKey { sha256, label, groups, holder, origins };
             run_request(&store.data, &request, &mut io::sink())?;
             print(&format!("{key}\n"));
             Ok(())
         }
-        KeyCommand::Set { store, key, server, no_server, origins, no_origins } => {
+        KeyCommand::Set { store, key, server, no_server, operator, origins, no_origins } => {
             let sha256 = Sha256::digest(&key).into();
-            let server = if server || no_server { Some(server) } else { None };
+            let is_said = server || no_server || operator;
+            let holder = if is_said { Some(key_holder(server, operator)) } else { None };
             let origins = if no_origins || !origins.is_empty() { Some(origins) } else { None };
-            let request = OperatorRequest::SetKey { sha256, said: key, server, origins };
+            let request = OperatorRequest::SetKey { sha256, said: key, holder, origins };
             run_request(&store.data, &request, &mut io::sink())
         }
         KeyCommand::Revoke { store, key } => {
@@ -44,6 +52,44 @@ pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandErro
             run_request(&store.data, &request, &mut io::sink())
         }
         KeyCommand::List(store) => print_list(&store.data, &OperatorRequest::ListKeys),
+    }
+}
+
+const fn key_holder(server: bool, operator: bool) -> ApikeyHolder {
+    match (server, operator) {
+        (_, true) => ApikeyHolder::Operator,
+        (true, false) => ApikeyHolder::Server,
+        (false, false) => ApikeyHolder::Public,
+    }
+}
+
+/// Executes a command about groups. Reference 12.1.
+///
+/// # Errors
+/// A field breaks a rule, or the store cannot be used.
+pub(crate) fn execute_group_command(command: GroupCommand) -> Result<(), CommandError> {
+    match command {
+        GroupCommand::Add { store, name, timezone, fields } => {
+            let mut object = Map::new();
+            for (field, value) in fields {
+                object.insert(field, value.into());
+            }
+            object.insert("name".into(), name.into());
+            object.insert("timezone".into(), timezone.into());
+            if Store::is_empty(&store.data)? {
+                drop(recovery::create(&store.data, &Directory::default(), &[])?);
+            }
+            let mut id = Vec::new();
+            run_request(&store.data, &OperatorRequest::AddGroup { fields: object }, &mut id)?;
+            let id = String::from_utf8_lossy(&id).into_owned();
+            print(&format!("{id}\n"));
+            print_error(&format!(
+                "next: `slotbook key add --group {id}` for an application, and `slotbook pro add \
+                 EMAIL --group {id}` for a professional, who adds calendars and interventions"
+            ));
+            Ok(())
+        }
+        GroupCommand::List(store) => print_list(&store.data, &OperatorRequest::ListGroups),
     }
 }
 

@@ -126,8 +126,9 @@ fn log_recovery(data: &Path, loaded: &Loaded) {
     );
     if loaded.group_states.is_empty() {
         tracing::warn!(
-            "the store holds no group: stop, then fill it with `slotbook import FILE` or serve \
-             with --demo"
+            "the store holds no group: add one with `slotbook group add NAME --timezone ZONE`; or \
+             stop, then fill the store with `slotbook import FILE`, for which `slotbook import \
+             --example` prints a document, or serve with --demo"
         );
     }
 }

@@ -1,12 +1,13 @@
 //! Admission control: a write takes a permit before it is queued, and gives it back with its
 //! answer.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::domain::records::ids::GroupId;
+use crate::engine::group_map::GroupMap;
 
 /// Limits on the writes in flight.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +33,10 @@ pub struct Admission {
     writes_max: u32,
     /// Initial number of permits in each semaphore of `groups`.
     group_writes_max: usize,
-    /// One permit per write in flight of the group. The set of groups never changes.
-    groups: BTreeMap<GroupId, Arc<Semaphore>>,
+    /// One permit per write in flight of the group.
+    groups: GroupMap<Arc<Semaphore>>,
+    /// Whether [`Admission::close`] was called. Set before the semaphores of groups are closed.
+    is_closed: AtomicBool,
 }
 
 /// Permission for one write in flight; dropped with its answer.
@@ -50,15 +53,23 @@ impl Admission {
     /// If `limits.writes_max` exceeds `u32::MAX`.
     #[must_use]
     pub fn new(limits: AdmissionLimits, groups: impl Iterator<Item = GroupId>) -> Self {
-        let mut semaphores = BTreeMap::new();
-        for group in groups {
-            semaphores.insert(group, Arc::new(Semaphore::new(limits.group_writes_max)));
-        }
+        let semaphore = |group| (group, Arc::new(Semaphore::new(limits.group_writes_max)));
         Self {
             all_groups: Arc::new(Semaphore::new(limits.writes_max)),
             writes_max: u32::try_from(limits.writes_max).expect("a limit of writes fits 32 bits"),
             group_writes_max: limits.group_writes_max,
-            groups: semaphores,
+            groups: GroupMap::new(groups.map(semaphore)),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Adds the semaphore of a new group.
+    pub(crate) fn add_group(&self, group: GroupId) {
+        let semaphore = Arc::new(Semaphore::new(self.group_writes_max));
+        self.groups.add(group, Arc::clone(&semaphore));
+        // Read after the addition: either this or `close` sees the other.
+        if self.is_closed.load(Ordering::SeqCst) {
+            semaphore.close();
         }
     }
 
@@ -67,17 +78,15 @@ impl Admission {
     #[must_use]
     pub fn try_acquire(&self, group: GroupId) -> Option<Permit> {
         let all_groups = Arc::clone(&self.all_groups).try_acquire_owned().ok()?;
-        let group = Arc::clone(self.groups.get(&group)?).try_acquire_owned().ok()?;
+        let group = self.groups.with(group, Arc::clone)?.try_acquire_owned().ok()?;
         Some(Permit { _all_groups: all_groups, _group: group })
     }
 
     /// Returns whether a permit is available now. Another write may take it a moment later.
     #[must_use]
     pub fn has_room(&self, group: GroupId) -> bool {
-        match self.groups.get(&group) {
-            Some(group) => has_permit(&self.all_groups) && has_permit(group),
-            None => false,
-        }
+        let has_room = |group: &Arc<Semaphore>| has_permit(&self.all_groups) && has_permit(group);
+        self.groups.with(group, has_room).unwrap_or(false)
     }
 
     /// Returns the permits in use: of all groups together, and of the group that uses most.
@@ -85,7 +94,7 @@ impl Admission {
     pub fn permits_in_use(&self) -> (usize, usize) {
         let total = (self.writes_max as usize).saturating_sub(self.all_groups.available_permits());
         let mut fullest = 0;
-        for group in self.groups.values() {
+        for (_, group) in self.groups.entries() {
             let used = self.group_writes_max.saturating_sub(group.available_permits());
             fullest = fullest.max(used);
         }
@@ -94,7 +103,8 @@ impl Admission {
 
     /// Stops handing out permits, and waits until every permit has come back.
     pub async fn close(&self) {
-        for group in self.groups.values() {
+        self.is_closed.store(true, Ordering::SeqCst);
+        for (_, group) in self.groups.entries() {
             group.close();
         }
         // The groups' semaphores are closed, so no new write can hold one of these permits.

@@ -1,10 +1,10 @@
 //! Routes to the actors of groups, so that a write reaches its group without passing the
 //! supervisor.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::domain::records::ids::GroupId;
+use crate::engine::group_map::GroupMap;
 use crate::engine::mailbox::Mailbox;
 use crate::engine::messages::GroupMessage;
 use crate::engine::write::Envelope;
@@ -12,9 +12,8 @@ use crate::engine::write::Envelope;
 /// The routes of all groups. The supervisor alone opens and closes them.
 #[derive(Debug)]
 pub(crate) struct GroupRoutes {
-    /// One entry for each served group; `None` for a group without an actor. The set of groups
-    /// never changes.
-    groups: BTreeMap<GroupId, Mutex<Option<Route>>>,
+    /// One entry for each served group; `None` for a group without an actor.
+    groups: GroupMap<Mutex<Option<Route>>>,
 }
 
 /// The route to one running actor.
@@ -28,12 +27,18 @@ struct Route {
 impl GroupRoutes {
     /// Creates the closed routes of these groups.
     pub(crate) fn new(groups: impl Iterator<Item = GroupId>) -> Self {
-        Self { groups: groups.map(|group| (group, Mutex::new(None))).collect() }
+        Self { groups: GroupMap::new(groups.map(|group| (group, Mutex::new(None)))) }
+    }
+
+    /// Adds the closed route of a new group.
+    pub(crate) fn add_group(&self, group: GroupId) {
+        self.groups.add(group, Mutex::new(None));
     }
 
     /// Sends a command to its group. Returns it if the group has no actor.
     pub(crate) fn send(&self, group: GroupId, envelope: Envelope) -> Option<Envelope> {
-        let Some(mut route) = self.lock(group) else { return Some(envelope) };
+        let Some(slot) = self.groups.get(group) else { return Some(envelope) };
+        let mut route = lock(&slot);
         let Some(route) = route.as_mut() else { return Some(envelope) };
         route.sent += 1;
         // Sent under the lock: a route is not closed between the count and the message.
@@ -43,22 +48,19 @@ impl GroupRoutes {
 
     /// Opens the route to an actor that just started.
     pub(crate) fn open(&self, group: GroupId, mailbox: Mailbox<GroupMessage>) {
-        if let Some(mut route) = self.lock(group) {
-            *route = Some(Route { mailbox, sent: 0 });
-        }
+        self.groups.with(group, |slot| *lock(slot) = Some(Route { mailbox, sent: 0 }));
     }
 
     /// Closes the route to an actor that ends.
     pub(crate) fn close(&self, group: GroupId) {
-        if let Some(mut route) = self.lock(group) {
-            *route = None;
-        }
+        self.groups.with(group, |slot| *lock(slot) = None);
     }
 
     /// Closes the route if the actor was sent this number of commands. Returns whether it is
     /// closed: no command is on its way to the actor then.
     pub(crate) fn close_if_sent(&self, group: GroupId, sent: u64) -> bool {
-        let Some(mut route) = self.lock(group) else { return true };
+        let Some(slot) = self.groups.get(group) else { return true };
+        let mut route = lock(&slot);
         if route.as_ref().is_some_and(|route| route.sent != sent) {
             return false;
         }
@@ -68,12 +70,12 @@ impl GroupRoutes {
 
     /// Returns the number of commands sent to the group's actor; `None` without an actor.
     pub(crate) fn count_sent(&self, group: GroupId) -> Option<u64> {
-        let route = self.lock(group)?;
+        let slot = self.groups.get(group)?;
+        let route = lock(&slot);
         route.as_ref().map(|route| route.sent)
     }
+}
 
-    fn lock(&self, group: GroupId) -> Option<MutexGuard<'_, Option<Route>>> {
-        let route = self.groups.get(&group)?;
-        Some(route.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+fn lock(slot: &Mutex<Option<Route>>) -> MutexGuard<'_, Option<Route>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }

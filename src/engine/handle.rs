@@ -11,6 +11,7 @@ use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{Directory, IdKind};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
+use crate::domain::state::founding::FoundGroup;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::admission::{Admission, AdmissionLimits};
@@ -109,6 +110,7 @@ impl Engine {
         let routes = Arc::new(GroupRoutes::new(published.groups()));
         let supervisor = supervisor::start(SupervisorParts {
             published: Arc::clone(&published),
+            admission: Arc::clone(&admission),
             routes: Arc::clone(&routes),
             directory: newest_directory,
             journal: journal_handle,
@@ -291,6 +293,23 @@ impl Engine {
         self.supervisor.send(SupervisorMessage::ChangeAccess { change, reply });
         match answer.await {
             Ok(answer) => Ok(answer),
+            Err(_) => Err(Rejection::Overloaded),
+        }
+    }
+
+    /// Founds a group. Waits until it is durable and visible, and returns its state.
+    ///
+    /// # Errors
+    /// [`Rejection::Overloaded`] while the engine shuts down, [`Rejection::WritesUnavailable`]
+    /// while the store takes no writes.
+    pub async fn found_group(&self, command: FoundGroup) -> Result<Arc<GroupState>, Rejection> {
+        if let Some(reason) = self.health.writes_unavailable() {
+            return Err(Rejection::WritesUnavailable(reason));
+        }
+        let (reply, answer) = oneshot::channel();
+        self.supervisor.send(SupervisorMessage::FoundGroup { command, reply });
+        match answer.await {
+            Ok(group_state) => Ok(group_state),
             Err(_) => Err(Rejection::Overloaded),
         }
     }

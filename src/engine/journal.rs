@@ -46,6 +46,8 @@ pub enum EntryEffect {
     None,
     /// Publishes a group's next state, in which these records changed.
     PublishGroup(GroupId, Arc<GroupState>, ChangedRecords),
+    /// Publishes a group that is new.
+    PublishNewGroup(Arc<GroupState>),
     /// Publishes the directory's next state.
     PublishDirectory(Arc<Directory>),
     /// Syncs the log's durable watermark; sent every second.
@@ -69,6 +71,8 @@ pub enum PendingReply {
     },
     /// The answer to the operator about a change of keys or professionals.
     Operator(oneshot::Sender<Result<(), AccessRefusal>>, Result<(), AccessRefusal>),
+    /// The answer about a new group: its state.
+    Founded(oneshot::Sender<Arc<GroupState>>, Arc<GroupState>),
     /// A signal to an actor that waits until all its earlier entries are processed.
     Barrier(oneshot::Sender<()>),
 }
@@ -91,6 +95,7 @@ impl PendingReply {
                 drop(reply.send(*answer));
             }
             Self::Operator(reply, answer) => drop(reply.send(answer)),
+            Self::Founded(reply, group_state) => drop(reply.send(group_state)),
             Self::Barrier(waiting) => drop(waiting.send(())),
         }
     }
@@ -179,6 +184,9 @@ impl<L: Log> JournalWriter<L> {
                             all_changed.extend(changed);
                         }
                     }
+                }
+                EntryEffect::PublishNewGroup(group_state) => {
+                    self.published.publish_new_group(group_state);
                 }
                 EntryEffect::PublishDirectory(directory) => {
                     self.published.publish_directory(directory);

@@ -13,6 +13,7 @@ use crate::domain::messaging::delivery::DueItem;
 use crate::domain::messaging::planning::PlannedReminder;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
+use crate::domain::state::founding::FoundGroup;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::write::Envelope;
@@ -55,6 +56,8 @@ pub(crate) enum SupervisorMessage {
     SecondElapsed,
     /// The operator changes keys or professionals.
     ChangeAccess { change: ChangeAccess, reply: oneshot::Sender<Result<(), AccessRefusal>> },
+    /// An operator founds a group.
+    FoundGroup { command: FoundGroup, reply: oneshot::Sender<Arc<GroupState>> },
     /// Time to look for idle groups.
     SweepIdleGroups,
     /// All writes are answered: stop.

@@ -14,6 +14,7 @@ pub mod compaction;
 mod due_reminders;
 mod fair_queue;
 pub mod group;
+mod group_map;
 mod group_routes;
 mod handle;
 pub mod health;

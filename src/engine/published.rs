@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use imbl::OrdMap;
 
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
+use crate::engine::group_map::GroupMap;
 use crate::engine::mailbox::Mailbox;
 use crate::engine::messages::{GroupChange, SchedulerMessage};
 use crate::engine::quarantine::QuarantinedGroup;
@@ -19,10 +21,11 @@ use crate::engine::quarantine::QuarantinedGroup;
 pub struct Published {
     /// Keys, professionals and blocks of ids.
     directory: ArcSwap<Directory>,
-    /// Every group that is served. The set of groups never changes while the engine runs.
-    groups: BTreeMap<GroupId, ArcSwap<GroupState>>,
-    /// The served groups by their `urlname`, which never changes while the engine runs.
-    urlnames: BTreeMap<Box<str>, GroupId>,
+    /// Every group that is served.
+    groups: GroupMap<ArcSwap<GroupState>>,
+    /// The served groups by their `urlname`, which never changes. It may lack a group that was
+    /// added a moment ago.
+    urlnames: ArcSwap<OrdMap<Box<str>, GroupId>>,
     /// The message scheduler, which is notified of every change; empty until it runs.
     scheduler: ArcSwapOption<Mailbox<SchedulerMessage>>,
     /// Groups that are not served.
@@ -37,12 +40,12 @@ impl Published {
         group_states: impl IntoIterator<Item = GroupState>,
         quarantined: impl IntoIterator<Item = QuarantinedGroup>,
     ) -> Self {
-        let mut groups = BTreeMap::new();
-        let mut urlnames = BTreeMap::new();
+        let mut groups = Vec::new();
+        let mut urlnames = OrdMap::new();
         for group_state in group_states {
             let group = &group_state.catalogue.group;
             urlnames.insert(group.urlname.as_str().into(), group.id);
-            groups.insert(group.id, ArcSwap::from_pointee(group_state));
+            groups.push((group.id, ArcSwap::from_pointee(group_state)));
         }
         let mut quarantined_by_id = BTreeMap::new();
         for group in quarantined {
@@ -50,8 +53,8 @@ impl Published {
         }
         Self {
             directory: ArcSwap::from_pointee(directory),
-            groups,
-            urlnames,
+            groups: GroupMap::new(groups),
+            urlnames: ArcSwap::from_pointee(urlnames),
             scheduler: ArcSwapOption::empty(),
             quarantined: quarantined_by_id,
         }
@@ -66,13 +69,13 @@ impl Published {
     /// Returns a group's current state. `None` for a group that is unknown or quarantined.
     #[must_use]
     pub fn group_state(&self, group: GroupId) -> Option<Arc<GroupState>> {
-        self.groups.get(&group).map(ArcSwap::load_full)
+        self.groups.with(group, ArcSwap::load_full)
     }
 
     /// Returns the id of the served group with a `urlname`.
     #[must_use]
     pub fn group_of_urlname(&self, urlname: &str) -> Option<GroupId> {
-        self.urlnames.get(urlname).copied()
+        self.urlnames.load().get(urlname).copied()
     }
 
     /// Returns the groups that are not served, by id.
@@ -82,8 +85,16 @@ impl Published {
     }
 
     /// Returns the ids of all served groups, ascending.
-    pub fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
-        self.groups.keys().copied()
+    pub fn groups(&self) -> impl Iterator<Item = GroupId> + use<> {
+        self.groups.entries().map(|(group, _)| group)
+    }
+
+    /// Publishes a group that is new.
+    pub(crate) fn publish_new_group(&self, group_state: Arc<GroupState>) {
+        let group = &group_state.catalogue.group;
+        let (id, urlname) = (group.id, Box::<str>::from(group.urlname.as_str()));
+        self.groups.add(id, ArcSwap::new(group_state));
+        self.urlnames.rcu(|urlnames| urlnames.update(urlname.clone(), id));
     }
 
     /// Publishes the next states of groups, each with the records that changed since the state
@@ -94,8 +105,8 @@ impl Published {
     ) {
         let mut changes = Vec::with_capacity(next_states.len());
         for (group, (group_state, changed)) in next_states {
-            let Some(current) = self.groups.get(&group) else { continue };
-            let before = current.swap(Arc::clone(&group_state));
+            let swapped = self.groups.with(group, |state| state.swap(Arc::clone(&group_state)));
+            let Some(before) = swapped else { continue };
             changes.extend(GroupChange::new(&before, group_state, changed));
         }
         if !changes.is_empty()

@@ -189,7 +189,13 @@ impl StateRebuilder {
         }
         let event: Event = codec::decode_format(&record.bytes, record.format)?;
         let Some(group_state) = self.group_states.get_mut(&group) else {
-            return Err(StoreError::rejected("an event of a group that has no snapshot"));
+            return match GroupState::founded_by(&event) {
+                Some(founded) => {
+                    self.group_states.insert(group, founded);
+                    Ok(())
+                }
+                None => Err(StoreError::rejected("an event of a group that has no snapshot")),
+            };
         };
         self.redo_log.checkpoint(group, group_state);
         let applied = catch_panic(|| group_state.apply_in_place(&event));

@@ -12,7 +12,11 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 use crate::domain::identity::access::{self, AccessRefusal, ChangeAccess};
 use crate::domain::identity::directory::{BLOCK, Directory, DirectoryEvent, IdKind};
-use crate::domain::records::ids::GroupId;
+use crate::domain::records::ids::{GroupId, ID_MAX};
+use crate::domain::state::event::Event;
+use crate::domain::state::founding::{self, FoundGroup};
+use crate::domain::state::group_state::GroupState;
+use crate::engine::admission::Admission;
 use crate::engine::group::{self, GroupParts};
 use crate::engine::group_routes::GroupRoutes;
 use crate::engine::health::Health;
@@ -34,6 +38,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// The resources that the supervisor starts from.
 pub(crate) struct SupervisorParts {
     pub(crate) published: Arc<Published>,
+    pub(crate) admission: Arc<Admission>,
     pub(crate) routes: Arc<GroupRoutes>,
     /// The newest directory, durable or not.
     pub(crate) directory: Arc<Directory>,
@@ -53,6 +58,10 @@ struct SupervisorState {
     /// Status of every group that has an actor or whose actor died. A group without an entry is
     /// idle, and its published state is its newest.
     groups: BTreeMap<GroupId, GroupStatus>,
+    /// The newest groups, as far as the journal may not have published them yet.
+    founded: Vec<Arc<GroupState>>,
+    /// Highest id of a group.
+    last_group: u64,
     /// Mailbox given to groups and tasks.
     own_mailbox: Mailbox<SupervisorMessage>,
     own_ref: ActorRef<SupervisorMessage>,
@@ -84,7 +93,17 @@ impl Actor for Supervisor {
         let own_mailbox = parts.transport.link(own_ref.clone());
         own_ref.send_interval(IDLE_SWEEP_INTERVAL, || SupervisorMessage::SweepIdleGroups);
         own_ref.send_interval(SECOND, || SupervisorMessage::SecondElapsed);
-        Ok(SupervisorState { parts, groups: BTreeMap::new(), own_mailbox, own_ref })
+        let published = &parts.published;
+        let quarantined = published.quarantined().keys().copied();
+        let last_group = published.groups().chain(quarantined).map(GroupId::number).max();
+        Ok(SupervisorState {
+            parts,
+            groups: BTreeMap::new(),
+            founded: Vec::new(),
+            last_group: last_group.unwrap_or(0),
+            own_mailbox,
+            own_ref,
+        })
     }
 
     async fn handle(
@@ -103,6 +122,9 @@ impl Actor for Supervisor {
             SupervisorMessage::SecondElapsed => state.sync_watermark(),
             SupervisorMessage::ChangeAccess { change, reply } => {
                 state.change_access(&change, reply);
+            }
+            SupervisorMessage::FoundGroup { command, reply } => {
+                state.found_group(&command, reply);
             }
             SupervisorMessage::SweepIdleGroups => state.sweep_idle_groups(),
             SupervisorMessage::ShutDown => state.shut_down(),
@@ -228,6 +250,56 @@ impl SupervisorState {
                 });
             }
         }
+    }
+
+    /// Founds a group, and answers when it is durable and published. The group's actor writes all
+    /// of its later events: it starts from the published state. After a panic, which is a bug, the
+    /// reply port is dropped.
+    fn found_group(&mut self, command: &FoundGroup, reply: oneshot::Sender<Arc<GroupState>>) {
+        let published = Arc::clone(&self.parts.published);
+        let is_published =
+            |state: &Arc<GroupState>| published.group_state(state.catalogue.group.id).is_some();
+        self.founded.retain(|state| !is_published(state));
+        let Some(id) = GroupId::new((self.last_group + 1).min(ID_MAX)) else { return };
+        let now = self.parts.clock.now();
+        let decided = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let event = founding::decide(command, id, |urlname| self.has_urlname(urlname), now);
+            let founded = GroupState::founded_by(&event)?;
+            Some((event, founded))
+        }));
+        if let Ok(Some((event, founded))) = decided {
+            self.last_group = id.number();
+            self.commit_founding(&event, Arc::new(founded), reply);
+        }
+    }
+
+    /// Hands the first event of a group to the journal.
+    fn commit_founding(
+        &mut self,
+        event: &Event,
+        founded: Arc<GroupState>,
+        reply: oneshot::Sender<Arc<GroupState>>,
+    ) {
+        let group = founded.catalogue.group.id;
+        self.parts.admission.add_group(group);
+        self.parts.routes.add_group(group);
+        self.founded.push(Arc::clone(&founded));
+        let bytes = codec::encode(event);
+        let record = JournalRecord::new(Stream::Group(group), 0, founded.sequence, bytes);
+        self.parts.journal.append(JournalEntry {
+            record: Some(record),
+            effect: EntryEffect::PublishNewGroup(Arc::clone(&founded)),
+            reply: Some(PendingReply::Founded(reply, founded)),
+        });
+    }
+
+    /// Returns whether a group has this `urlname`, published or not.
+    fn has_urlname(&self, urlname: &str) -> bool {
+        let has_it = |state: &GroupState| state.catalogue.group.urlname.as_str() == urlname;
+        let mut quarantined = self.parts.published.quarantined().values();
+        self.parts.published.group_of_urlname(urlname).is_some()
+            || self.founded.iter().any(|state| has_it(state))
+            || quarantined.any(|group| group.last_state.as_ref().is_some_and(has_it))
     }
 
     /// Makes an event's outcome the newest directory, and hands the event to the journal.

@@ -262,7 +262,8 @@ impl Endpoint {
     /// 403 with the rule that the role does not meet.
     pub(crate) fn check_right(&self, identity: &Identity, params: &Params) -> Result<(), ApiError> {
         let Some(right) = &self.right else { return Ok(()) };
-        match right.check(&identity.caller, params.value("key").is_some()) {
+        let has_secret = params.value("key").is_some();
+        match right.check(&identity.caller, has_secret, identity.is_operator()) {
             Ok(()) => Ok(()),
             Err(needed) => Err(ApiError::unauthorized(needed)),
         }

@@ -30,6 +30,8 @@ pub enum Extent {
     BySecret,
     /// The caller's own objects, and one object whose secret is given.
     Own,
+    /// Everything, with a key of the operator only.
+    Operator,
     /// Everything in the caller's groups.
     All,
 }
@@ -96,6 +98,8 @@ pub(crate) const OWN_OR_ALLOWED: [Extent; 3] = [Extent::Allowed, Extent::Own, Ex
 /// Public data for accounts, and for every key of a group that allows it; everything for
 /// professionals.
 pub(crate) const SHOWN_OR_ALLOWED: [Extent; 3] = [Extent::Allowed, Extent::Shown, Extent::All];
+/// Every caller with a key of the operator.
+pub(crate) const OPERATOR: [Extent; 3] = [Extent::Operator, Extent::Operator, Extent::Operator];
 /// Every caller with a key.
 pub(crate) const ANY_KEY: [Extent; 3] = [Extent::Shown, Extent::Shown, Extent::Shown];
 
@@ -137,12 +141,21 @@ impl Right {
     }
 
     /// Checks that a caller may do this at all. `has_secret` says whether the request gives an
-    /// object's secret.
+    /// object's secret, `is_operator` whether its key is one of the operator.
     ///
     /// # Errors
     /// The rule that the caller's role does not meet.
-    pub(crate) fn check(&self, caller: &Caller, has_secret: bool) -> Result<(), &'static str> {
+    pub(crate) fn check(
+        &self,
+        caller: &Caller,
+        has_secret: bool,
+        is_operator: bool,
+    ) -> Result<(), &'static str> {
         match (self.extent(Role::from_caller(caller)), self.account) {
+            (Extent::Operator, _) if is_operator => Ok(()),
+            (Extent::Operator, _) => Err(
+                "only a key of the operator may do this: make one by `slotbook key add --operator`",
+            ),
             (Extent::Shown | Extent::Allowed | Extent::Own | Extent::All, _) => Ok(()),
             (Extent::BySecret, _) if has_secret => Ok(()),
             (Extent::BySecret, _) => Err(
@@ -153,7 +166,12 @@ impl Right {
             }
             (
                 Extent::Nothing,
-                Extent::Shown | Extent::Allowed | Extent::BySecret | Extent::Own | Extent::All,
+                Extent::Shown
+                | Extent::Allowed
+                | Extent::BySecret
+                | Extent::Own
+                | Extent::Operator
+                | Extent::All,
             ) => Err("only professionals and clients' accounts may do this: send credentials"),
         }
     }

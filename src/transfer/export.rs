@@ -54,7 +54,9 @@ fn render_apikey(hash: &[u8; 32], apikey: &Apikey) -> Map<String, Value> {
     let mut row = Map::new();
     row.insert("key_sha256".into(), hex(hash).into());
     row.insert("label".into(), apikey.label.as_str().into());
-    if apikey.is_server() {
+    if apikey.is_operator() {
+        row.insert("operator".into(), true.into());
+    } else if apikey.is_server() {
         row.insert("server".into(), true.into());
     }
     if !apikey.origins.is_empty() {

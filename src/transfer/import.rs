@@ -11,6 +11,7 @@ use crate::domain::identity::directory::{Directory, IdKind};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::slug::unique_slug;
 use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -24,7 +25,6 @@ use crate::transfer::ids::{GIVEN_MAX, IdAllocator, section_name};
 use crate::transfer::people::{self, HashPassword, ImportedPros};
 use crate::transfer::rows::parse_stamps;
 use crate::transfer::section_reader::SectionReader;
-use crate::transfer::slug;
 use crate::transfer::{HIGHEST_IDS, ImportFault, MESSAGES_MADE, StoreContent};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::GROUP;
@@ -276,7 +276,7 @@ impl Import<'_> {
         let urlnames = &mut self.used_ids.urlnames;
         if group.urlname.is_blank() {
             let taken = |slug: &str| urlnames.get(slug).is_some_and(|owner| *owner != group.id);
-            let slug = slug::unique_slug(group.name.as_str(), group.id.number(), taken);
+            let slug = unique_slug(group.name.as_str(), group.id.number(), taken);
             group.urlname = Text::new(&slug).expect("a slug is short");
         }
         let owner = urlnames.entry(group.urlname.as_str().to_owned()).or_insert(group.id);

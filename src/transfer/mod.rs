@@ -13,7 +13,6 @@ mod message_row;
 mod people;
 mod rows;
 mod section_reader;
-mod slug;
 #[cfg(test)]
 mod tests;
 

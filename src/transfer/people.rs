@@ -56,7 +56,8 @@ pub(crate) fn read_apikeys(
         };
         let label = parse_label(row.get("label"));
         let groups = parse_key_groups(row.get("groups"), known);
-        let holder = parse_holder(row.get("server"));
+        let covers_all = matches!(groups, Ok(None));
+        let holder = parse_holder(row, covers_all);
         let origins = parse_origins(row.get("origins"));
         match (label, groups, holder, origins) {
             (Ok(label), Ok(groups), Ok(holder), Ok(origins)) => {
@@ -68,8 +69,8 @@ pub(crate) fn read_apikeys(
                 if let Err(InvalidValue(rule)) = origins {
                     faults.add(format!("{path}.origins"), rule);
                 }
-                if let Err(InvalidValue(rule)) = holder {
-                    faults.add(format!("{path}.server"), rule);
+                if let Err((field, InvalidValue(rule))) = holder {
+                    faults.add(format!("{path}.{field}"), rule);
                 }
                 if let Err(InvalidValue(rule)) = label {
                     faults.add(format!("{path}.label"), rule);
@@ -90,13 +91,27 @@ fn parse_label(given: Option<&Value>) -> Result<Text<255>, InvalidValue> {
     }
 }
 
-/// Parses the mark of a server's key; a key without it is public.
-fn parse_holder(given: Option<&Value>) -> Result<ApikeyHolder, InvalidValue> {
-    let is_server = match given {
-        Some(mark) => value::parse_boolean(mark)?,
-        None => false,
+/// Parses the marks of a server's and of an operator's key; a key without them is public.
+///
+/// # Errors
+/// The wrong mark, and its rule.
+fn parse_holder(
+    row: &Map<String, Value>,
+    covers_all: bool,
+) -> Result<ApikeyHolder, (&'static str, InvalidValue)> {
+    let marked = |name: &'static str| match row.get(name) {
+        Some(mark) => value::parse_boolean(mark).map_err(|rule| (name, rule)),
+        None => Ok(false),
     };
-    Ok(if is_server { ApikeyHolder::Server } else { ApikeyHolder::Public })
+    let is_server = marked("server")?;
+    if !marked("operator")? {
+        return Ok(if is_server { ApikeyHolder::Server } else { ApikeyHolder::Public });
+    }
+    if !covers_all {
+        let rule = "a key of the operator covers all groups: leave groups out";
+        return Err(("operator", InvalidValue(rule.into())));
+    }
+    Ok(ApikeyHolder::Operator)
 }
 
 /// Parses the origins of a key; none if they are left out.

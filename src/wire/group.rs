@@ -2,11 +2,17 @@
 
 use std::sync::LazyLock;
 
+use serde_json::{Map, Value};
+
+use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::founding::FoundGroup;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
-use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Table, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table, plain};
 
 /// Read by everyone, set by professionals.
 const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
@@ -29,6 +35,17 @@ pub static GROUP: LazyLock<Table<Group>> = LazyLock::new(|| Table {
         Instant(0),
     ),
 });
+
+/// Parses the fields of a group to found. Name and time zone are required.
+///
+/// # Errors
+/// Every fault of the fields.
+pub fn parse_new_group(fields: &Map<String, Value>) -> Result<FoundGroup, Vec<Fault>> {
+    // Fields of a group refer to no other record, so any scope serves to read them.
+    let state = GroupState::new(Catalogue::new(GROUP.blank.clone()));
+    let fields = GROUP.parse_new(fields, &Scope::for_group(&state), Audience::Pro)?;
+    Ok(FoundGroup { fields })
+}
 
 fn identity_fields() -> Vec<Field<Group>> {
     vec![
@@ -93,9 +110,6 @@ fn booking_fields() -> Vec<Field<Group>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::records::catalogue::Catalogue;
-    use crate::domain::state::group_state::GroupState;
-    use crate::wire::field::Scope;
     use serde_json::json;
 
     fn state() -> GroupState {

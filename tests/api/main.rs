@@ -11,6 +11,7 @@ mod enumeration_limit;
 mod examples;
 mod fiches;
 mod fields;
+mod groups;
 mod holds;
 mod idempotency;
 mod instants;

@@ -131,14 +131,17 @@ impl TestServer {
         Self::begin(admission_limits, shop::directory(), group_states, configure).await
     }
 
-    /// The demonstration.
+    /// The demonstration, with a key of the operator.
     pub(crate) async fn demonstration() -> Self {
-        let content = demo_content(shop::clock(8, 0), &|sha1| hash_password(sha1)).expect("legal");
+        let mut content =
+            demo_content(shop::clock(8, 0), &|sha1| hash_password(sha1)).expect("legal");
+        shop::add_operator_key(&mut content.directory);
         let limits = AdmissionLimits::default();
         Self::begin(limits, content.directory, content.group_states, |server| server).await
     }
 
-    async fn begin(
+    /// The same with these keys and professionals.
+    pub(crate) async fn begin(
         admission_limits: AdmissionLimits,
         directory: Directory,
         group_states: Vec<GroupState>,

@@ -27,6 +27,8 @@ use slotbook::password;
 pub(crate) const KEY: &str = "key-of-four";
 /// Covers every group.
 pub(crate) const KEY_OF_ALL: &str = "key-of-all";
+/// A key of the operator, where a test wants one.
+pub(crate) const OPERATOR_KEY: &str = "key-of-the-operator";
 /// A professional of group 4.
 pub(crate) const ANN: (&str, &str) = ("ann@example.org", "secret");
 /// A professional of group 5.
@@ -83,6 +85,17 @@ pub(crate) fn open_account(group_state: &mut GroupState, fiche: u64, email: &str
         Account { email, fiche_id: own.id, password_hash: hash().clone(), former: Vec::new() };
     group_state.put_fiche(Arc::new(own));
     group_state.accounts.insert(account.email.folded(), Arc::new(account));
+}
+
+/// Adds the key of the operator.
+pub(crate) fn add_operator_key(directory: &mut Directory) {
+    let apikey = Apikey {
+        label: Text::default(),
+        groups: None,
+        holder: ApikeyHolder::Operator,
+        origins: Vec::new(),
+    };
+    directory.apikeys.insert(Sha256::digest(OPERATOR_KEY).into(), apikey);
 }
 
 /// The directory of the shop.

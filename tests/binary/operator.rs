@@ -83,6 +83,58 @@ async fn keys_are_made_shown_once_and_revoked_while_the_server_runs_and_outlive_
     assert_eq!(printed(run(&["key", "list"], &data)).lines().count(), 1, "offline the same holds");
 }
 
+#[tokio::test]
+async fn a_first_group_is_added_while_the_server_runs_and_outlives_a_kill() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let served = Served::on(&data, &[]);
+    let add = |name: &str| run(&["group", "add", name, "--timezone", "Paris"], &data);
+    assert_eq!(printed(add("Chez Émile")), "1\n");
+    assert_eq!(printed(add("chez emile")), "2\n");
+    let listed = "1\tchez-emile\tParis\tChez Émile\n2\tchez-emile-2\tParis\tchez emile\n";
+    assert_eq!(printed(run(&["group", "list"], &data)), listed);
+    let key = printed(run(&["key", "add", "--group", "1"], &data)).trim().to_owned();
+    printed(told(&["pro", "add", "ann@example.org", "--group", "1"], &data, "a long password\n"));
+    let ann = Some(("ann@example.org", "a long password"));
+    assert_eq!(status(&served, &key, ann).await, 200);
+    let calendar = reqwest::Client::new()
+        .post(format!("{}/api/v1/groups/1/calendars?apikey={key}", served.base))
+        .basic_auth("ann@example.org", Some("a long password"))
+        .json(&serde_json::json!({"calendar": {"name": "Room"}}));
+    assert_eq!(calendar.send().await.expect("an answer").status(), 201);
+    drop(served.end("KILL"));
+
+    let wrong =
+        run(&["group", "add", "X", "--timezone", "Nowhere", "--set", "open=perhaps"], &data);
+    refused(&wrong, "timezone: ");
+    refused(&wrong, "open: ");
+    let phone = ["group", "add", "Third", "--timezone", "UTC", "--set", "phone=0199001230"];
+    assert_eq!(printed(run(&phone, &data)), "3\n", "offline the same holds");
+    let served = Served::on(&data, &[]);
+    assert_eq!(status(&served, &key, ann).await, 200);
+    let document = exported(&data);
+    assert_eq!(document["groups"][0]["calendars"][0]["name"], "Room");
+    assert_eq!(document["groups"][2]["phone"], "0199001230");
+    assert_eq!(served.end("TERM").0, Some(0));
+}
+
+#[test]
+fn a_group_is_added_where_there_is_no_store_yet() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let unsaid = run(&["group", "add", "Shop"], &data);
+    assert_eq!(unsaid.status.code(), Some(2), "{}", complaint(&unsaid));
+    assert_eq!(printed(run(&["group", "add", "Shop", "--timezone", "UTC"], &data)), "1\n");
+    printed(run(&["key", "add", "--operator", "--label", "portal"], &data));
+    printed(run(&["key", "add", "--group", "1", "--label", "site"], &data));
+    let listed = printed(run(&["key", "list"], &data));
+    assert!(listed.contains("\tall groups\toperator\tportal"), "{listed}");
+    refused(&run(&["key", "set", "site", "--operator"], &data), "covers all groups");
+    let exported = exported(&data);
+    let keys = exported["apikeys"].as_array().expect("a list");
+    assert!(keys.iter().any(|key| key["operator"] == true && key["label"] == "portal"));
+}
+
 #[test]
 fn the_operator_says_which_keys_are_held_by_a_server() {
     let folder = tempfile::tempdir().expect("a folder");

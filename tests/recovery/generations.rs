@@ -12,6 +12,7 @@ use slotbook::domain::records::text::{Email, LongText, Name, Text};
 use slotbook::domain::state::command::{
     BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
 };
+use slotbook::domain::state::founding::FoundGroup;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{Civil, CivilDay, DAY, Instant};
 use slotbook::engine::admission::AdmissionLimits;
@@ -23,6 +24,7 @@ use slotbook::engine::recovery;
 use slotbook::engine::{Engine, EngineParts};
 use slotbook::store::state;
 use slotbook::store::{Generations, StoreError};
+use slotbook::wire::group::parse_new_group;
 
 use super::server::{practice, store_of};
 
@@ -114,6 +116,37 @@ impl Running {
         let loaded = recovery::load(data).expect("a store");
         assert_eq!(state::hash(&loaded.group_states[0]), before);
     }
+}
+
+/// A group to found.
+fn shop() -> FoundGroup {
+    let fields = serde_json::json!({"name": "Shop", "timezone": "UTC"});
+    parse_new_group(fields.as_object().expect("an object")).expect("legal fields")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_founded_beside_a_new_generation_is_in_the_store_either_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let (running, generations) = Running::on(&data).await;
+    let mut compactor = running.engine.new_compactor(generations, 0, 0);
+    let mut hashes = vec![state::hash(&running.group_state())];
+    for copied in [1, 2] {
+        let founded = running.engine.found_group(shop()).await.expect("a new group");
+        hashes.push(state::hash(&founded));
+        let compacting = tokio::task::spawn_blocking(move || (compactor.compact(), compactor));
+        let (made, back) = compacting.await.expect("joined");
+        let made = made.expect("the disk takes it").expect("the journal runs");
+        assert_eq!(made, CompactionStats { copied, written: 2 }, "no snapshot of it to copy");
+        compactor = back;
+    }
+    let founded = running.engine.found_group(shop()).await.expect("one in the journal alone");
+    hashes.push(state::hash(&founded));
+    drop(compactor);
+    running.ends_whole(&data).await;
+    let loaded = recovery::load(&data).expect("a store");
+    let read: Vec<_> = loaded.group_states.iter().map(state::hash).collect();
+    assert_eq!(read, hashes);
 }
 
 fn names(data: &Path, kind: &str) -> Vec<String> {

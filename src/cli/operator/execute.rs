@@ -18,13 +18,15 @@ use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS,
 use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
 use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::messaging::message::Message;
+use crate::domain::records::group::Group;
 use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
-use crate::domain::state::refusal::Refusal;
+use crate::domain::state::refusal::{Fault, Refusal};
 use crate::http::resources::messages;
 use crate::transfer::export;
 use crate::wire::datetime;
 use crate::wire::field::Audience;
+use crate::wire::group::parse_new_group;
 use crate::wire::message::Ledger;
 
 /// Executes a request and writes the answer to `out`.
@@ -37,6 +39,17 @@ pub(crate) fn execute_request(
     out: &mut dyn Write,
 ) -> Result<(), CommandError> {
     match request {
+        OperatorRequest::AddGroup { fields } => {
+            let command = parse_new_group(fields).map_err(refused_fields)?;
+            let founded = store.found_group(&command)?;
+            Ok(write!(out, "{}", founded.catalogue.group.id)?)
+        }
+        OperatorRequest::ListGroups => {
+            for state in store.group_states() {
+                write_group(&state.catalogue.group, out)?;
+            }
+            Ok(())
+        }
         OperatorRequest::ListKeys => {
             for (hash, key) in &store.directory().apikeys {
                 write_key(hash, key, out)?;
@@ -82,18 +95,18 @@ pub(crate) fn execute_request(
 /// reads.
 fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>, CommandError> {
     Ok(Some(match request {
-        OperatorRequest::AddKey { sha256, label, groups, server, origins } => {
+        OperatorRequest::AddKey { sha256, label, groups, holder, origins } => {
             ChangeAccess::AddApikey {
                 hash: *sha256,
                 label: named("label", Text::new(label))?,
                 groups: groups.as_deref().map(parse_group_ids).transpose()?,
-                holder: key_holder(*server),
+                holder: *holder,
                 origins: parse_origins(origins)?,
             }
         }
-        OperatorRequest::SetKey { sha256, said, server, origins } => ChangeAccess::SetApikey {
+        OperatorRequest::SetKey { sha256, said, holder, origins } => ChangeAccess::SetApikey {
             name: ApikeyName { hash: *sha256, text: said.clone() },
-            holder: server.map(key_holder),
+            holder: *holder,
             origins: origins.as_deref().map(parse_origins).transpose()?,
         },
         OperatorRequest::RevokeKey { sha256, said } => {
@@ -127,7 +140,9 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
             email: named("e-mail", Email::new(email))?,
             password_hash: named("password", Text::new(password_hash))?,
         },
-        OperatorRequest::ListKeys
+        OperatorRequest::AddGroup { .. }
+        | OperatorRequest::ListGroups
+        | OperatorRequest::ListKeys
         | OperatorRequest::ListPros
         | OperatorRequest::FindPro { .. }
         | OperatorRequest::Export
@@ -137,8 +152,10 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
     }))
 }
 
-const fn key_holder(server: bool) -> ApikeyHolder {
-    if server { ApikeyHolder::Server } else { ApikeyHolder::Public }
+/// Returns the refusal of a new group, with every fault of its fields.
+fn refused_fields(faults: Vec<Fault>) -> CommandError {
+    let lines = faults.iter().map(|fault| format!("{}: {}", fault.field, fault.rule));
+    CommandError::Refused(lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn parse_origins(origins: &[String]) -> Result<Vec<SiteOrigin>, CommandError> {
@@ -242,6 +259,7 @@ fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), C
         ApikeyHolder::Public => "public",
         ApikeyHolder::Server => "server",
         ApikeyHolder::Unknown => "server, as assumed",
+        ApikeyHolder::Operator => "operator",
     };
     write!(out, "{id}\t{groups}\t{holder}\t{}", key.label.as_str())?;
     if !key.origins.is_empty() {
@@ -249,6 +267,11 @@ fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), C
         write!(out, "\torigins {}", origins.join(", "))?;
     }
     Ok(writeln!(out)?)
+}
+
+fn write_group(group: &Group, out: &mut dyn Write) -> Result<(), CommandError> {
+    let (id, urlname) = (group.id, group.urlname.as_str());
+    Ok(writeln!(out, "{id}\t{urlname}\t{}\t{}", group.timezone.name(), group.name.as_str())?)
 }
 
 fn write_pro(pro: &Pro, out: &mut dyn Write) -> Result<(), CommandError> {

@@ -3,22 +3,34 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::domain::identity::directory::ApikeyHolder;
 
 /// A request as it is sent over the operator's socket, in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OperatorRequest {
+    /// Found a group with these fields, by their names in the API. The answer is its id.
+    AddGroup { fields: Map<String, Value> },
+    /// List the groups, one a line.
+    ListGroups,
     /// Add an application key. The key itself stays with the command; `None` covers all groups.
     AddKey {
         sha256: [u8; 32],
         label: String,
         groups: Option<Vec<u64>>,
-        server: bool,
+        holder: ApikeyHolder,
         origins: Vec<String>,
     },
-    /// Change a key, named by its hash, its label or the start of its hash: whether a server holds
-    /// it, and its origins. What is `None` stays.
-    SetKey { sha256: [u8; 32], said: String, server: Option<bool>, origins: Option<Vec<String>> },
+    /// Change a key, named by its hash, its label or the start of its hash: its holder and its
+    /// origins. What is `None` stays.
+    SetKey {
+        sha256: [u8; 32],
+        said: String,
+        holder: Option<ApikeyHolder>,
+        origins: Option<Vec<String>>,
+    },
     /// Revoke a key, named by its hash, its label or the start of its hash.
     RevokeKey { sha256: [u8; 32], said: String },
     /// List the keys, one a line.

@@ -13,6 +13,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::domain::identity::access::{self, ChangeAccess};
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::{GroupId, VeventId};
+use crate::domain::state::founding::FoundGroup;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::backup;
 use crate::engine::published::Published;
@@ -125,6 +126,30 @@ impl StoreAccess {
         match runtime.block_on(engine.cancel_many(group, ids, is_quiet)) {
             Ok(()) => Ok(()),
             Err(rejection) => Err(CommandError::Refused(rejection_text(&rejection).to_owned())),
+        }
+    }
+
+    /// Founds a group durably, and returns its state.
+    ///
+    /// # Errors
+    /// The server takes no writes, or the store cannot be written.
+    pub(crate) fn found_group(
+        &mut self,
+        command: &FoundGroup,
+    ) -> Result<Arc<GroupState>, CommandError> {
+        match self {
+            Self::Online { engine, runtime, .. } => {
+                match runtime.block_on(engine.found_group(command.clone())) {
+                    Ok(founded) => Ok(founded),
+                    Err(rejection) => {
+                        Err(CommandError::Refused(rejection_text(&rejection).to_owned()))
+                    }
+                }
+            }
+            Self::Offline { loaded, .. } => {
+                let loaded = loaded.take().expect("a store without a server gets one request");
+                Ok(Arc::new(recovery::append_new_group(loaded, command, SystemClock.now())?))
+            }
         }
     }
 

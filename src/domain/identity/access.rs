@@ -101,6 +101,8 @@ pub enum AccessRefusal {
     NoApikey(String),
     #[error("{1} keys match {0:?}: give the id of one of them from `slotbook key list`")]
     ManyApikeys(String, usize),
+    #[error("a key of the operator covers all groups: give no group")]
+    OperatorGroups,
     #[error("group {0} does not exist")]
     NoGroup(GroupId),
     #[error("the store has no group: fill it with `slotbook import`")]
@@ -143,6 +145,7 @@ pub fn decide(
             if let Some(covered) = covered {
                 check_groups_exist(covered, groups)?;
             }
+            check_operator_groups(*holder, covered.is_none())?;
             let covered = covered.as_ref().map(|covered| covered.iter().copied().collect());
             Ok(DirectoryEvent::ApikeyAdded {
                 hash: *hash,
@@ -158,6 +161,7 @@ pub fn decide(
             let hash = find_apikey(directory, name)?;
             let mut apikey = directory.apikeys.get(&hash).expect("it was found").clone();
             if let Some(holder) = holder {
+                check_operator_groups(*holder, apikey.groups.is_none())?;
                 apikey.holder = *holder;
             }
             if let Some(origins) = origins {
@@ -208,6 +212,14 @@ fn remove_pro(
     let main = if groups.contains(&pro.main) { pro.main } else { groups[0] };
     let updated_at = now.max(pro.updated_at);
     Ok(DirectoryEvent::ProPut { pro: Box::new(Pro { groups, main, updated_at, ..pro.clone() }) })
+}
+
+/// Refuses a key of the operator that does not cover all groups: it would not see those it founds.
+fn check_operator_groups(holder: ApikeyHolder, covers_all: bool) -> Result<(), AccessRefusal> {
+    if holder == ApikeyHolder::Operator && !covers_all {
+        return Err(AccessRefusal::OperatorGroups);
+    }
+    Ok(())
 }
 
 fn check_groups_exist(

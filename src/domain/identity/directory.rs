@@ -58,6 +58,8 @@ pub enum ApikeyHolder {
     Server,
     /// Unknown: the key comes from a store that did not hold this. It counts as a server's.
     Unknown,
+    /// A program of the operator, which may also found groups. The key covers all groups.
+    Operator,
 }
 
 /// Decodes the holder of a key; unknown in records of format 1.
@@ -94,8 +96,14 @@ impl Apikey {
     pub const fn is_server(&self) -> bool {
         match self.holder {
             ApikeyHolder::Public => false,
-            ApikeyHolder::Server | ApikeyHolder::Unknown => true,
+            ApikeyHolder::Server | ApikeyHolder::Unknown | ApikeyHolder::Operator => true,
         }
+    }
+
+    /// Whether the key is held by the operator.
+    #[must_use]
+    pub fn is_operator(&self) -> bool {
+        self.holder == ApikeyHolder::Operator
     }
 }
 

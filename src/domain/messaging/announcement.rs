@@ -65,6 +65,7 @@ pub fn draft_messages(
         | Event::CancelledEmptied { .. }
         | Event::HoldReleased { .. }
         | Event::CodeRefused { .. }
+        | Event::GroupFounded { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

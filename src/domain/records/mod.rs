@@ -12,6 +12,7 @@ pub mod ids;
 pub mod intervention;
 pub mod postal_address;
 pub mod record_change;
+pub(crate) mod slug;
 pub mod text;
 pub mod vevent;
 pub mod web_origin;

@@ -100,7 +100,8 @@ impl ChangedRecords {
             | Event::InterventionsetRemoved { .. }
             | Event::HoldMade { .. }
             | Event::HoldReleased { .. }
-            | Event::CodeRefused { .. } => {}
+            | Event::CodeRefused { .. }
+            | Event::GroupFounded { .. } => {}
         }
     }
 

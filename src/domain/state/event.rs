@@ -218,6 +218,15 @@ pub enum Event {
         /// One appointment per intervention, in order; at least one.
         legs: Vec<Vevent>,
     },
+    /// The group was founded. It is the first event of a group that no snapshot began.
+    GroupFounded {
+        /// The stamp of the event.
+        at: Instant,
+        /// The group's own fields.
+        group: Box<Group>,
+        /// The release of the zone database at that time.
+        tzdata: Box<str>,
+    },
 }
 
 impl Event {
@@ -253,7 +262,8 @@ impl Event {
             | Self::HoldMade { at, .. }
             | Self::HoldReleased { at, .. }
             | Self::CodeRefused { at, .. }
-            | Self::BookingConfirmed { at, .. } => *at,
+            | Self::BookingConfirmed { at, .. }
+            | Self::GroupFounded { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
@@ -284,7 +294,8 @@ impl Event {
             | Self::CancelledEmptied { .. }
             | Self::HoldReleased { .. }
             | Self::CodeRefused { .. }
-            | Self::BookingConfirmed { .. } => None,
+            | Self::BookingConfirmed { .. }
+            | Self::GroupFounded { .. } => None,
         }
     }
 

@@ -4,6 +4,7 @@ pub mod cancelled_bookings;
 pub mod changed_records;
 pub mod command;
 pub mod event;
+pub mod founding;
 pub mod group_state;
 pub mod holds;
 pub mod idempotency;

@@ -74,6 +74,11 @@ impl Identity {
         self.apikey().is_server()
     }
 
+    /// Returns whether the key is one of the operator, which may found groups.
+    pub(crate) fn is_operator(&self) -> bool {
+        self.apikey().is_operator()
+    }
+
     /// Returns whether the caller may see a group: the key covers it, a professional works for it,
     /// and an account belongs to it.
     pub(crate) fn sees(&self, group: GroupId) -> bool {

@@ -10,6 +10,8 @@ use crate::http::openapi::texts::{ExampleCaller, operation_text};
 /// Address, key and credentials of the demonstration.
 const SERVER: &str = "http://127.0.0.1:8080";
 const KEY: &str = "demo-key-town-practice";
+/// The demonstration has no key of the operator: `slotbook key add --operator` prints one.
+const OPERATOR_KEY: &str = "KEY";
 const PROFESSIONAL: &str = "anna@example.org:demo-password";
 const ACCOUNT: &str = "louise.thomas@example.org:demo-password";
 
@@ -41,11 +43,18 @@ pub(crate) fn curl_command(route: &Route) -> String {
     let query = query.finish();
     let separator = if query.is_empty() { "" } else { "?" };
     let mut command = format!("curl -X {} '{SERVER}{path}{separator}{query}'", route.method());
-    if example.by != ExampleCaller::Anyone {
-        command += &format!(" \\\n  -H '{API_KEY}: {KEY}'");
+    let key = match example.by {
+        ExampleCaller::Anyone => None,
+        ExampleCaller::Operator => Some(OPERATOR_KEY),
+        ExampleCaller::Application | ExampleCaller::Account | ExampleCaller::Professional => {
+            Some(KEY)
+        }
+    };
+    if let Some(key) = key {
+        command += &format!(" \\\n  -H '{API_KEY}: {key}'");
     }
     match example.by {
-        ExampleCaller::Anyone | ExampleCaller::Application => {}
+        ExampleCaller::Anyone | ExampleCaller::Application | ExampleCaller::Operator => {}
         ExampleCaller::Account => command += &format!(" \\\n  -u {ACCOUNT}"),
         ExampleCaller::Professional => command += &format!(" \\\n  -u {PROFESSIONAL}"),
     }

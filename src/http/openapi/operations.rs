@@ -145,17 +145,25 @@ fn describe_callers(right: Option<&Right>) -> (String, Vec<SecurityRequirement>)
         let words = "For every caller. No apikey is needed.".to_owned();
         return (words, vec![SecurityRequirement::default()]);
     };
+    if right.application == Extent::Operator {
+        let securities = ["apikey", "bearer", "apikeyInQuery"].map(needs).to_vec();
+        return ("For keys of the operator.".to_owned(), securities);
+    }
     let mut words = String::from("For professionals of the group");
     words += match right.account {
         Extent::Nothing => "",
-        Extent::Shown | Extent::Allowed | Extent::All => ", and for clients' accounts",
+        Extent::Shown | Extent::Allowed | Extent::Operator | Extent::All => {
+            ", and for clients' accounts"
+        }
         Extent::Own | Extent::BySecret => ", and for clients' accounts about their own objects",
     };
     words += match right.application {
         Extent::Nothing => ".",
         Extent::BySecret => "; with the key alone if the secret of the appointment is given.",
         Extent::Allowed => "; with the key alone if the group allows it.",
-        Extent::Shown | Extent::Own | Extent::All => "; also with the key alone.",
+        Extent::Shown | Extent::Own | Extent::Operator | Extent::All => {
+            "; also with the key alone."
+        }
     };
     let with_basic = |scheme: &str| needs(scheme).add::<_, [&str; 0], &str>("basic", []);
     let mut securities = vec![with_basic("apikey"), with_basic("apikeyInQuery"), needs("session")];

@@ -53,6 +53,8 @@ pub(crate) enum ExampleCaller {
     Anyone,
     /// By the key alone.
     Application,
+    /// By a key of the operator.
+    Operator,
     /// By the key, with the credentials of a client's account.
     Account,
     /// By the key, with the credentials of a professional.

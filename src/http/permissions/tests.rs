@@ -50,7 +50,8 @@ fn a_higher_role_has_no_fewer_rights() {
         Extent::Allowed => 2,
         Extent::Shown => 3,
         Extent::Own => 4,
-        Extent::All => 5,
+        Extent::Operator => 5,
+        Extent::All => 6,
     };
     for right in rights().values() {
         let ranks = Role::ALL.map(|role| rank(right.extent(role)));
@@ -82,6 +83,7 @@ fn print_rights() -> String {
         ),
         (Extent::BySecret, "one appointment, with its secret in the parameter `key`"),
         (Extent::Own, "the caller's own objects; appointments also with their secret"),
+        (Extent::Operator, "everything, with a key of the operator; else 403"),
         (Extent::All, "everything in the caller's groups"),
     ] {
         writeln!(text, "- **{}**: {meaning}.", word(extent)).expect("memory takes all");
@@ -121,6 +123,7 @@ fn word(extent: Extent) -> &'static str {
         Extent::Allowed => "allowed",
         Extent::BySecret => "secret",
         Extent::Own => "own",
+        Extent::Operator => "operator",
         Extent::All => "all",
     }
 }

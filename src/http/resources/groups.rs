@@ -3,21 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
 
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::refusal::Fault;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };
-use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
+use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
+use crate::http::permissions::{OPERATOR, PROS_ONLY, PUBLIC, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{PageAnswer, compute_page};
 use crate::http::response::{HandlerResult, json_response};
-use crate::wire::field::Scope;
-use crate::wire::group::GROUP;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::group::{GROUP, parse_new_group};
 use crate::wire::list::Query;
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups");
@@ -50,6 +52,18 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         handler: handler!(InGroup, show),
     },
     Endpoint {
+        operation_id: "MakeGroup",
+        summary: "Create a group",
+        tag: "groups",
+        method: EndpointMethod::Post,
+        paths: &[ALL],
+        right: Some(Right::new(Resource::Group, Verb::Make, OPERATOR)),
+        query: &[],
+        body: BodySchema::NewRecord,
+        answer: AnswerSchema::NewRecord,
+        handler: handler!(AtLarge, create),
+    },
+    Endpoint {
         operation_id: "ChangeGroup",
         summary: "Update a group",
         tag: "groups",
@@ -65,13 +79,17 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 
 /// GET /api/v1/groups: the professional's or account's own groups, or the groups named on the key.
 async fn list(request: ApiRequest) -> HandlerResult {
-    let Some(groups) = request.identity.groups() else {
-        return Err(ApiError::unauthorized(
-            "this key covers all groups, and only professionals may list theirs: send their credentials",
-        ));
+    let published = request.server.engine.published();
+    let groups = match request.identity.groups() {
+        Some(groups) => groups,
+        None if request.identity.is_operator() => published.groups().collect(),
+        None => {
+            return Err(ApiError::unauthorized(
+                "this key covers all groups, and only professionals may list theirs: send their credentials",
+            ));
+        }
     };
     let audience = request.identity.audience();
-    let published = request.server.engine.published();
     // Fields of a group refer to no other record, so any scope serves to read and order them.
     // Datetimes in conditions are read in the time zone of the first group.
     let first = match groups.iter().find_map(|group| published.group_state(*group)) {
@@ -98,6 +116,28 @@ async fn list(request: ApiRequest) -> HandlerResult {
         })
     })
     .await
+}
+
+/// POST /api/v1/groups. The answer shows all fields of the new group, since it holds no data yet.
+async fn create(request: ApiRequest) -> HandlerResult {
+    if request.headers.contains_key(IDEMPOTENCY_KEY) {
+        let rule = "is not taken here: after a lost answer, list the groups before the next try";
+        return Err(Fault::new(IDEMPOTENCY_KEY, rule).into());
+    }
+    let command = parse_new_group(wrapped_object(&request.body, GROUP.resource)?)?;
+    let state = match request.server.engine.found_group(command).await {
+        Ok(state) => state,
+        Err(rejection) => {
+            let zone = GROUP.blank.timezone.zone();
+            return Err(ApiError::from_rejection(rejection, zone, Audience::Pro));
+        }
+    };
+    let group = &state.catalogue.group;
+    let bytes = GROUP.to_json(group, &Scope::for_group(&state), Audience::Pro);
+    let mut response = json_response(StatusCode::CREATED, bytes);
+    let location = HeaderValue::from_str(&format!("/api/v1/groups/{}", group.id));
+    response.headers_mut().insert(LOCATION, location.expect("a path of letters and digits"));
+    Ok(response)
 }
 
 /// GET /api/v1/groups/{group_id}.

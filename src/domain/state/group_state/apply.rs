@@ -82,6 +82,7 @@ impl GroupState {
             Event::AccountLinkRequested { change: None, .. } => Some(Vec::new()),
             Event::CalendarsetRemoved { .. }
             | Event::GroupChanged { .. }
+            | Event::GroupFounded { .. }
             | Event::InstantsResolved { .. }
             | Event::VeventsRemoved { .. } => None,
         }
@@ -160,6 +161,7 @@ impl GroupState {
             Event::AccountLinkRequested { at, change, link, message } => {
                 self.add_account_link(*at, change.as_deref(), link, message);
             }
+            Event::GroupFounded { .. } => panic!("a group is founded once"),
         }
     }
 
@@ -197,6 +199,7 @@ impl GroupState {
             | Event::CalendarsetRemoved { .. }
             | Event::InterventionsetRemoved { .. }
             | Event::GroupChanged { .. }
+            | Event::GroupFounded { .. }
             | Event::Announced { .. }
             | Event::MessagePut { .. }
             | Event::DoneOnce { .. }
@@ -468,6 +471,7 @@ impl GroupState {
             | Event::AccountLinkRequested { .. }
             | Event::AccountPut { .. }
             | Event::CancelledEmptied { .. }
+            | Event::GroupFounded { .. }
             | Event::DoneOnce { .. } => unreachable!("no event of the catalogue"),
         };
         self.advance(*at);
