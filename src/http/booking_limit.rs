@@ -1,5 +1,5 @@
-//! Limits on bookings by the public and by accounts: by source, by client and by key. Reference
-//! 6.11.
+//! Limits on bookings and holds by the public and by accounts: by source, by client and by key.
+//! Reference 6.11.
 //!
 //! A booking takes its places before the write, so that concurrent ones cannot pass together, and
 //! gives them back if it is refused. A request whose connection ends keeps them, since its write
@@ -18,6 +18,8 @@ use crate::http::auth::sliding_window::{SlidingWindow, source};
 use crate::http::error::ApiError;
 
 const HOUR_SECONDS: i64 = 3_600;
+/// Number of holds for each booking that a limit allows: a client may choose another time.
+const HOLDS_PER_BOOKING: usize = 3;
 const DAY_SECONDS: i64 = 24 * HOUR_SECONDS;
 /// Domains whose addresses are the same with and without dots before the `@`.
 const DOTLESS_DOMAINS: [&str; 2] = ["gmail.com", "googlemail.com"];
@@ -52,6 +54,8 @@ impl BookingLimits {
 #[derive(Debug)]
 pub(crate) struct BookingLimit {
     rules: Vec<BookingRule>,
+    /// Limits on holds, which have counts of their own: one is made before its booking.
+    hold_rules: Vec<BookingRule>,
 }
 
 /// A limit on the bookings that have one thing in common.
@@ -84,6 +88,8 @@ pub(crate) struct BookingOrigin {
     client: Option<[u8; 32]>,
     apikey: [u8; 32],
     group: GroupId,
+    /// Whether it is a hold.
+    is_hold: bool,
 }
 
 /// Places of a booking under way, one for each appointment and limit.
@@ -97,41 +103,12 @@ pub(crate) struct BookingReservation<'l> {
 impl BookingLimit {
     /// Returns the limits without any booking.
     pub(crate) fn new(limits: BookingLimits) -> Self {
-        let rule = |name, common, limit: u32, seconds, subject| {
-            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            BookingRule { name, common, subject, window: SlidingWindow::new(limit, seconds) }
-        };
-        let rules = [
-            rule(
-                "source_daily",
-                "from one address",
-                limits.source_daily_max,
-                DAY_SECONDS,
-                |origin| origin.source.map(BookingSubject::Source),
-            ),
-            rule(
-                "source_hourly",
-                "from one address",
-                limits.source_hourly_max,
-                HOUR_SECONDS,
-                |origin| origin.source.map(BookingSubject::Source),
-            ),
-            rule(
-                "client_hourly",
-                "for one client",
-                limits.client_hourly_max,
-                HOUR_SECONDS,
-                |origin| origin.client.map(BookingSubject::Client),
-            ),
-            rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR_SECONDS, |origin| {
-                Some(BookingSubject::Key(origin.apikey, origin.group))
-            }),
-        ];
-        Self { rules: rules.into_iter().filter(|rule| !rule.window.is_off()).collect() }
+        Self { rules: make_rules(limits, 1), hold_rules: make_rules(limits, HOLDS_PER_BOOKING) }
     }
 
     /// Takes one place of every limit for each of `number` appointments. More appointments than a
-    /// limit has places take all of them, if all are free.
+    /// limit has places take all of them, if all are free. A hold also needs a free place of each
+    /// limit on bookings, and does not take it.
     ///
     /// # Errors
     /// The limit that has too few places, by its name in metrics, and 429 with the time to wait.
@@ -143,17 +120,63 @@ impl BookingLimit {
         now: Instant,
     ) -> Result<BookingReservation<'_>, (&'static str, ApiError)> {
         let mut reservation = BookingReservation { taken: Vec::new(), number, at: now };
-        for rule in &self.rules {
+        if origin.is_hold {
+            for rule in &self.rules {
+                let Some(subject) = (rule.subject)(origin) else { continue };
+                if let Some(seconds) = rule.window.wait(&subject, now) {
+                    return Err(rule.refuse("bookings", seconds));
+                }
+            }
+        }
+        let (rules, what) =
+            if origin.is_hold { (&self.hold_rules, "holds") } else { (&self.rules, "bookings") };
+        for rule in rules {
             let Some(subject) = (rule.subject)(origin) else { continue };
             if let Err(seconds) = rule.window.try_add(&subject, number, now) {
                 reservation.give_back();
-                let what = format!("bookings {}", rule.common);
-                return Err((rule.name, ApiError::too_many(&what, seconds)));
+                return Err(rule.refuse(what, seconds));
             }
             reservation.taken.push((rule, subject));
         }
         Ok(reservation)
     }
+}
+
+impl BookingRule {
+    fn refuse(&self, what: &str, seconds: i64) -> (&'static str, ApiError) {
+        (self.name, ApiError::too_many(&format!("{what} {}", self.common), seconds))
+    }
+}
+
+/// Returns the limits that are not switched off, each `factor` times as large.
+fn make_rules(limits: BookingLimits, factor: usize) -> Vec<BookingRule> {
+    let rule = |name, common, limit: u32, seconds, subject| {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_mul(factor);
+        BookingRule { name, common, subject, window: SlidingWindow::new(limit, seconds) }
+    };
+    let rules = [
+        rule(
+            "source_daily",
+            "from one address",
+            limits.source_daily_max,
+            DAY_SECONDS,
+            |origin: &BookingOrigin| origin.source.map(BookingSubject::Source),
+        ),
+        rule(
+            "source_hourly",
+            "from one address",
+            limits.source_hourly_max,
+            HOUR_SECONDS,
+            |origin| origin.source.map(BookingSubject::Source),
+        ),
+        rule("client_hourly", "for one client", limits.client_hourly_max, HOUR_SECONDS, |origin| {
+            origin.client.map(BookingSubject::Client)
+        }),
+        rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR_SECONDS, |origin| {
+            Some(BookingSubject::Key(origin.apikey, origin.group))
+        }),
+    ];
+    rules.into_iter().filter(|rule| !rule.window.is_off()).collect()
 }
 
 impl BookingReservation<'_> {
@@ -172,7 +195,13 @@ impl BookingOrigin {
     /// Returns the origin of a booking on a page of the server.
     pub(crate) fn of_page(group: GroupId, email: Option<&Email>, from: IpAddr) -> Self {
         let client = email.map(|email| client_hash(group, b'e', &mailbox(&email.folded())));
-        Self { source: Some(source(from)), client, apikey: PAGES_KEY, group }
+        let source = Some(source(from));
+        Self { source, client, apikey: PAGES_KEY, group, is_hold: false }
+    }
+
+    /// Returns the origin of a hold in place of that of a booking.
+    pub(crate) fn for_hold(self) -> Self {
+        Self { is_hold: true, ..self }
     }
 
     /// Returns the origin of a booking by the public or by an account; `None` for one by a
@@ -193,7 +222,7 @@ impl BookingOrigin {
         };
         let client = client.map(|(kind, name)| client_hash(group, kind, &name));
         let source = if identity.is_server() { None } else { Some(source(from)) };
-        Some(Self { source, client, apikey: identity.apikey, group })
+        Some(Self { source, client, apikey: identity.apikey, group, is_hold: false })
     }
 }
 
@@ -237,6 +266,7 @@ mod tests {
             client: Some([client; 32]),
             apikey: [1; 32],
             group: GroupId::new(4).expect("an id"),
+            is_hold: false,
         }
     }
 
@@ -291,6 +321,27 @@ mod tests {
         let later = NOW.plus_seconds(HOUR_SECONDS);
         assert!(limit.reserve(&origin, 9, later).is_ok(), "longer than the limit, alone");
         assert!(limit.reserve(&origin, 1, later).is_err());
+    }
+
+    #[test]
+    fn holds_count_by_themselves_and_need_a_free_place_for_their_booking() {
+        let limit = BookingLimit::new(limits([2, 0], 0, 0));
+        let booking = origin(Some("10.0.0.1"), 1);
+        let hold = booking.clone().for_hold();
+        for _ in 0..5 {
+            assert_eq!(refused(&limit, &hold, NOW), None);
+        }
+        for _ in 0..2 {
+            assert_eq!(refused(&limit, &booking, NOW), None);
+        }
+        assert_eq!(refused(&limit, &hold, NOW), Some("source_hourly"), "no place for its booking");
+        let other = BookingOrigin { source: Some([10, 0, 0, 2].into()), ..hold };
+        for _ in 0..6 {
+            assert_eq!(refused(&limit, &other, NOW), None);
+        }
+        assert_eq!(refused(&limit, &other, NOW), Some("source_hourly"));
+        let booking = BookingOrigin { is_hold: false, ..other };
+        assert_eq!(refused(&limit, &booking, NOW), None, "holds take no place of bookings");
     }
 
     #[test]

@@ -47,19 +47,29 @@ impl SourceHasher {
         Box::new(self.hash(from, &[0; 32], true))
     }
 
+    /// Returns the hash by which the holds of a caller are counted; `None` behind the key of a
+    /// server, which stands for many clients.
+    pub(crate) fn hold_source(&self, identity: &Identity, from: IpAddr) -> Option<[u8; 16]> {
+        if identity.is_server() { None } else { Some(self.hash_source(from)) }
+    }
+
     fn hash(&self, from: IpAddr, apikey: &[u8; 32], is_by_key: bool) -> WebOrigin {
+        WebOrigin { source: self.hash_source(from), apikey: first_half(apikey), is_by_key }
+    }
+
+    fn hash_source(&self, from: IpAddr) -> [u8; 16] {
         let mut hmac = self.0.clone();
         match source(from) {
             IpAddr::V4(address) => hmac.update(&address.octets()),
             IpAddr::V6(address) => hmac.update(&address.octets()),
         }
-        let hash: [u8; 32] = hmac.finalize().into_bytes().into();
-        let half = |hash: &[u8; 32]| {
-            let (half, _) = hash.split_first_chunk().expect("32 bytes have 16 first ones");
-            *half
-        };
-        WebOrigin { source: half(&hash), apikey: half(apikey), is_by_key }
+        first_half(&hmac.finalize().into_bytes().into())
     }
+}
+
+fn first_half(hash: &[u8; 32]) -> [u8; 16] {
+    let (half, _) = hash.split_first_chunk().expect("32 bytes have 16 first ones");
+    *half
 }
 
 #[cfg(test)]

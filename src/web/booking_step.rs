@@ -123,7 +123,7 @@ async fn send_booking(
             Err(limited) => Err(PageRefusal::Limited(limited)),
         }
     };
-    match book_within_limits(server, email, from, visit.now, booking, reveals_client).await {
+    match book_within_limits(server, email, Some(from), visit.now, booking, reveals_client).await {
         Err(limited) | Ok(Err(PageRefusal::Limited(limited))) => {
             message_page::failed(visit, &limited)
         }

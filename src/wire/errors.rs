@@ -258,7 +258,8 @@ pub fn describe_obstacle(
         Obstacle::OffGrid { generate_interval } => (
             "off_grid",
             format!(
-                "starts are {generate_interval} minutes apart, counted from the opening time                  of the calendar"
+                "starts are {generate_interval} minutes apart, counted from the opening time \
+                 of the calendar"
             ),
         ),
         Obstacle::OutsideAvailability { intervention_id, interval } => (
@@ -276,6 +277,13 @@ pub fn describe_obstacle(
             "repeated_hour",
             "this time occurs twice on that day, and only its first occurrence can be booked"
                 .to_owned(),
+        ),
+        Obstacle::UnverifiedShare { percent } => (
+            "unverified_share",
+            format!(
+                "bookings without a login may hold {percent} % of the open time of this day, and no \
+                 more is left: log in to book it"
+            ),
         ),
     }
 }

@@ -104,6 +104,7 @@ fn booking_fields() -> Vec<Field<Group>> {
         plain!("verify_bookings", verify_bookings, OPEN),
         plain!("mintime_between", mintime_between, PRO),
         plain!("maxrdv_number", maxrdv_number, PRO),
+        plain!("unverified_day_percent", unverified_day_percent, PRO),
     ]
 }
 

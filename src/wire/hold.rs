@@ -6,7 +6,7 @@ use crate::domain::booking::slot_request::BookingMode;
 use crate::domain::records::hold::{Hold, HoldId, HoldToken};
 use crate::domain::records::ids::{CalendarId, InterventionId};
 use crate::domain::records::text::InvalidValue;
-use crate::domain::state::command::HoldTime;
+use crate::domain::state::command::{Caller, HoldTime};
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::Civil;
 use crate::domain::time::zone::Zone;
@@ -61,13 +61,15 @@ pub fn parse_date(given: &Value, zone: Zone) -> Result<Option<Civil>, InvalidVal
     Ok(Some(civil))
 }
 
-/// Parses the object of a new hold: `date`, `intervention_ids`, `calendar_id` and `hold`.
+/// Parses the object of a new hold: `date`, `intervention_ids`, `calendar_id` and `hold`. The
+/// source is that by which the caller's holds are counted.
 ///
 /// # Errors
 /// All faults, each with its field.
 pub fn parse(
     object: &Map<String, Value>,
     scope: &Scope<'_>,
+    caller: &Caller,
     source: Option<[u8; 16]>,
 ) -> Result<HoldTime, Vec<Fault>> {
     let mut faults = Vec::new();
@@ -113,7 +115,8 @@ pub fn parse(
     };
     match date {
         Some(date) if faults.is_empty() => {
-            Ok(HoldTime { date, intervention_ids, calendar_id, hold, source })
+            let is_by_key = *caller == Caller::Application;
+            Ok(HoldTime { date, intervention_ids, calendar_id, hold, source, is_by_key })
         }
         Some(_) | None => Err(faults),
     }

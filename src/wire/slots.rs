@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use crate::domain::booking::appointment_move::moved_chain;
+use crate::domain::booking::appointment_move::{move_mode_by_secret, moved_chain};
 use crate::domain::booking::book::booking_mode;
 use crate::domain::booking::merged_starts::{DayStarts, SearchExtent, StartSearch};
 use crate::domain::booking::obstacle::Obstacle;
@@ -113,7 +113,7 @@ impl SlotSearch {
     ) -> Result<Self, Vec<Fault>> {
         let mut faults = FaultCollector(Vec::new());
         // A wrong from_web is refused before: it decides whether the caller may search at all.
-        let mode = booking_mode(caller, parse_from_web(params).unwrap_or(true));
+        let mut mode = booking_mode(caller, parse_from_web(params).unwrap_or(true));
         let catalogue = &state.catalogue;
         let chain = parse_ids(params, "intervention_ids", InterventionId::new, |_| true)
             .and_then(|ids| catalogue.chain(&ids, mode));
@@ -142,6 +142,11 @@ impl SlotSearch {
             // A move keeps calendar, intervention and length.
             calendars = vec![row.calendar_id];
             chain = Some(moved_chain(appointment));
+            match caller {
+                Caller::Account(account) if account.owns(appointment.fiche_id) => {}
+                Caller::Application | Caller::Account(_) => mode = move_mode_by_secret(row),
+                Caller::Pro(_) => {}
+            }
         }
         let horizon = if first { Some(search_horizon(state, mode, &calendars, now)) } else { None };
         let window = match parse_window(params, catalogue.zone(), now, horizon) {
@@ -313,7 +318,7 @@ fn search_horizon(
     now: Instant,
 ) -> SearchHorizon {
     match mode {
-        BookingMode::Module | BookingMode::ModuleByPro => {
+        BookingMode::Module | BookingMode::ModuleByAccount | BookingMode::ModuleByPro => {
             let mut minutes = 0;
             for id in calendars {
                 if let Some(calendar) = state.catalogue.calendars.get(id) {

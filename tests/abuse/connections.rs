@@ -2,6 +2,7 @@
 //! stays.
 
 use std::net::{IpAddr, SocketAddr};
+use std::process::Command;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -157,8 +158,17 @@ async fn few_larger_bodies_are_read_for_a_key_that_may_stand_in_them() {
     assert_eq!(await_refusals(waiting, 6 * 20 - 64).await.len(), 64);
 }
 
+/// Runs in a process of its own, since it measures the memory of the process.
 #[tokio::test]
 async fn stalled_bodies_share_a_budget_of_memory_and_bookings_go_on() {
+    const ALONE: &str = "SLOTBOOK_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let name = "connections::stalled_bodies_share_a_budget_of_memory_and_bookings_go_on";
+        let mut test = Command::new(std::env::current_exe().expect("a path"));
+        let test = test.args([name, "--exact", "--nocapture"]).env(ALONE, "1").status();
+        assert!(test.expect("it starts").success());
+        return;
+    }
     let practice = Practice::open().await;
     let path = format!("/groups/1/appointments?apikey={KEY}");
     let before = resident_mib();

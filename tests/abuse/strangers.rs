@@ -110,6 +110,30 @@ async fn refusals_that_tell_of_a_client_run_out() {
 }
 
 #[tokio::test]
+async fn guesses_with_a_key_of_a_server_count_by_address_and_not_by_source() {
+    let practice = Practice::with(
+        |document| {
+            document["apikeys"][0]["server"] = json!(true);
+            document["groups"][0]["open"] = json!(false);
+        },
+        |server| server,
+    )
+    .await;
+    let site = practice.visitor("127.0.0.2");
+    let guess = async |email: &str| {
+        let fiche = json!({"lastname": "X", "email": email});
+        post(&site, APPOINTMENTS, &far_booking(fiche)).await
+    };
+    for _ in 0..10 {
+        guess(ACCOUNT).await.refused(400, 11);
+    }
+    guess(ACCOUNT).await.refused(429, 4);
+    for number in 0..30 {
+        guess(&format!("client{number}@example.org")).await.refused(400, 13);
+    }
+}
+
+#[tokio::test]
 async fn a_secret_shows_no_remarks_of_professionals() {
     let practice = Practice::open().await;
     let (start, calendar) = practice.free_starts().await.pop_front().expect("a free start");

@@ -63,6 +63,34 @@ async fn one_source_books_ten_times_an_hour_and_thirty_times_a_day() {
 }
 
 #[tokio::test]
+async fn bookings_for_another_use_up_nothing_of_what_the_shop_may_book_for_that_client() {
+    let practice = Practice::with(
+        |document| {
+            document["groups"][0]["maxrdv_number"] = json!(2);
+            document["groups"][0]["mintime_between"] = json!(600);
+        },
+        |server| server,
+    )
+    .await;
+    let free = practice.hourly_starts().await;
+    let stranger = practice.visitor("127.0.0.2");
+    let mut booked: Vec<&(String, u64)> = Vec::new();
+    for start in &free {
+        if booked.iter().all(|other| other.0[..10] != start.0[..10]) && booked.len() < 2 {
+            stranger.book(start, "victim@example.org").await.is(201);
+            booked.push(start);
+        }
+    }
+    let late = free.back().expect("a start");
+    stranger.book(late, "victim@example.org").await.refused(400, 6);
+    let others = free.iter().filter(|start| start.0 == booked[0].0 && start.1 != booked[0].1);
+    for start in others.chain([late]).take(2) {
+        let by_anna = stranger.booking(start, "victim@example.org");
+        answer(by_anna.basic_auth(ANNA.0, Some(ANNA.1))).await.is(201);
+    }
+}
+
+#[tokio::test]
 async fn a_burst_from_one_source_books_no_more_than_a_sequence() {
     let practice = Practice::open().await;
     let stranger = practice.forwarded("203.0.113.7");

@@ -187,6 +187,7 @@ static GROUP: &[(&str, Takes)] = &[
     ("display_intervention_price", Boolean),
     ("validateEmail", Boolean),
     ("web_page", Boolean),
+    ("unverified_day_percent", Number(1, 100)),
 ];
 
 /// Values that a field takes, each with how it is then shown, and values that it does not.

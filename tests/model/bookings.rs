@@ -1,5 +1,7 @@
 //! Bookings: their effects, and every way they are refused. Reference 2, 6.
 
+use std::sync::Arc;
+
 use slotbook::domain::booking::book::permit_booking;
 use slotbook::domain::booking::obstacle::{NotOffered, Obstacle};
 use slotbook::domain::identity::account::Account;
@@ -7,6 +9,7 @@ use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfiel
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
+use slotbook::domain::records::web_origin::WebOrigin;
 use slotbook::domain::state::command::Caller;
 use slotbook::domain::state::refusal::Refusal;
 
@@ -190,6 +193,56 @@ fn the_clients_rules_are_named_together() {
     let mut shop = shop.at("2026-03-03 09:30");
     shop.book(&booking_of("Ada", "2026-03-03 10:00"))
         .expect("the first is over, the other an hour away");
+}
+
+/// A booking with a key alone by a stranger, whose origin it keeps.
+fn by_stranger(name: &str, date: &str) -> slotbook::domain::state::command::BookAppointment {
+    let mut command = booking_of(name, date);
+    let origin = WebOrigin { source: [1; 16], apikey: [2; 16], is_by_key: true };
+    command.web_origin = Some(Box::new(origin));
+    command
+}
+
+#[test]
+fn bookings_by_a_key_alone_use_up_nothing_of_the_client_and_of_professionals() {
+    let mut shop = Shop::open_on_tuesday()
+        .opened(2, "2026-03-03 09:00", "2026-03-03 12:00", "", Permits::All)
+        .with_group(|group| {
+            group.mintime_between = Bounded::known(60);
+            group.maxrdv_number = Bounded::known(2);
+        });
+    let fiche_id = shop.knows("Ada", "ada@example.org");
+    for date in ["2026-03-03 09:00", "2026-03-03 11:00"] {
+        shop.book(&by_stranger("Ada", date)).expect("free");
+    }
+    let refusals = shop.book(&by_stranger("Ada", "2026-03-03 11:00")).expect_err("used up");
+    assert!(
+        matches!(refusals[..], [Refusal::SameTimeRdv { .. }, Refusal::MaxRdvNumber { most: 2 }]),
+        "{refusals:?}"
+    );
+    let account = Arc::new(Account {
+        email: Email::new("ada@example.org").expect("an address"),
+        fiche_id,
+        password_hash: Text::default(),
+        former: Vec::new(),
+    });
+    let by_account = |date: &str| {
+        let mut command = booking_of("Ada", date);
+        (command.caller, command.calendar_id) =
+            (Caller::Account(Arc::clone(&account)), Some(calendar(2)));
+        command
+    };
+    shop.book(&by_account("2026-03-03 09:00")).expect("a stranger's booking is none of the client");
+    let by_pro = by_pro(booking_of("Ada", "2026-03-03 11:30"), true);
+    shop.book(&by_pro).expect("nor does it bind the shop");
+    let refusals = shop.book(&by_account("2026-03-03 10:00")).expect_err("the client's own count");
+    assert!(
+        matches!(
+            refusals[..],
+            [Refusal::MintimeBetween { minutes: 60 }, Refusal::MaxRdvNumber { most: 2 }]
+        ),
+        "{refusals:?}"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::messaging::message::MessageContent;
 use slotbook::domain::records::group::VerifyBookings;
 use slotbook::domain::records::hold::{HoldId, HoldState};
+use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::HoldTime;
 use slotbook::domain::state::invariants;
@@ -23,6 +24,7 @@ fn wish(half_hour: i64, chain: &[u64]) -> HoldTime {
         calendar_id: Some(calendar(1)),
         hold: None,
         source: None,
+        is_by_key: true,
     }
 }
 
@@ -239,4 +241,32 @@ fn a_move_by_a_professional_ends_the_hold_of_that_time() {
         shop.holds(&wish(0, &[1])),
         Err(refusals) if matches!(refusals[..], [Refusal::NotAvailable { .. }])
     ));
+}
+
+/// The hours of a day that strangers could still take, on one calendar.
+fn offered_to_strangers(shop: &Shop) -> usize {
+    shop.offers(1, &[1], BookingMode::Module, "2026-03-03 00:00", "2026-03-04 00:00").len()
+}
+
+#[test]
+fn holds_and_bookings_by_a_key_alone_take_no_more_of_a_day_than_their_share() {
+    // Open for three hours: two starts of half an hour are a third.
+    let mut shop = Shop::open_on_tuesday().with_group(|group| {
+        group.unverified_day_percent = Bounded::known(34);
+        group.verify_bookings = VerifyBookings::Mail;
+    });
+    let held = shop.holds(&wish(0, &[1])).expect("it is free");
+    let waiting = shop.book_until_code(&booking_of("Ada", "2026-03-03 10:00")).expect("free");
+    let refused = shop.book_until_code(&booking_of("Bob", "2026-03-03 11:00"));
+    assert!(refused.is_err() && shop.holds(&wish(4, &[1])).is_err());
+    assert_eq!(offered_to_strangers(&shop), 0);
+    let by_account = HoldTime { is_by_key: false, ..wish(4, &[1]) };
+    shop.holds(&by_account).expect("an account is not bound");
+    shop.book(&by_pro(booking_of("Cid", "2026-03-03 11:30"), true)).expect("nor is the shop");
+    assert_eq!(offered_to_strangers(&shop), 0);
+    // The code proves the client: the booking leaves the share to others.
+    shop.confirms(waiting, true).expect("the code is right");
+    assert_eq!(offered_to_strangers(&shop), 2, "at 09:30 and 10:30");
+    shop.releases(held);
+    assert_eq!(offered_to_strangers(&shop), 3);
 }

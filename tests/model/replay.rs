@@ -261,6 +261,7 @@ impl Story {
                 calendar_id: None,
                 hold: self.holds.last().copied(),
                 source: Some([7; 16]),
+                is_by_key: half_hour % 2 == 0,
             };
             self.holds.extend(shop.holds(&wish));
         }

@@ -10,6 +10,7 @@ use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{
     Appointment, AppointmentKey, Availability, Permits, Reminders, State, VeventKind,
 };
+use slotbook::domain::records::web_origin::WebOrigin;
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::Zone;
@@ -27,7 +28,10 @@ struct Story {
     /// The start, the length, for which intervention only, and whether on three days in a row.
     open: Vec<(Span, Option<u64>, bool)>,
     plages: Vec<Span>,
-    appointments: Vec<Span>,
+    /// The start, the length, and whether it was booked with a key alone.
+    appointments: Vec<(i64, i64, bool)>,
+    /// Percentage of the open time of a day that unverified bookings may hold.
+    unverified_percent: i64,
     chain: Vec<u64>,
     generate_interval: i64,
     mintime_rdv: i64,
@@ -47,15 +51,18 @@ fn a_story() -> impl Strategy<Value = Story> {
         Just(("UTC", "2026-06-01 00:00")),
     ];
     let mode = prop_oneof![
-        Just(BookingMode::Module),
-        Just(BookingMode::ModuleByPro),
-        Just(BookingMode::BackOffice)
+        2 => Just(BookingMode::Module),
+        1 => Just(BookingMode::ModuleByAccount),
+        1 => Just(BookingMode::ModuleByPro),
+        1 => Just(BookingMode::BackOffice)
     ];
+    let booked = (0..3 * 1_440_i64, prop_oneof![5..120_i64, 5..900_i64], any::<bool>());
+    let percent = prop_oneof![Just(100), 1..100_i64];
     let opened = (span(), prop_oneof![Just(None), (1..4_u64).prop_map(Some)], any::<bool>());
     (
         (place, mode, proptest::collection::vec(1..4_u64, 1..4)),
         proptest::collection::vec(opened, 0..6),
-        (proptest::collection::vec(span(), 0..3), proptest::collection::vec(span(), 0..6)),
+        (proptest::collection::vec(span(), 0..3), proptest::collection::vec(booked, 0..6), percent),
         (
             prop_oneof![Just(7), Just(15), Just(30), Just(60)],
             0..600_i64,
@@ -65,7 +72,7 @@ fn a_story() -> impl Strategy<Value = Story> {
         ),
     )
         .prop_map(
-            |(((zone, midnight), mode, chain), open, (plages, appointments), numbers)| {
+            |(((zone, midnight), mode, chain), open, (plages, appointments, percent), numbers)| {
                 let (generate_interval, mintime_rdv, maxrdv_period, now, window) = numbers;
                 Story {
                     zone,
@@ -73,6 +80,7 @@ fn a_story() -> impl Strategy<Value = Story> {
                     open,
                     plages,
                     appointments,
+                    unverified_percent: percent,
                     chain,
                     generate_interval,
                     mintime_rdv,
@@ -92,6 +100,9 @@ impl Story {
             calendar.mintime_rdv = Bounded::new(self.mintime_rdv).expect("minutes");
             calendar.maxrdv_period = Bounded::new(self.maxrdv_period).expect("minutes");
         });
+        shop = shop.with_group(|group| {
+            group.unverified_day_percent = Bounded::new(self.unverified_percent).expect("legal");
+        });
         let first = shop.now;
         let zone = shop.group_state.catalogue.zone();
         for (span, only, daily) in &self.open {
@@ -105,8 +116,13 @@ impl Story {
             }
         }
         let fiche_id = shop.knows("Somebody else", "else@example.org");
-        for (start, length) in &self.appointments {
-            shop.put(1, appointment(zone, first.plus_minutes(*start), *length, fiche_id));
+        for (start, length, by_key) in &self.appointments {
+            let mut kind = appointment(zone, first.plus_minutes(*start), *length, fiche_id);
+            if let VeventKind::Appointment(booked) = &mut kind {
+                let origin = WebOrigin { source: [1; 16], apikey: [1; 16], is_by_key: *by_key };
+                booked.web_origin = Some(Box::new(origin));
+            }
+            shop.put(1, kind);
         }
         shop.now = first.plus_minutes(self.now);
         shop
@@ -148,6 +164,8 @@ struct Naive {
     now: Instant,
     open: Vec<(Interval, Option<u64>)>,
     taken: Vec<Interval>,
+    plages: Vec<Interval>,
+    unverified: Vec<Interval>,
 }
 
 impl Naive {
@@ -168,15 +186,21 @@ impl Naive {
         let open = open.flat_map(|(span, only, daily)| {
             days(*daily).map(|day| (on_the_wall(*span, day), *only))
         });
-        let plages =
-            story.plages.iter().filter(|span| makeable(span)).map(|span| on_the_wall(*span, 0));
-        let appointments = story.appointments.iter().map(|(start, minutes)| {
+        let plages = story.plages.iter().filter(|span| makeable(span));
+        let plages: Vec<Interval> = plages.map(|span| on_the_wall(*span, 0)).collect();
+        let mut taken = plages.clone();
+        let mut unverified = Vec::new();
+        for (start, minutes, by_key) in &story.appointments {
             let start = first.plus_minutes(*start);
-            Interval { start, end: start.plus_minutes(*minutes) }
-        });
-        let taken = plages.chain(appointments).filter(|i| !i.is_empty()).collect();
+            let interval = Interval { start, end: start.plus_minutes(*minutes) };
+            taken.push(interval);
+            if *by_key {
+                unverified.push(interval);
+            }
+        }
+        taken.retain(|i| !i.is_empty());
         let open = open.filter(|(i, _)| !i.is_empty()).collect();
-        Self { story: story.clone(), zone, now: shop.now, open, taken }
+        Self { story: story.clone(), zone, now: shop.now, open, taken, plages, unverified }
     }
 
     fn length(intervention: u64) -> i64 {
@@ -203,8 +227,8 @@ impl Naive {
             } else if start > self.now.plus_minutes(story.maxrdv_period) {
                 found.push("MaxRdvPeriod");
             }
-            // The public learns nothing else about the past.
-            if story.mode == BookingMode::Module && start < self.now {
+            // Web callers learn nothing else about the past.
+            if story.mode.is_for_web_callers() && start < self.now {
                 return found;
             }
             let mut anchors =
@@ -235,7 +259,38 @@ impl Naive {
         if (1..180).any(|m| self.zone.civil_of(start.plus_minutes(-m)) == shown) {
             found.push("repeated_hour");
         }
+        if story.mode == BookingMode::Module && self.exceeds_share(start, whole) {
+            found.push("unverified_share");
+        }
         found
+    }
+
+    /// Whether unverified bookings would hold more of a day than they may, minute by minute.
+    fn exceeds_share(&self, start: Instant, minutes: i64) -> bool {
+        let day_of = |moment| self.zone.civil_of(moment).day();
+        let mut days: Vec<_> = (0..minutes).map(|m| day_of(start.plus_minutes(m))).collect();
+        days.sort();
+        days.dedup();
+        days.into_iter().any(|day| {
+            let midnight = self.zone.instant_of(day.midnight());
+            let (mut open, mut held, mut wanted) = (0, 0, 0);
+            for minute in 0..26 * 60 {
+                let moment = midnight.plus_minutes(minute);
+                if day_of(moment) != day {
+                    break;
+                }
+                let is_in = |intervals: &[Interval]| {
+                    intervals.iter().filter(|i| i.start <= moment && moment < i.end).count()
+                };
+                let opened: Vec<Interval> = self.open.iter().map(|(i, _)| *i).collect();
+                open += usize::from(is_in(&opened) > 0 && is_in(&self.plages) == 0);
+                held += is_in(&self.unverified);
+                let end = start.plus_minutes(minutes);
+                wanted += is_in(&[Interval { start, end }]);
+            }
+            let percent = usize::try_from(self.story.unverified_percent).expect("legal");
+            percent < 100 && wanted > 0 && (held + wanted) * 100 > open * percent
+        })
     }
 
     /// Whether the back office's grid from midnight has a start.
@@ -256,6 +311,7 @@ pub(crate) fn obstacle_name(obstacle: &Obstacle) -> &'static str {
         Obstacle::Taken { .. } => "taken",
         Obstacle::Held { .. } => "held",
         Obstacle::RepeatedHour => "repeated_hour",
+        Obstacle::UnverifiedShare { .. } => "unverified_share",
     }
 }
 
@@ -309,6 +365,9 @@ fn books_as_offered(
         return Ok(());
     }
     command.intervention_ids = story.chain.iter().map(|id| intervention(*id)).collect();
+    if story.mode == BookingMode::ModuleByAccount {
+        return Ok(());
+    }
     if story.mode != BookingMode::Module {
         command = by_pro(command, story.mode == BookingMode::ModuleByPro);
     }

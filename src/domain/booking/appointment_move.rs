@@ -52,13 +52,22 @@ impl PendingMove {
     }
 }
 
-/// Returns the mode of a move by this right. A professional is not bound by `inactive`.
+/// Returns the mode of a move of an appointment by this right. A professional is not bound by
+/// `inactive`.
 #[must_use]
-pub const fn move_mode(right: &CancelRight) -> BookingMode {
+pub fn move_mode(right: &CancelRight, row: &Vevent) -> BookingMode {
     match right {
         CancelRight::Pro => BookingMode::ModuleByPro,
-        CancelRight::Account(_) | CancelRight::Secret(_) => BookingMode::Module,
+        CancelRight::Account(_) => BookingMode::ModuleByAccount,
+        CancelRight::Secret(_) => move_mode_by_secret(row),
     }
+}
+
+/// Returns the mode of a move by the appointment's secret. That of an appointment that was booked
+/// with a key alone proves no more than the key.
+#[must_use]
+pub fn move_mode_by_secret(row: &Vevent) -> BookingMode {
+    if row.is_booked_by_key() { BookingMode::Module } else { BookingMode::ModuleByAccount }
 }
 
 /// Returns the chain that a move books: the appointment's own intervention and length.
@@ -83,7 +92,7 @@ pub fn prepare_move(
     let start = state.catalogue.zone().instant_of(command.date);
     let own = OwnTime { hold: command.hold, appointment: Some(row.id) };
     let chain = moved_chain(appointment);
-    let request = SlotRequest { chain, start, mode: move_mode(&command.right), own };
+    let request = SlotRequest { chain, start, mode: move_mode(&command.right, row), own };
     if start < INSTANT_MIN || request.interval().end > INSTANT_MAX {
         let fault = Fault::new("date", "must lie in the years 1970 to 9999");
         return Err(vec![Refusal::InvalidParameter(fault)]);

@@ -70,7 +70,8 @@ pub const fn booking_mode(caller: &Caller, from_web: bool) -> BookingMode {
     match (caller, from_web) {
         (Caller::Pro(_), false) => BookingMode::BackOffice,
         (Caller::Pro(_), true) => BookingMode::ModuleByPro,
-        (Caller::Application | Caller::Account(_), _) => BookingMode::Module,
+        (Caller::Application, _) => BookingMode::Module,
+        (Caller::Account(_), _) => BookingMode::ModuleByAccount,
     }
 }
 

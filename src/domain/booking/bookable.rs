@@ -5,6 +5,7 @@ use crate::domain::booking::obstacle::{Obstacle, TakenBy};
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
 use crate::domain::booking::slot_request::{BookingMode, OwnTime, SlotRequest};
 use crate::domain::booking::taken_time::{TakenInterval, TimeHolder};
+use crate::domain::booking::unverified_share::UnverifiedRoom;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::interval_set::Interval;
@@ -15,7 +16,7 @@ use crate::planted_faults::PlantedFault;
 /// window. Client rules do not belong to it. Lead times count from `now`.
 ///
 /// # Errors
-/// All obstacles in the order of Reference 4.8, never empty. In mode `Module`, a slot that is not
+/// All obstacles in the order of Reference 4.8, never empty. For web callers, a slot that is not
 /// offered has no other obstacle, a past one only that of the lead times, and taken time is
 /// reported once.
 pub fn bookable(
@@ -29,11 +30,11 @@ pub fn bookable(
         obstacles.push(Obstacle::NotOffered(reason));
     }
     // The public learns nothing else about a slot that the module does not show.
-    if request.mode == BookingMode::Module && !obstacles.is_empty() {
+    if request.mode.is_for_web_callers() && !obstacles.is_empty() {
         return Err(obstacles);
     }
     // The past is too soon by the lead times. The public learns nothing else about past agendas.
-    if request.mode == BookingMode::Module && request.start < now {
+    if request.mode.is_for_web_callers() && request.start < now {
         obstacles.extend(check_lead_times(catalogue, view.id, request.start, now));
         return Err(obstacles);
     }
@@ -52,7 +53,10 @@ pub fn bookable(
                 }
             }
         }
-        BookingMode::Module | BookingMode::ModuleByPro | BookingMode::BackOffice => {
+        BookingMode::Module
+        | BookingMode::ModuleByAccount
+        | BookingMode::ModuleByPro
+        | BookingMode::BackOffice => {
             add_taken(&mut obstacles, catalogue, view, request, now);
             if request.mode.respects_holds() {
                 add_held(&mut obstacles, view, request, now);
@@ -64,8 +68,14 @@ pub fn bookable(
             }
         }
     }
+    let caller = (request.mode, request.own);
+    if let Some(mut room) = UnverifiedRoom::new(catalogue, view, caller, interval, now)
+        && !room.fits(interval)
+    {
+        obstacles.push(Obstacle::UnverifiedShare { percent: room.percent() });
+    }
     // The public learns that the time is taken, not by how many events.
-    if request.mode == BookingMode::Module {
+    if request.mode.is_for_web_callers() {
         obstacles.dedup_by(|a, b| {
             matches!(
                 (a, b),

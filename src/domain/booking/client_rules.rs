@@ -1,6 +1,6 @@
 //! Client rules: the limits on the appointments of one client. Reference 6.4.
 
-use crate::domain::booking::slot_request::SlotRequest;
+use crate::domain::booking::slot_request::{BookingMode, SlotRequest};
 use crate::domain::records::ids::FicheId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
@@ -8,7 +8,9 @@ use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Instant, MINUTE};
 
 /// Checks the client rules for a slot. The legs of its chain are not compared with each other, and
-/// each counts as one appointment. An appointment that is moved does not count. Reference 6.4.
+/// each counts as one appointment. An appointment that is moved does not count. One that was booked
+/// with a key alone counts for bookings with a key alone only, since a stranger may have made it.
+/// Reference 6.4.
 ///
 /// # Errors
 /// All that fail: SameTimeRdv, MintimeBetween, MaxRdvNumber, in this order.
@@ -21,12 +23,18 @@ pub(crate) fn check_client_rules(
     let group = &state.catalogue.group;
     let interval = request.interval();
     let gap_minutes = group.mintime_between.number();
+    let counts_unproven = request.mode == BookingMode::Module;
     let mut upcoming_count = 0;
     let mut overlapping: Option<Interval> = None;
     let mut is_too_close = false;
     for appointment in state.appointments_of(client) {
         let other = appointment.interval;
         if other.end <= now || request.own.appointment == Some(appointment.id) {
+            continue;
+        }
+        if !counts_unproven
+            && state.rows.get(&appointment.id).is_some_and(|row| row.is_booked_by_key())
+        {
             continue;
         }
         upcoming_count += 1;

@@ -122,8 +122,13 @@ impl PendingConfirmation {
         if let Err(obstacles) = verdict {
             return Err(vec![Refusal::NotAvailable { obstacles }]);
         }
-        let UnconfirmedBooking { comments, websource, customs, smsreminder, web_origin, .. } =
-            *self.booking;
+        let UnconfirmedBooking {
+            comments, websource, customs, smsreminder, mut web_origin, ..
+        } = *self.booking;
+        // The code has linked the caller to the client.
+        if let Some(origin) = &mut web_origin {
+            origin.is_by_key = false;
+        }
         let rare = OptionalFields {
             booking_comments: BookingComments::record(comments.clone(), &comments),
             comments,
@@ -172,7 +177,7 @@ fn held_slot(hold: &Hold) -> SlotRequest {
     SlotRequest {
         chain: Chain::new(legs).expect("a hold has a leg"),
         start: hold.start,
-        mode: BookingMode::Module,
+        mode: BookingMode::ModuleByAccount,
         own: OwnTime { hold: Some(hold.id()), appointment: None },
     }
 }

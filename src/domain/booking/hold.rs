@@ -50,11 +50,12 @@ pub fn prepare_hold(
     draws: HoldDraws,
     now: Instant,
 ) -> Result<Box<PendingHold>, Refusals> {
+    let mode = if command.is_by_key { BookingMode::Module } else { BookingMode::ModuleByAccount };
     let wanted = WantedSlot {
         date: command.date,
         intervention_ids: &command.intervention_ids,
         calendar_id: command.calendar_id,
-        mode: BookingMode::Module,
+        mode,
         hold: command.hold,
     };
     let request = parse_slot(&state.catalogue, wanted)?;
@@ -133,7 +134,7 @@ pub(crate) fn draw_up_hold(
     now: Instant,
 ) -> Event {
     let at = state.stamp_for(now);
-    let SlotRequest { chain, start, own, .. } = &slot.request;
+    let SlotRequest { chain, start, mode, own } = &slot.request;
     let mut legs = Vec::with_capacity(chain.legs().len());
     for leg in chain.legs() {
         let length_seconds =
@@ -156,6 +157,7 @@ pub(crate) fn draw_up_hold(
         expires_at: now.plus_seconds(minutes * MINUTE),
         source,
         state: use_of_it,
+        is_by_key: *mode == BookingMode::Module,
     };
     let replaced = match own.hold {
         Some(id) if state.holds().get(id).is_some_and(|hold| hold.keeps_time()) => Some(id),

@@ -22,3 +22,4 @@ pub mod slot_request;
 pub mod slots;
 pub mod taken_time;
 pub(crate) mod unconfirmed;
+pub(crate) mod unverified_share;

@@ -47,6 +47,11 @@ pub enum Obstacle {
     },
     /// The start lies in the second pass of a repeated hour. Reference 4.5.
     RepeatedHour,
+    /// Unverified bookings would hold more of a day than they may. Reference 4.9.
+    UnverifiedShare {
+        /// The percentage of the day's open time that they may hold.
+        percent: i64,
+    },
 }
 
 /// Kind of event that takes time.

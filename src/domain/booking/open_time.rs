@@ -222,6 +222,19 @@ impl OpenTime {
         &self.permitted_times[self.permitted_time_index(intervention)]
     }
 
+    /// Returns the seconds of a span that some availability opens and no plage takes.
+    #[must_use]
+    pub fn open_seconds(&self, span: Interval) -> i64 {
+        let mut opened = Vec::new();
+        for permitted in &self.permitted_times {
+            let open = permitted.open.as_slice();
+            let first = open.partition_point(|stretch| stretch.end <= span.start);
+            opened.extend(open[first..].iter().take_while(|stretch| stretch.start < span.end));
+        }
+        let union = IntervalSet::from_intervals(opened);
+        union.as_slice().iter().map(|stretch| stretch.seconds_within(span)).sum()
+    }
+
     /// Returns the moments that plages take.
     #[must_use]
     pub fn plages(&self) -> &IntervalSet {
@@ -236,6 +249,8 @@ pub struct CalendarView {
     pub id: CalendarId,
     /// Time that live appointments take.
     pub taken: TakenTime,
+    /// Time that live appointments take which were booked with a key alone; a part of `taken`.
+    pub unverified: TakenTime,
     /// Time that holds keep, expired ones included.
     pub held: TakenTime<TimeHolder>,
     /// Availabilities and plages.
@@ -252,6 +267,7 @@ impl CalendarView {
         Self {
             id,
             taken: TakenTime::default(),
+            unverified: TakenTime::default(),
             held: TakenTime::default(),
             rules: Arc::default(),
             expanded: Arc::default(),

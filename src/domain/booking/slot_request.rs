@@ -8,8 +8,11 @@ use crate::domain::time::interval_set::Interval;
 /// Mode of a booking or a search: the rules that hold. Reference 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BookingMode {
-    /// Used by the public or an account: all rules of the appointment module.
+    /// Used by the public: all rules of the appointment module.
     Module,
+    /// Used by an account, or for a client who has given a code: the module's rules, except that
+    /// bookings by a key alone use up nothing.
+    ModuleByAccount,
     /// Used by a professional with `from_web=1`: the module's rules, except that the module may be
     /// inactive.
     ModuleByPro,
@@ -24,13 +27,20 @@ impl BookingMode {
     /// Returns whether lead times, the grid, availabilities and public names count.
     #[must_use]
     pub const fn follows_module_rules(self) -> bool {
-        matches!(self, Self::Module | Self::ModuleByPro)
+        matches!(self, Self::Module | Self::ModuleByAccount | Self::ModuleByPro)
+    }
+
+    /// Returns whether the caller is none of the shop. Such a caller learns less, and is bound by
+    /// `inactive`.
+    #[must_use]
+    pub const fn is_for_web_callers(self) -> bool {
+        matches!(self, Self::Module | Self::ModuleByAccount)
     }
 
     /// Returns whether the holds of other callers take time. Reference 6.14.
     #[must_use]
     pub const fn respects_holds(self) -> bool {
-        matches!(self, Self::Module)
+        self.is_for_web_callers()
     }
 }
 

@@ -7,6 +7,7 @@ use crate::domain::booking::bookable::{lead_times, live_holds};
 use crate::domain::booking::open_time::{CalendarView, OpenTime, PermittedTime};
 use crate::domain::booking::slot_request::{Chain, ChainSearch};
 use crate::domain::booking::taken_time::TakenTime;
+use crate::domain::booking::unverified_share::UnverifiedRoom;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::VeventId;
 use crate::domain::time::interval_set::{Gaps, Interval, IntervalSet};
@@ -23,7 +24,7 @@ pub fn free_starts(
     now: Instant,
     starts: &mut Vec<Instant>,
 ) {
-    let ChainSearch { chain, mode, own: _ } = search;
+    let ChainSearch { chain, mode, own } = search;
     let Some(calendar) = catalogue.calendars.get(&view.id) else { return };
     if catalogue.not_offered(view.id, chain, mode).next().is_some() {
         return;
@@ -80,6 +81,11 @@ pub fn free_starts(
     for second_pass in zone.second_passes(window) {
         let mut found = starts.split_off(first_new);
         found.retain(|start| *start < second_pass.start || second_pass.end <= *start);
+        starts.append(&mut found);
+    }
+    if let Some(mut room) = UnverifiedRoom::new(catalogue, view, (mode, own), whole, now) {
+        let mut found = starts.split_off(first_new);
+        found.retain(|start| room.fits(chain.interval_from(*start)));
         starts.append(&mut found);
     }
 }

@@ -156,7 +156,9 @@ impl Catalogue {
     pub fn chain(&self, ids: &[InterventionId], mode: BookingMode) -> Result<Chain, Fault> {
         let fault = |rule: String| Fault::new("intervention_ids", rule);
         let legs_max = match mode {
-            BookingMode::Module | BookingMode::ModuleByPro => self.group.max_multirdvs.number(),
+            BookingMode::Module | BookingMode::ModuleByAccount | BookingMode::ModuleByPro => {
+                self.group.max_multirdvs.number()
+            }
             BookingMode::BackOffice => BACK_OFFICE_LEGS_MAX,
             BookingMode::Agenda(_) => i64::MAX,
         };
@@ -220,7 +222,7 @@ impl Catalogue {
         mode: BookingMode,
     ) -> impl Iterator<Item = NotOffered> + use<> {
         let mut reasons = Vec::new();
-        if mode == BookingMode::Module && self.group.inactive {
+        if mode.is_for_web_callers() && self.group.inactive {
             reasons.push(NotOffered::ModuleInactive);
         }
         reasons.extend(self.calendar_hidden(calendar));
@@ -228,7 +230,7 @@ impl Catalogue {
             reasons.extend(self.intervention_hidden(leg.intervention_id));
         }
         match mode {
-            BookingMode::Module | BookingMode::ModuleByPro => {}
+            BookingMode::Module | BookingMode::ModuleByAccount | BookingMode::ModuleByPro => {}
             // Staff may book what clients are not shown, but nothing that is deleted.
             BookingMode::BackOffice => reasons.retain(|reason| {
                 matches!(

@@ -1,8 +1,9 @@
 //! The group: the shop and the settings that its calendars share. Reference 12.1.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::messaging::sms_countries::SmsCountries;
+use crate::domain::records::added::in_format_2_or;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{
     Bounded, Colour, InvalidValue, LongText, Name, ReminderLead, Text,
@@ -67,6 +68,15 @@ pub struct Group {
     /// The proof that a booking by a key alone needs. Reference 6.15.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub verify_bookings: VerifyBookings,
+    /// Percentage of a calendar's open time of a day that unverified bookings with a key alone may
+    /// hold. Reference 4.9.
+    #[serde(deserialize_with = "all_of_the_day")]
+    pub unverified_day_percent: Bounded<1, 100>,
+}
+
+/// Decodes a percentage that format 2 added: groups of earlier releases have no such limit.
+fn all_of_the_day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bounded<1, 100>, D::Error> {
+    in_format_2_or(deserializer, const { Bounded::known(100) })
 }
 
 impl Group {
@@ -113,6 +123,7 @@ impl Group {
             web_page: true,
             privacy_text: LongText::default(),
             verify_bookings: VerifyBookings::Off,
+            unverified_day_percent: const { Bounded::known(100) },
         }
     }
 

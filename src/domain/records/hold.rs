@@ -81,6 +81,8 @@ pub struct Hold {
     pub source: Option<[u8; 16]>,
     /// The use that is made of it.
     pub state: HoldState,
+    /// Whether it was made with a key alone.
+    pub is_by_key: bool,
 }
 
 /// One leg of a held chain.

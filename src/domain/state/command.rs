@@ -127,6 +127,8 @@ pub struct HoldTime {
     pub hold: Option<HoldId>,
     /// The keyed hash of the source; `None` if its holds are not limited.
     pub source: Option<[u8; 16]>,
+    /// Whether the caller has a key alone.
+    pub is_by_key: bool,
 }
 
 /// The proof that a booking is permitted on one catalogue. Reference 6.1.

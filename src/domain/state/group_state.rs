@@ -127,6 +127,7 @@ impl GroupState {
         state.accounts =
             accounts.into_iter().map(|account| (account.email.folded(), account)).collect();
         let mut taken: BTreeMap<CalendarId, Vec<TakenInterval>> = BTreeMap::new();
+        let mut unverified: BTreeMap<CalendarId, Vec<TakenInterval>> = BTreeMap::new();
         let mut clients: BTreeMap<FicheId, Vec<TakenInterval>> = BTreeMap::new();
         let mut rules: BTreeMap<CalendarId, Rules> = BTreeMap::new();
         for row in &vevents {
@@ -143,6 +144,9 @@ impl GroupState {
             if !row.deleted {
                 let hold = TakenInterval { interval: appointment.interval(), id: row.id };
                 taken.entry(row.calendar_id).or_default().push(hold);
+                if row.is_booked_by_key() {
+                    unverified.entry(row.calendar_id).or_default().push(hold);
+                }
                 clients.entry(appointment.fiche_id).or_default().push(hold);
             }
         }
@@ -152,6 +156,7 @@ impl GroupState {
         for (id, view) in state.calendars.clone() {
             let mut view = CalendarView::clone(&view);
             view.taken = TakenTime::from_rows(taken.remove(&id).unwrap_or_default());
+            view.unverified = TakenTime::from_rows(unverified.remove(&id).unwrap_or_default());
             view.rules = rules.remove(&id).unwrap_or_default().into();
             state.calendars.insert(id, Arc::new(view));
         }
@@ -281,7 +286,11 @@ impl GroupState {
                 );
             } else {
                 let taken = TakenInterval { interval: appointment.interval(), id: row.id };
-                self.view(row.calendar_id).taken.add(taken);
+                let view = self.view(row.calendar_id);
+                view.taken.add(taken);
+                if row.is_booked_by_key() {
+                    view.unverified.add(taken);
+                }
                 self.clients.add(appointment.fiche_id, taken);
                 self.overwrite_holds(row.calendar_id, taken.interval);
             }
@@ -306,7 +315,11 @@ impl GroupState {
             Some(_) if old.deleted => {}
             Some(appointment) => {
                 let taken = TakenInterval { interval: appointment.interval(), id: old.id };
-                self.view(old.calendar_id).taken.remove(taken);
+                let view = self.view(old.calendar_id);
+                view.taken.remove(taken);
+                if old.is_booked_by_key() {
+                    view.unverified.remove(taken);
+                }
                 self.clients.remove(appointment.fiche_id, taken);
             }
             None => self.view(old.calendar_id).change_rules(|rules| rules.remove(old.id)),

@@ -35,6 +35,12 @@ impl Interval {
     pub fn covers(self, other: Self) -> bool {
         other.is_empty() || (self.start <= other.start && other.end <= self.end)
     }
+
+    /// Returns the seconds that lie within `span`.
+    #[must_use]
+    pub fn seconds_within(self, span: Self) -> i64 {
+        self.end.min(span.end).seconds_since(self.start.max(span.start)).max(0)
+    }
 }
 
 /// A set of moments.

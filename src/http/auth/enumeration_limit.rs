@@ -79,11 +79,12 @@ struct Turn<'g, K: Ord> {
 #[derive(Debug)]
 pub(crate) struct BookingPermit<'g> {
     email: Option<Turn<'g, Box<str>>>,
-    source: Turn<'g, IpAddr>,
+    source: Option<Turn<'g, IpAddr>>,
 }
 
 impl EnumerationLimit {
-    /// Permits a booking for a folded e-mail address, if it has one. Waits while the bookings of
+    /// Permits a booking for a folded e-mail address, if it has one, from a source. One behind the
+    /// key of a server has none, since that stands for many clients. Waits while the bookings of
     /// the address or of the source that are under way could use up the refusals.
     ///
     /// # Errors
@@ -91,7 +92,7 @@ impl EnumerationLimit {
     pub(crate) async fn admit(
         &self,
         email: Option<Box<str>>,
-        from: IpAddr,
+        from: Option<IpAddr>,
         now: Instant,
     ) -> Result<BookingPermit<'_>, ApiError> {
         let admitted = async {
@@ -99,7 +100,11 @@ impl EnumerationLimit {
                 Some(email) => Some(self.emails.enter(email, now).await?),
                 None => None,
             };
-            Ok(BookingPermit { email, source: self.sources.enter(source(from), now).await? })
+            let source = match from {
+                Some(from) => Some(self.sources.enter(source(from), now).await?),
+                None => None,
+            };
+            Ok(BookingPermit { email, source })
         };
         match tokio::time::timeout(WAIT_MAX, admitted).await {
             Ok(admitted) => admitted,
@@ -114,7 +119,9 @@ impl BookingPermit<'_> {
         if let Some(email) = &self.email {
             email.count.refusals.add(email.key.clone(), now);
         }
-        self.source.count.refusals.add(self.source.key, now);
+        if let Some(source) = &self.source {
+            source.count.refusals.add(source.key, now);
+        }
     }
 }
 

@@ -178,11 +178,13 @@ async fn book(request: GroupRequest) -> HandlerResult {
     }
     let takes_known_only = !request.state.catalogue.group.open;
     let reveals_client = |error: &ApiError| error.reveals_client(takes_known_only);
-    book_within_limits(&request.server, email, request.from, now, booked, reveals_client).await?
+    let from = if request.identity.is_server() { None } else { Some(request.from) };
+    book_within_limits(&request.server, email, from, now, booked, reveals_client).await?
 }
 
 /// Awaits a booking by a caller without credentials, for a folded e-mail address if it has one,
-/// within the limits on such callers. Refusals could reveal who is a client, so they are counted.
+/// within the limits on such callers. Only a booking behind the key of a server has no address that
+/// it comes from. Refusals could reveal who is a client, so they are counted.
 /// The API and the pages both book through it. Reference 3.6.
 ///
 /// # Errors
@@ -190,7 +192,7 @@ async fn book(request: GroupRequest) -> HandlerResult {
 pub(crate) async fn book_within_limits<T, E>(
     server: &Server,
     email: Option<Box<str>>,
-    from: IpAddr,
+    from: Option<IpAddr>,
     now: Instant,
     booking: impl Future<Output = Result<T, E>>,
     reveals_client: impl FnOnce(&E) -> bool,

@@ -1,22 +1,17 @@
 //! Endpoints of holds, and the confirmation of a booking that waits for its code.
 //! Reference 6.14, 6.15, 13.17.
 
-use std::net::IpAddr;
-
 use axum::http::StatusCode;
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Map, Value};
-use sha2::Sha256;
 
 use crate::domain::booking::book::check_booking_permission;
 use crate::domain::identity::confirmation_code::ConfirmationCode;
-use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::hold::{HoldId, HoldState, HoldToken, WRONG_CODES_MAX};
 use crate::domain::state::command::{Command, ConfirmBooking};
 use crate::domain::state::refusal::Fault;
 use crate::engine::Committed;
-use crate::http::auth::sliding_window::source;
+use crate::http::booking_limit::BookingOrigin;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -24,7 +19,10 @@ use crate::http::endpoint::{
 use crate::http::error::ApiError;
 use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
-use crate::http::response::{HandlerResult, json_response, ok_response};
+use crate::http::resources::appointments::book_in_reserved_places;
+use crate::http::response::{
+    CreatedAnswer, HandlerResult, created_response, json_response, ok_response,
+};
 use crate::wire::appointment::{self, visible_fiche_fields};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::hold::{parse, parse_hold_parameter, render};
@@ -81,24 +79,21 @@ async fn hold(request: GroupRequest) -> HandlerResult {
         return Err(ApiError::from_refusals(&[refusal], zone, audience));
     }
     let object = wrapped_object(&request.body, "hold")?;
-    let secret = request.server.gateways.link_secret.as_ref();
-    let held_by = secret.map(|secret| hash_source(secret, request.from));
-    let command = parse(object, &request.scope(), held_by)?;
+    let source = request.server.source_hasher.hold_source(&request.identity, request.from);
+    let command = parse(object, &request.scope(), request.caller(), source)?;
+    let origin = BookingOrigin::new(&request.identity, catalogue.group.id, None, request.from)
+        .map(BookingOrigin::for_hold);
+    let places = (origin.as_ref(), command.intervention_ids.len());
     let render_hold = move |done: &Committed| {
         let made = done.hold.and_then(|id| done.group_state.holds().get(id));
         let object = made.map(|hold| render(hold, zone)).unwrap_or_default();
         Value::Object(object).to_string().into_bytes()
     };
-    request.create(Command::HoldTime(Box::new(command)), render_hold).await
-}
-
-/// Returns the keyed hash of a client address, by which its holds are counted.
-fn hash_source(secret: &LinkSecret, from: IpAddr) -> [u8; 16] {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.bits()).expect("any length makes a key");
-    mac.update(format!("source.{}", source(from)).as_bytes());
-    let mut hash = [0; 16];
-    hash.copy_from_slice(&mac.finalize().into_bytes()[..16]);
-    hash
+    let held = request.create_once(Command::HoldTime(Box::new(command)), render_hold);
+    let is_held = |answer: &CreatedAnswer| !answer.is_replay;
+    let answer =
+        book_in_reserved_places(&request.server, places, request.now, held, is_held).await??;
+    Ok(created_response(answer, request.path, &request.state))
 }
 
 /// DELETE /api/v1/groups/{group_id}/holds?token=…
