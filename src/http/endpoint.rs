@@ -110,6 +110,10 @@ pub(crate) enum BodySchema {
     Code,
     /// The new start of an appointment.
     Move,
+    /// A new password, and the present one.
+    Password,
+    /// The bookings to cancel together.
+    Alike,
 }
 
 /// The response of an endpoint in case of success. The resource is that of the endpoint's right.
@@ -151,6 +155,8 @@ pub(crate) enum AnswerSchema {
     Page,
     /// 200 with everything that a booking page needs.
     Module,
+    /// 200 with the number of bookings, and of those that were cancelled.
+    Alike,
 }
 
 /// A future of a handler's result.

@@ -67,6 +67,7 @@ pub enum Verb {
     Make,
     Change,
     Delete,
+    DeleteMany,
 }
 
 /// The extent of each role for one action on one resource.

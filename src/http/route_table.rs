@@ -2,13 +2,13 @@
 
 use crate::http::endpoint::{Endpoint, Route};
 use crate::http::resources::{
-    accounts, appointments, calendars, customfields, fiches, groups, holds, interventions,
+    accounts, alike, appointments, calendars, customfields, fiches, groups, holds, interventions,
     messages, modules, pros, sessions, sets, slots, vevents,
 };
 use crate::http::{docs, health};
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 17] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 18] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -24,6 +24,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 17] = [
     vevents::ENDPOINTS,
     slots::ENDPOINTS,
     appointments::ENDPOINTS,
+    alike::ENDPOINTS,
     modules::ENDPOINTS,
     holds::ENDPOINTS,
 ];

@@ -1,6 +1,7 @@
 //! A stranger has booked in bulk: the operator finds and cancels those bookings, and no others.
 
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 use slotbook::domain::booking::alike::find_alike;
 use slotbook::domain::records::ids::{GroupId, VeventId};
 use slotbook::domain::state::refusal::Refusal;
@@ -54,4 +55,48 @@ async fn a_booking_by_the_shop_keeps_no_origin() {
     let now = practice.engine.clock().now();
     let found = find_alike(&practice.state(), id_of(&made), now, now);
     assert!(matches!(found, Err(Refusal::InvalidParameter(_))), "{found:?}");
+}
+
+#[tokio::test]
+async fn professionals_count_and_cancel_them_over_http() {
+    let practice =
+        Practice::with(|_| {}, |server| server.limit_bookings(BookingLimits::NONE)).await;
+    let mut free = practice.hourly_starts().await;
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        let start = free.pop_front().expect("a start");
+        let stranger = practice.forwarded("203.0.113.7");
+        let made = stranger.book(&start, &format!("c{number}@example.org")).await.is(201);
+        ids.push(id_of(&made));
+    }
+    let visitor = practice.visitor("127.0.0.1");
+    let path = format!("/groups/1/appointments/{}/cancel_alike", ids[2]);
+    let ask = async |body: Value| {
+        let request = visitor.request(Method::POST, &path).basic_auth(ANNA.0, Some(ANNA.1));
+        answer(request.json(&body)).await
+    };
+    let by_key = visitor.request(Method::POST, &path).json(&json!({"since": "2020-01-01"}));
+    answer(by_key).await.refused(403, 1);
+    for (body, field) in [
+        (json!({}), "since"),
+        (json!({"since": "soon"}), "since"),
+        (json!({"since": "2020-01-01", "count": -1}), "count"),
+        (json!({"since": "2020-01-01", "count": "all"}), "count"),
+        (json!({"since": "2020-01-01", "sendmail": "later"}), "sendmail"),
+    ] {
+        let refused = ask(body).await.is(400);
+        assert_eq!(refused["errors"][0]["field"], field);
+    }
+    let counted = ask(json!({"since": "2020-01-01"})).await.is(200);
+    assert_eq!(counted, json!({"count": 6, "cancelled": 0}));
+    ask(json!({"since": "2020-01-01", "count": 5})).await.refused(409, 2);
+    let state = practice.state();
+    assert!(ids.iter().all(|id| !state.rows[id].deleted), "nothing was done");
+    let since_later = ask(json!({"since": "2099-01-01"})).await.is(200);
+    assert_eq!(since_later, json!({"count": 0, "cancelled": 0}));
+    let done = ask(json!({"since": "2020-01-01", "count": 6, "sendmail": 0})).await.is(200);
+    assert_eq!(done, json!({"count": 6, "cancelled": 6}));
+    let state = practice.state();
+    assert!(ids.iter().all(|id| state.rows[id].deleted));
+    ask(json!({"since": "2020-01-01", "count": 6})).await.refused(409, 2);
 }

@@ -1,4 +1,5 @@
-//! Decisions of the operator about application keys and professionals. Reference 11.1.
+//! Decisions about application keys and professionals: those of the operator, and the few that
+//! professionals take themselves. Reference 3.2, 11.1.
 
 use std::collections::BTreeSet;
 
@@ -51,6 +52,14 @@ pub enum ChangeAccess {
         email: Email,
         /// The groups; empty for all.
         groups: BTreeSet<GroupId>,
+    },
+    /// Removes a professional from one group at the request of another one. The last of a group
+    /// stays, since only the operator could add one again.
+    RemoveColleague {
+        /// The professional.
+        id: ProId,
+        /// The group.
+        group: GroupId,
     },
     /// Sets the password of a professional, and ends all of their sessions.
     SetPassword {
@@ -115,6 +124,13 @@ pub enum AccessRefusal {
     NoPro(Email),
     #[error("{} does not work for group {}", .0.as_str(), .1)]
     WorksElsewhere(Email, GroupId),
+    #[error("no professional of group {0} has the id {1}")]
+    NoColleague(GroupId, ProId),
+    #[error(
+        "is the last professional of group {0}: add another one first, or let the operator use \
+         `slotbook pro remove`"
+    )]
+    LastOfGroup(GroupId),
     #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
@@ -175,6 +191,15 @@ pub fn decide(
         }
         ChangeAccess::AddPro(new) => add_pro(directory, groups, new, now),
         ChangeAccess::RemovePro { email, groups } => remove_pro(directory, email, groups, now),
+        ChangeAccess::RemoveColleague { id, group } => {
+            let Some(pro) = directory.pros.get(id).filter(|pro| pro.works_for(*group)) else {
+                return Err(AccessRefusal::NoColleague(*group, *id));
+            };
+            if directory.pros_of(*group).nth(1).is_none() {
+                return Err(AccessRefusal::LastOfGroup(*group));
+            }
+            remove_pro(directory, &pro.email, &BTreeSet::from([*group]), now)
+        }
         ChangeAccess::SetPassword { email, password_hash } => {
             let Some(pro) = directory.pro_of_email(&email.folded()) else {
                 return Err(AccessRefusal::NoPro(email.clone()));

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use axum::http::Method;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::account::Account;
 use crate::domain::records::ids::GroupId;
-use crate::domain::records::text::Text;
+use crate::domain::records::text::{Email, Text};
 use crate::domain::time::Instant;
 use crate::http::auth::apikey;
 use crate::http::auth::auth_request::AuthRequest;
@@ -244,23 +243,23 @@ impl Authenticator {
         Ok(Some(person))
     }
 
-    /// Returns whether a password, as its SHA-1 in hexadecimal digits, is that of an account that
-    /// has logged in. A wrong one counts as a failed login.
+    /// Returns whether a password, as its SHA-1 in hexadecimal digits, is that of a person who has
+    /// logged in, given by address and stored hash. A wrong one counts as a failed login.
     ///
     /// # Errors
     /// 429 after too many wrong passwords; 503 when too many are being verified.
     pub(crate) async fn verify_again(
         &self,
-        account: &Account,
+        (email, stored): (&Email, &Text<255>),
         sha1_hex: String,
         from: IpAddr,
         now: Instant,
     ) -> Result<bool, ApiError> {
-        let email_hash: [u8; 32] = Sha256::digest(account.email.folded().as_bytes()).into();
+        let email_hash: [u8; 32] = Sha256::digest(email.folded().as_bytes()).into();
         if let Some(seconds) = self.failures.wait(email_hash, from, now) {
             return Err(ApiError::too_many("logins of this address or source failed", seconds));
         }
-        let stored = account.password_hash.clone();
+        let stored = stored.clone();
         let verify = move |memory: &mut password::Argon2Memory| {
             password::verify_password(memory, stored.as_str(), &sha1_hex)
         };

@@ -31,7 +31,7 @@ const ERRORS: [(u16, &str, &str); 11] = [
     (403, "Unauthorized", "no apikey, an unknown apikey, or a role without the right"),
     (404, "NoResult", "the object does not exist, or the caller may not see it"),
     (406, "NotAcceptable", "a format other than JSON was requested"),
-    (409, "Conflict", "the idempotency key was used with another body"),
+    (409, "Conflict", "the idempotency key was used with another body, or a number has changed"),
     (413, "ContentTooLarge", "the body has more than 256 KiB"),
     (415, "UnsupportedMediaType", "the body is declared as another type than JSON"),
     (
@@ -81,6 +81,7 @@ pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBui
         .schema("Booking", booking())
         .schema("Booked", booked())
         .schema("BookingReceipt", receipt())
+        .schema("Alike", alike())
         .schema("Hold", hold())
         .schema("Status", status())
         .schema("LoggedIn", logged_in())
@@ -156,6 +157,7 @@ pub(crate) fn success(endpoint: &Endpoint) -> (u16, Response) {
             (201, "the address, whether or not it has an account", named("LinkAsked"))
         }
         AnswerSchema::LinkFollowed => (200, "the account as it is now", named("LinkFollowed")),
+        AnswerSchema::Alike => (200, "the number of such bookings", named("Alike")),
         AnswerSchema::Module => (200, "what the module shows", named("Module")),
         AnswerSchema::Document => (200, "an OpenAPI document", object().build().into()),
         AnswerSchema::Page => {
@@ -170,6 +172,14 @@ pub(crate) fn success(endpoint: &Endpoint) -> (u16, Response) {
 fn booked() -> ObjectBuilder {
     let records = filled_list(named("Appointment"));
     all_required([("records", records.into(), "One record for each intervention, in order.")])
+}
+
+fn alike() -> ObjectBuilder {
+    let number = || whole(0, i64::from(u32::MAX));
+    all_required([
+        ("count", number().into(), "Number of upcoming bookings of the same origin."),
+        ("cancelled", number().into(), "Number of those that this request has cancelled."),
+    ])
 }
 
 fn link_asked() -> ObjectBuilder {
@@ -289,6 +299,7 @@ fn explanation() -> ObjectBuilder {
         "held",
         "not_offered",
         "repeated_hour",
+        "unverified_share",
         "MintimeRdv",
         "MaxRdvPeriod",
     ];

@@ -10,7 +10,7 @@ use crate::http::endpoint::{BodySchema, Endpoint};
 use crate::http::openapi::records::{booked_fiche, customs_given, new_record};
 use crate::http::openapi::schema::{
     anything, described, filled_ids, given, given_or_nothing, group_given, moment_filled, named,
-    object, of_types, pattern, sendmail, text,
+    object, of_types, pattern, sendmail, text, whole,
 };
 use crate::http::openapi::texts::{OperationText, field_text, operation_text};
 use crate::http::permissions::Resource;
@@ -27,6 +27,8 @@ pub(crate) fn request_body(endpoint: &Endpoint, is_legacy: bool) -> Option<Reque
         (BodySchema::Login, _) => return Some(login(endpoint, text)),
         (BodySchema::Token, _) => return Some(json_body(token(), text)),
         (BodySchema::Code, _) => return Some(json_body(code(), text)),
+        (BodySchema::Alike, _) => return Some(json_body(alike(), text)),
+        (BodySchema::Password, _) => new_password().into(),
         (BodySchema::Hold, _) => hold().into(),
         (BodySchema::Move, _) => new_start().into(),
         (BodySchema::Address, _) => address().into(),
@@ -146,6 +148,28 @@ fn code() -> Object {
         .required("token")
         .required("code")
         .build()
+}
+
+/// The bookings of one origin to cancel together. Reference 6.17.
+fn alike() -> Object {
+    let since = "Bookings made at this time or later are meant.";
+    let count = "Number of bookings that the caller expects; without it they are counted only.";
+    object()
+        .property("since", described(moment_filled(), since))
+        .property("count", described(whole(0, i64::from(u32::MAX)), count))
+        .property("sendmail", sendmail())
+        .required("since")
+        .build()
+}
+
+/// The new password of a professional, and the present one. Reference 3.3.
+fn new_password() -> ObjectBuilder {
+    let password = "Plain, or its SHA-1 as 40 hexadecimal digits.";
+    let current = "The present password, likewise; not needed with HTTP Basic.";
+    object()
+        .property("password", described(text(), password))
+        .property("current_password", described(text(), current))
+        .required("password")
 }
 
 /// The object of a new hold. Reference 6.14.

@@ -7,12 +7,11 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, LINK_SECONDS, LinkAction, PendingRdv};
 use crate::domain::identity::enrolment::NO_SUCH_LINK;
 use crate::domain::identity::password_link::PasswordLink;
 use crate::domain::records::ids::GroupId;
-use crate::domain::records::text::Email;
+use crate::domain::records::text::{Email, Text};
 use crate::domain::state::command::{Command, FollowLink, LinkRequest, RequestLink};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
@@ -70,7 +69,7 @@ fn find_covered_group(request: &ApiRequest, group: Option<GroupId>) -> Option<Ar
     request.server.engine.published().group_state(group)
 }
 
-/// GroupCheck a requested link for the client address.
+/// Counts a requested link for the client address.
 ///
 /// # Errors
 /// 429 if the address has requested the maximum number of links.
@@ -273,7 +272,7 @@ pub(crate) fn group_in_token(token: &str) -> Option<GroupId> {
 ///
 /// # Errors
 /// A missing password, or one that is too short, too long or common.
-fn read_password_sha1(body: &Map<String, Value>) -> Result<String, Fault> {
+pub(crate) fn read_password_sha1(body: &Map<String, Value>) -> Result<String, Fault> {
     let Some(Value::String(given)) = body.get("password") else {
         return Err(Fault::new("password", "is required: a text"));
     };
@@ -298,30 +297,31 @@ fn parse_sha1(given: &str) -> Option<String> {
     }
 }
 
-/// Checks that a request of an account carries its password: by HTTP Basic, or else in the field
-/// `current_password`, plain or as its SHA-1. A session alone may be a stolen one.
+/// Checks that the request of a person carries the password: by HTTP Basic, or else in the field
+/// `current_password`, plain or as its SHA-1. A session alone may be a stolen one. The person is
+/// given by address and stored hash, and `what` needs the password.
 ///
 /// # Errors
 /// 403 without the password, 401 for a wrong one; otherwise as
 /// [`verify_again`](crate::http::auth::Authenticator::verify_again).
 pub(crate) async fn check_current_password(
     request: &GroupRequest,
-    account: &Account,
+    person: (&Email, &Text<255>),
     object: &Map<String, Value>,
+    what: &str,
 ) -> Result<(), ApiError> {
     const NAME: &str = "current_password";
     if request.identity.has_password {
         return Ok(());
     }
     let Some(Value::String(given)) = object.get(NAME).or_else(|| request.body.get(NAME)) else {
-        return Err(ApiError::unauthorized(
-            "another e-mail address needs the password: log in by HTTP Basic, or give \
-             current_password",
-        ));
+        return Err(ApiError::unauthorized(&format!(
+            "{what} needs the password: log in by HTTP Basic, or give current_password"
+        )));
     };
     let sha1 = parse_sha1(given).unwrap_or_else(|| password::sha1_hex(given));
     let authenticator = &request.server.authenticator;
-    if authenticator.verify_again(account, sha1, request.from, request.now).await? {
+    if authenticator.verify_again(person, sha1, request.from, request.now).await? {
         Ok(())
     } else {
         Err(login_failed().into())

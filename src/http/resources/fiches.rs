@@ -131,7 +131,8 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
         request.body.insert(FICHE.resource.to_owned(), object.into());
         return crud::change::<Fiche>(request).await;
     }
-    accounts::check_current_password(&request, &account, &object).await?;
+    let person = (&account.email, &account.password_hash);
+    accounts::check_current_password(&request, person, &object, "another e-mail address").await?;
     let Some(email) = changed.email else {
         let rule = "cannot be removed from an account: give another address";
         return Err(Fault::new("email", rule).into());

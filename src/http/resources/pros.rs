@@ -1,18 +1,25 @@
-//! Endpoints of a group's professionals, for professionals. Reference 3.2.
+//! Endpoints of a group's professionals, for professionals. Reference 3.2, 13.12.
 
 use std::sync::Arc;
 
+use axum::response::Response;
 use serde_json::Value;
 
+use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
+use crate::domain::identity::directory::Pro;
 use crate::domain::records::ids::ProId;
+use crate::domain::state::command::Caller;
+use crate::domain::state::refusal::Fault;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };
 use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
-use crate::http::request::GroupRequest;
+use crate::http::request::{GroupRequest, wrapped_object};
+use crate::http::resources::accounts;
 use crate::http::resources::pagination::{PageAnswer, compute_page};
 use crate::http::response::{HandlerResult, ok_response};
+use crate::password::{self, Argon2Memory};
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
 use crate::wire::pro::PROFESSIONAL;
@@ -46,6 +53,30 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         answer: AnswerSchema::Record,
         handler: handler!(InGroup, show),
     },
+    Endpoint {
+        operation_id: "ChangePro",
+        summary: "Change one's own password",
+        tag: "pros",
+        method: EndpointMethod::Put,
+        paths: &[ONE],
+        right: Some(Right::new(Resource::Pro, Verb::Change, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::Password,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, change),
+    },
+    Endpoint {
+        operation_id: "RemovePro",
+        summary: "Remove a professional from the group",
+        tag: "pros",
+        method: EndpointMethod::Delete,
+        paths: &[ONE],
+        right: Some(Right::new(Resource::Pro, Verb::Delete, PROS_ONLY)),
+        query: &[],
+        body: BodySchema::None,
+        answer: AnswerSchema::Record,
+        handler: handler!(InGroup, remove),
+    },
 ];
 
 /// GET /api/v1/groups/{group_id}/pros.
@@ -74,11 +105,80 @@ async fn list(request: GroupRequest) -> HandlerResult {
 
 /// GET /api/v1/groups/{group_id}/pros/{id}.
 async fn show(request: GroupRequest) -> HandlerResult {
+    let pro = find_pro(&request)?;
+    Ok(pro_response(pro, &request))
+}
+
+/// PUT /api/v1/groups/{group_id}/pros/{id}: another password, by the professional itself. It ends
+/// all sessions of the professional.
+async fn change(request: GroupRequest) -> HandlerResult {
+    let pro = find_pro(&request)?;
+    if *request.caller() != Caller::Pro(pro.id) {
+        let needed = "the password of a professional is changed by that professional only";
+        return Err(ApiError::unauthorized(needed));
+    }
+    let object = wrapped_object(&request.body, PROFESSIONAL.resource)?;
+    let mut faults = Vec::new();
+    for field in object.keys() {
+        if field != "password" && field != "current_password" {
+            let rule = "cannot be changed: give password and current_password";
+            faults.push(Fault::new(field, rule));
+        }
+    }
+    let sha1 = match accounts::read_password_sha1(object) {
+        Ok(sha1) if faults.is_empty() => sha1,
+        Ok(_) => return Err(faults.into()),
+        Err(fault) => {
+            faults.push(fault);
+            return Err(faults.into());
+        }
+    };
+    let person = (&pro.email, &pro.password_hash);
+    accounts::check_current_password(&request, person, object, "another password").await?;
+    let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
+    let password_hash = request.server.authenticator.password_pool.run(request.from, hash).await?;
+    let email = pro.email.clone();
+    change_access(&request, ChangeAccess::SetPassword { email, password_hash }).await?;
+    Ok(pro_response(pro, &request))
+}
+
+/// DELETE /api/v1/groups/{group_id}/pros/{id}: the professional works for the group no more. One
+/// without any group is removed, and its sessions end. The answer is the professional as it was.
+async fn remove(request: GroupRequest) -> HandlerResult {
+    let pro = find_pro(&request)?;
+    let group = request.state.catalogue.group.id;
+    change_access(&request, ChangeAccess::RemoveColleague { id: pro.id, group }).await?;
+    Ok(pro_response(pro, &request))
+}
+
+/// Returns the professional of the path, who works for the group.
+fn find_pro(request: &GroupRequest) -> Result<&Pro, ApiError> {
     let id = request.id(ProId::new)?;
     let pro = request.identity.directory().pros.get(&id).ok_or_else(ApiError::no_result)?;
-    if !pro.works_for(request.state.catalogue.group.id) {
-        return Err(ApiError::no_result());
+    if pro.works_for(request.state.catalogue.group.id) {
+        Ok(pro)
+    } else {
+        Err(ApiError::no_result())
     }
+}
+
+fn pro_response(pro: &Pro, request: &GroupRequest) -> Response {
     let object = PROFESSIONAL.render(pro, &request.scope(), request.audience());
-    Ok(ok_response(&Value::Object(object)))
+    ok_response(&Value::Object(object))
+}
+
+/// Carries out a change of professionals, and waits until it is durable.
+async fn change_access(request: &GroupRequest, change: ChangeAccess) -> Result<(), ApiError> {
+    match request.server.engine.change_access(change).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(AccessRefusal::LastOfGroup(group))) => {
+            let rule = AccessRefusal::LastOfGroup(group).to_string();
+            Err(Fault::new("id", rule).into())
+        }
+        // Another request removed the professional meanwhile.
+        Ok(Err(_)) => Err(ApiError::no_result()),
+        Err(rejection) => {
+            Err(ApiError::from_rejection(rejection, request.zone(), request.audience()))
+        }
+    }
 }
