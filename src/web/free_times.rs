@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::domain::booking::appointment_move::move_mode_by_secret;
 use crate::domain::booking::bookable::lead_times;
 use crate::domain::booking::merged_starts::{DayStarts, SearchExtent, StartSearch};
 use crate::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
@@ -69,7 +70,9 @@ impl TimeSearch {
     }
 
     fn starts(&self) -> StartSearch<'_> {
-        let search = ChainSearch { chain: &self.chain, mode: BookingMode::Module, own: self.own };
+        let moved = self.own.appointment.and_then(|id| self.state.rows.get(&id));
+        let mode = moved.map_or(BookingMode::Module, |row| move_mode_by_secret(row));
+        let search = ChainSearch { chain: &self.chain, mode, own: self.own };
         let calendars = &self.calendars;
         StartSearch { state: &self.state, search, calendars, at_least: 1, now: self.now }
     }
