@@ -115,10 +115,8 @@ fn parse(body: &Map<String, Value>, zone: Zone) -> Result<AlikeRequest, Vec<Faul
             None
         }
     };
-    let sendmail = match given("sendmail") {
-        Value::Null => Ok(true),
-        given => value::parse_boolean(given),
-    };
+    let sendmail = given("sendmail");
+    let sendmail = if sendmail.is_null() { Ok(true) } else { value::parse_boolean(sendmail) };
     match (since, sendmail) {
         (Ok(since), Ok(sendmail)) if faults.is_empty() => {
             Ok(AlikeRequest { since, count, is_quiet: !sendmail })
