@@ -3,8 +3,8 @@
 
 use crate::domain::booking::obstacle::{Obstacle, TakenBy};
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
-use crate::domain::booking::slot_request::{BookingMode, OwnTime, SlotRequest};
-use crate::domain::booking::taken_time::{TakenInterval, TimeHolder};
+use crate::domain::booking::slot_request::{BookingMode, SlotRequest};
+use crate::domain::booking::taken_time::TakenInterval;
 use crate::domain::booking::unverified_share::UnverifiedRoom;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
@@ -187,21 +187,9 @@ fn add_held(
     request: &SlotRequest,
     now: Instant,
 ) {
-    for held in live_holds(view, request.interval(), request.own, now) {
+    for held in view.live_holds(request.interval(), request.own, now) {
         obstacles.push(Obstacle::Held { until: held.id.expires_at });
     }
-}
-
-/// Returns the holds of other callers that take a moment of `interval`, ascending by start.
-pub(crate) fn live_holds(
-    view: &CalendarView,
-    interval: Interval,
-    own: OwnTime,
-    now: Instant,
-) -> impl Iterator<Item = TakenInterval<TimeHolder>> + '_ {
-    view.held
-        .overlapping(interval)
-        .filter(move |held| now < held.id.expires_at && own.hold != Some(held.id.id))
 }
 
 fn appointment_obstacle(taken: TakenInterval) -> Obstacle {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
-use crate::domain::booking::taken_time::{TakenTime, TimeHolder};
+use crate::domain::booking::slot_request::OwnTime;
+use crate::domain::booking::taken_time::{TakenInterval, TakenTime, TimeHolder};
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::records::vevent::{Permits, Vevent, VeventKind};
 use crate::domain::recurrence::Series;
@@ -278,6 +279,18 @@ impl CalendarView {
     pub fn change_rules(&mut self, change: impl FnOnce(&mut Rules)) {
         change(Arc::make_mut(&mut self.rules));
         self.expanded = Arc::default();
+    }
+
+    /// Returns the holds of other callers that take a moment of `interval`, ascending by start.
+    pub(crate) fn live_holds(
+        &self,
+        interval: Interval,
+        own: OwnTime,
+        now: Instant,
+    ) -> impl Iterator<Item = TakenInterval<TimeHolder>> + '_ {
+        self.held
+            .overlapping(interval)
+            .filter(move |held| now < held.id.expires_at && own.hold != Some(held.id.id))
     }
 
     /// Returns the open time of at least `span`. Up to about 100 days after `now` it is cached;

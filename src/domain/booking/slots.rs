@@ -3,7 +3,7 @@
 //! The rules are those of [`crate::domain::booking::bookable::bookable`], applied to a window
 //! instead of one start. A property test checks that both agree.
 
-use crate::domain::booking::bookable::{lead_times, live_holds};
+use crate::domain::booking::bookable::lead_times;
 use crate::domain::booking::open_time::{CalendarView, OpenTime, PermittedTime};
 use crate::domain::booking::slot_request::{Chain, ChainSearch};
 use crate::domain::booking::taken_time::TakenTime;
@@ -118,7 +118,7 @@ impl<'a> BlockedTime<'a> {
     ) -> Self {
         let mut held = Vec::new();
         if search.mode.respects_holds() {
-            held.extend(live_holds(view, span, search.own, now).map(|hold| hold.interval));
+            held.extend(view.live_holds(span, search.own, now).map(|hold| hold.interval));
         }
         Self {
             appointments: &view.taken,

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::domain::booking::bookable::live_holds;
 use crate::domain::booking::open_time::{CalendarView, OpenTime};
 use crate::domain::booking::slot_request::{BookingMode, OwnTime};
 use crate::domain::records::catalogue::Catalogue;
@@ -98,7 +97,7 @@ impl<'a> UnverifiedRoom<'a> {
                 seconds += taken.interval.seconds_within(day);
             }
         }
-        for held in live_holds(self.view, day, self.own, self.now) {
+        for held in self.view.live_holds(day, self.own, self.now) {
             if held.id.is_by_key {
                 seconds += held.interval.seconds_within(day);
             }
