@@ -8,7 +8,6 @@ use crate::domain::booking::taken_time::TakenInterval;
 use crate::domain::booking::unverified_share::UnverifiedRoom;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::ids::CalendarId;
-use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Instant, MINUTE};
 use crate::planted_faults::PlantedFault;
 
