@@ -14,6 +14,8 @@ pub(crate) enum MailKind {
     NewPassword,
     NewEmail,
     BookingCode,
+    PasswordChanged,
+    EmailChanged,
 }
 
 impl MailKind {
@@ -25,7 +27,9 @@ impl MailKind {
             | Self::ConfirmAccount
             | Self::NewPassword
             | Self::NewEmail
-            | Self::BookingCode => false,
+            | Self::BookingCode
+            | Self::PasswordChanged
+            | Self::EmailChanged => false,
         }
     }
 
@@ -38,7 +42,9 @@ impl MailKind {
             | Self::ConfirmAccount
             | Self::NewPassword
             | Self::NewEmail
-            | Self::BookingCode => None,
+            | Self::BookingCode
+            | Self::PasswordChanged
+            | Self::EmailChanged => None,
         }
     }
 }

@@ -4,7 +4,9 @@ use askama::Template;
 
 use crate::domain::identity::confirmation_code::ConfirmationCode;
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::messaging::message::{AppointmentTime, LinkPurpose, Message, MessageContent};
+use crate::domain::messaging::message::{
+    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent,
+};
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::postal_address::PostalAddress;
@@ -143,6 +145,7 @@ pub(crate) fn render_sms(
     match &message.content {
         MessageContent::BookingCode { hold, .. } => render_code_sms(state, *hold, settings),
         MessageContent::AccountLink { .. }
+        | MessageContent::AccountNotice(_)
         | MessageContent::Confirmation(_)
         | MessageContent::ConfirmationByKey(_)
         | MessageContent::Change { .. }
@@ -254,6 +257,12 @@ fn find_subject_matter(
             };
             let link = links::account_url(settings.public_url, token.as_str());
             SubjectMatter { link, ..SubjectMatter::new(kind, None) }
+        }
+        MessageContent::AccountNotice(AccountChange::Password) => {
+            SubjectMatter::new(MailKind::PasswordChanged, None)
+        }
+        MessageContent::AccountNotice(AccountChange::Email) => {
+            SubjectMatter::new(MailKind::EmailChanged, None)
         }
         MessageContent::BookingCode { hold, .. } => {
             let code = Some(BookingCodeText::find(state, *hold, settings)?);

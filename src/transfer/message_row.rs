@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::message::{
-    AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
-    WithdrawnAppointment,
+    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress,
+    SuppressionReason, WithdrawnAppointment,
 };
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
@@ -26,7 +26,7 @@ const ATTEMPTS_MAX: u32 = 1_000_000;
 
 const KINDS: &str = "must be one of confirmation, change, cancellation, restoration, withdrawal, \
      mail_reminder, sms_reminder, account_confirmation, new_password, new_email, mail_code, \
-     sms_code";
+     sms_code, password_changed, email_changed";
 const STATES: &str = "must be one of planned, sending, sent, kept, failed, missed, suppressed";
 
 /// Returns the row of a message.
@@ -93,11 +93,14 @@ fn kind_name(content: &MessageContent) -> &'static str {
         MessageContent::BookingCode { channel: Channel::Mail, .. } => "mail_code",
         MessageContent::BookingCode { channel: Channel::Sms, .. } => "sms_code",
         MessageContent::Restoration(_) => "restoration",
+        MessageContent::AccountNotice(AccountChange::Password) => "password_changed",
+        MessageContent::AccountNotice(AccountChange::Email) => "email_changed",
     }
 }
 
 fn render_content(content: &MessageContent, row: &mut Map<String, Value>) {
     match content {
+        MessageContent::AccountNotice(_) => {}
         MessageContent::AccountLink { expires, purpose: _, token: _ }
         | MessageContent::BookingCode { expires, channel: _, hold: _ } => {
             row.insert("expires_at_utc".into(), utc_text(*expires));
@@ -221,6 +224,8 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         "new_email" => parse_link(row, LinkPurpose::NewEmail)?,
         "mail_code" => parse_code(row, Channel::Mail)?,
         "sms_code" => parse_code(row, Channel::Sms)?,
+        "password_changed" => MessageContent::AccountNotice(AccountChange::Password),
+        "email_changed" => MessageContent::AccountNotice(AccountChange::Email),
         _ => return Err(Fault::new("kind", KINDS)),
     })
 }

@@ -2,6 +2,7 @@
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use slotbook::domain::messaging::message::MessageContent;
 use slotbook::password;
 
 use crate::fixture::{ANNA, Answer, Practice, Visitor, answer};
@@ -107,4 +108,60 @@ async fn a_professional_who_left_has_no_session_and_no_login() {
     let last = remove(1).await.is(400);
     assert_eq!(last["errors"][0]["field"], "id");
     answer(list().basic_auth(ANNA.0, Some(ANNA.1))).await.is(200);
+}
+
+/// The token of the last link that was mailed.
+fn last_token(practice: &Practice) -> String {
+    let state = practice.state();
+    let mut last = None;
+    for message in state.outbox.messages() {
+        if let MessageContent::AccountLink { token, .. } = &message.content {
+            last = Some(token.as_str().to_owned());
+        }
+    }
+    last.expect("a link was mailed")
+}
+
+/// The notices about accounts, each with its recipient.
+fn notices(practice: &Practice) -> Vec<(&'static str, String)> {
+    let state = practice.state();
+    let mut notices = Vec::new();
+    for message in state.outbox.messages() {
+        if matches!(&message.content, MessageContent::AccountNotice(_)) {
+            notices.push((message.kind().name(), message.recipient.as_str().to_owned()));
+        }
+    }
+    notices
+}
+
+#[tokio::test]
+async fn the_former_address_is_told_of_another_password_and_of_another_address() {
+    let practice = Practice::open().await;
+    let visitor = practice.visitor("127.0.0.2");
+    let follow = async |body: Value| {
+        answer(visitor.request(Method::POST, "/accounts/confirm").json(&body)).await
+    };
+    let ask = async |email: &str| {
+        let body = json!({"account": {"email": email, "group_id": 1}});
+        answer(visitor.request(Method::POST, "/accounts").json(&body)).await.is(201);
+    };
+    ask("new.client@example.org").await;
+    let password = "the-first-password";
+    follow(json!({"token": last_token(&practice), "password": password})).await.is(200);
+    assert_eq!(notices(&practice), [], "there was no account before");
+    let louise = "louise.thomas@example.org";
+    ask(louise).await;
+    let password = "another-long-password";
+    follow(json!({"token": last_token(&practice), "password": password})).await.is(200);
+    let mut expected = vec![("password_changed", louise.to_owned())];
+    assert_eq!(notices(&practice), expected);
+    let fiche = practice.state().accounts[louise].fiche_id;
+    let change = visitor.request(Method::PUT, &format!("/groups/1/fiches/{fiche}"));
+    let change = change.basic_auth(louise, Some(password));
+    let body = json!({"fiche": {"email": "louise.elsewhere@example.org"}});
+    answer(change.json(&body)).await.is(200);
+    assert_eq!(notices(&practice), expected, "not before the link is followed");
+    follow(json!({"token": last_token(&practice)})).await.is(200);
+    expected.push(("email_changed", louise.to_owned()));
+    assert_eq!(notices(&practice), expected);
 }

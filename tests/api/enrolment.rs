@@ -35,6 +35,7 @@ fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
         | MessageContent::ConfirmationByKey(_)
         | MessageContent::CancellationByKey(_)
         | MessageContent::BookingCode { .. }
+        | MessageContent::AccountNotice(_)
         | MessageContent::Restoration(_) => None,
     };
     group_state.outbox.messages().filter_map(|message| link(message)).collect()

@@ -1,9 +1,10 @@
 //! The messages that an event causes to the clients whose appointments it makes, changes or
 //! cancels. Reference 7.3.
 
+use crate::domain::identity::account::Account;
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::message::{
-    AppointmentTime, Message, MessageContent, Progress, WithdrawnAppointment,
+    AccountChange, AppointmentTime, Message, MessageContent, Progress, WithdrawnAppointment,
 };
 use crate::domain::messaging::recipient::{appointment_recipient, email_address};
 use crate::domain::records::hold::{Hold, HoldState};
@@ -19,9 +20,11 @@ struct Announcement {
     recipient: String,
 }
 
-/// Makes the messages that an event causes; none but codes if the group sends no mails.
+/// Makes the messages that an event causes; only codes and notices about accounts if the group
+/// sends no mails.
 ///
 /// * A booking that waits for a code causes the message with it.
+/// * Another address or password of an account is announced to its former address.
 /// * A booking is confirmed, and so is an event that a change turns into an appointment.
 /// * A change of the time, the calendar or the intervention is announced, and a cancellation.
 /// * An appointment given to another client is confirmed to that client and cancelled to the former
@@ -36,12 +39,15 @@ pub fn draft_messages(
     event: &Event,
     now: Instant,
 ) -> Vec<Message> {
-    let is_code = matches!(event, Event::HoldMade { .. });
-    if !next.catalogue.group.sendmail && !is_code {
+    let is_about_proof = matches!(event, Event::HoldMade { .. } | Event::AccountPut { .. });
+    if !next.catalogue.group.sendmail && !is_about_proof {
         return Vec::new();
     }
     let (at, announcements) = match event {
         Event::HoldMade { at, hold, .. } => (*at, announce_code(hold).into_iter().collect()),
+        Event::AccountPut { at, was, account, .. } => {
+            (*at, announce_account(state, was.as_deref(), account))
+        }
         Event::AppointmentsBooked { at, legs, .. } | Event::BookingConfirmed { at, legs, .. } => {
             (*at, confirm_booking(next, legs, now).into_iter().collect())
         }
@@ -58,7 +64,6 @@ pub fn draft_messages(
         | Event::GroupChanged { .. }
         | Event::Announced { .. }
         | Event::AccountLinkRequested { .. }
-        | Event::AccountPut { .. }
         | Event::DoneOnce { .. }
         | Event::InstantsResolved { .. }
         | Event::VeventsRemoved { .. }
@@ -91,6 +96,25 @@ fn announce_code(hold: &Hold) -> Option<Announcement> {
         expires: hold.expires_at,
     };
     Some(Announcement { content, recipient: booking.recipient.as_str().to_owned() })
+}
+
+/// The notices to the address of an account before a change of its address or its password.
+fn announce_account(state: &GroupState, was: Option<&str>, account: &Account) -> Vec<Announcement> {
+    let Some(before) = was.and_then(|was| state.accounts.get(was)) else { return Vec::new() };
+    let mut changes = Vec::new();
+    if before.password_hash != account.password_hash {
+        changes.push(AccountChange::Password);
+    }
+    if before.email.folded() != account.email.folded() {
+        changes.push(AccountChange::Email);
+    }
+    let mut announcements = Vec::with_capacity(changes.len());
+    for change in changes {
+        let recipient = before.email.as_str().to_owned();
+        announcements
+            .push(Announcement { content: MessageContent::AccountNotice(change), recipient });
+    }
+    announcements
 }
 
 fn confirm_booking(next: &GroupState, legs: &[Vevent], now: Instant) -> Option<Announcement> {

@@ -83,6 +83,19 @@ pub enum MessageContent {
         /// Its previous start.
         was: Instant,
     },
+    /// The address or the password of an account has changed. It goes to the address before the
+    /// change, whatever the group's settings are.
+    AccountNotice(AccountChange),
+}
+
+/// A change of an account that its client is notified of. The order of the variants is the format
+/// on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AccountChange {
+    /// Another password.
+    Password,
+    /// Another address.
+    Email,
 }
 
 /// An appointment as its former client knew it. The current appointment no longer holds these
@@ -241,11 +254,13 @@ pub enum MessageKind {
     NewEmail,
     MailCode,
     SmsCode,
+    PasswordChanged,
+    EmailChanged,
 }
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Confirmation,
         Self::Change,
         Self::Cancellation,
@@ -256,6 +271,8 @@ impl MessageKind {
         Self::NewEmail,
         Self::MailCode,
         Self::SmsCode,
+        Self::PasswordChanged,
+        Self::EmailChanged,
     ];
 
     /// Returns the kind of a reminder by a channel.
@@ -281,6 +298,8 @@ impl MessageKind {
             Self::NewEmail => "new_email",
             Self::MailCode => "mail_code",
             Self::SmsCode => "sms_code",
+            Self::PasswordChanged => "password_changed",
+            Self::EmailChanged => "email_changed",
         }
     }
 
@@ -296,7 +315,9 @@ impl MessageKind {
             | Self::AccountConfirmation
             | Self::NewPassword
             | Self::NewEmail
-            | Self::MailCode => Channel::Mail,
+            | Self::MailCode
+            | Self::PasswordChanged
+            | Self::EmailChanged => Channel::Mail,
         }
     }
 }
@@ -408,6 +429,8 @@ impl Message {
             MessageContent::Reminder(channel, _) => MessageKind::of_reminder(*channel),
             MessageContent::BookingCode { channel: Channel::Mail, .. } => MessageKind::MailCode,
             MessageContent::BookingCode { channel: Channel::Sms, .. } => MessageKind::SmsCode,
+            MessageContent::AccountNotice(AccountChange::Password) => MessageKind::PasswordChanged,
+            MessageContent::AccountNotice(AccountChange::Email) => MessageKind::EmailChanged,
         }
     }
 
@@ -417,12 +440,14 @@ impl Message {
         self.kind().channel()
     }
 
-    /// The appointments it is about, with the starts it announces; empty for an account link or a
-    /// code.
+    /// The appointments it is about, with the starts it announces; empty for a message about an
+    /// account or a code.
     #[must_use]
     pub fn appointments(&self) -> &[AppointmentTime] {
         match &self.content {
-            MessageContent::AccountLink { .. } | MessageContent::BookingCode { .. } => &[],
+            MessageContent::AccountLink { .. }
+            | MessageContent::AccountNotice(_)
+            | MessageContent::BookingCode { .. } => &[],
             MessageContent::Confirmation(appointments)
             | MessageContent::ConfirmationByKey(appointments) => appointments,
             MessageContent::Change { appointment, .. }
@@ -447,6 +472,7 @@ impl Message {
         match &self.content {
             MessageContent::Reminder(channel, appointment) => Some((*channel, *appointment)),
             MessageContent::AccountLink { .. }
+            | MessageContent::AccountNotice(_)
             | MessageContent::BookingCode { .. }
             | MessageContent::Confirmation(_)
             | MessageContent::Change { .. }
@@ -475,6 +501,7 @@ impl Message {
                 MessageContent::ChangeByKey { appointment, was }
             }
             content @ (MessageContent::AccountLink { .. }
+            | MessageContent::AccountNotice(_)
             | MessageContent::BookingCode { .. }
             | MessageContent::ChangeByKey { .. }
             | MessageContent::Reminder(..)

@@ -45,7 +45,9 @@ pub fn current_recipient(state: &GroupState, message: &Message) -> Text<255> {
 
 fn newest_recipient(state: &GroupState, message: &Message) -> Option<String> {
     let appointment: VeventId = match &message.content {
-        MessageContent::AccountLink { .. } | MessageContent::BookingCode { .. } => return None,
+        MessageContent::AccountLink { .. }
+        | MessageContent::AccountNotice(_)
+        | MessageContent::BookingCode { .. } => return None,
         MessageContent::Withdrawal(withdrawn) => return email_address(state, withdrawn.client),
         MessageContent::Confirmation(appointments)
         | MessageContent::ConfirmationByKey(appointments) => {

@@ -3,7 +3,7 @@
 
 use imbl::OrdSet;
 
-use crate::domain::messaging::message::{Message, MessageContent};
+use crate::domain::messaging::message::{LinkPurpose, Message, MessageContent};
 use crate::domain::records::ids::MessageId;
 use crate::domain::records::text::folded;
 use crate::domain::time::Instant;
@@ -30,7 +30,7 @@ pub(crate) struct RecipientQuota {
     attempts_by_key: OrdSet<(Instant, MessageId)>,
 }
 
-/// Maximum numbers of messages of one group within 24 hours. Account links are always sent.
+/// Maximum numbers of messages of one group within 24 hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageQuota {
     /// To one recipient; 0 allows none. At most half of them may be messages that the public can
@@ -41,11 +41,59 @@ pub struct MessageQuota {
 }
 
 impl Message {
-    /// Whether it is sent regardless of the quota. True for account links, whose number is limited
-    /// where they are asked for. They count all the same.
+    /// Whether it is sent regardless of the quota of its recipient. True for account links, whose
+    /// number is limited where they are asked for, and for notices of what has followed from one.
+    /// They count all the same.
     #[must_use]
     pub const fn ignores_quota(&self) -> bool {
-        matches!(&self.content, MessageContent::AccountLink { .. })
+        matches!(
+            &self.content,
+            MessageContent::AccountLink { .. } | MessageContent::AccountNotice(_)
+        )
+    }
+
+    /// Whether a key alone is enough to cause it.
+    const fn is_caused_by_key(&self) -> bool {
+        match &self.content {
+            MessageContent::AccountLink { purpose, .. } => match purpose {
+                LinkPurpose::Confirm | LinkPurpose::NewPassword => true,
+                LinkPurpose::NewEmail => false,
+            },
+            MessageContent::AccountNotice(_)
+            | MessageContent::BookingCode { .. }
+            | MessageContent::ChangeByKey { .. }
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Reminder(..)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::Restoration(_) => self.is_by_key(),
+        }
+    }
+
+    /// Whether the daily maximum of messages caused by a key alone stops it. A link for another
+    /// password goes to a client with an account only, who must not be locked out by strangers.
+    const fn is_stopped_by_key_quota(&self) -> bool {
+        match &self.content {
+            MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } => false,
+            MessageContent::AccountLink {
+                purpose: LinkPurpose::Confirm | LinkPurpose::NewEmail,
+                ..
+            }
+            | MessageContent::AccountNotice(_)
+            | MessageContent::BookingCode { .. }
+            | MessageContent::ChangeByKey { .. }
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Reminder(..)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::Restoration(_) => self.is_caused_by_key(),
+        }
     }
 
     const fn quota_class(&self) -> QuotaClass {
@@ -60,6 +108,7 @@ impl Message {
             | MessageContent::Cancellation(_)
             | MessageContent::Reminder(..)
             | MessageContent::Withdrawal(_)
+            | MessageContent::AccountNotice(_)
             | MessageContent::Restoration(_) => QuotaClass::Trusted,
         }
     }
@@ -69,23 +118,23 @@ impl RecipientQuota {
     /// Whether one more message may go to its recipient. Fewer than the maximum must have been
     /// first attempted since `since`. Of messages that the public can cause, fewer than half of
     /// that, rounded up; and of those caused with a key alone, fewer than the maximum of the group.
-    /// An account link always has room.
+    /// An account link and a notice always have room at their recipient.
     pub(crate) fn has_room_for(
         &self,
         message: &Message,
         quota: MessageQuota,
         since: Instant,
     ) -> bool {
-        if message.ignores_quota() {
-            return true;
-        }
         let MessageQuota { recipient_daily_max: daily_max, by_key_daily_max } = quota;
-        if message.is_by_key() && by_key_daily_max > 0 {
+        if message.is_stopped_by_key_quota() && by_key_daily_max > 0 {
             // No more are counted than the maximum.
             let recent = self.attempts_by_key.range((since, FIRST)..).take(by_key_daily_max);
             if recent.count() == by_key_daily_max {
                 return false;
             }
+        }
+        if message.ignores_quota() {
+            return true;
         }
         let recipient = folded(message.recipient.as_str());
         let from = (recipient.clone(), since, FIRST, QuotaClass::Public);
@@ -108,7 +157,7 @@ impl RecipientQuota {
     /// Counts a message, if it was attempted.
     pub(crate) fn insert(&mut self, message: &Message) {
         if let Some(entry) = quota_entry(message) {
-            if message.is_by_key() {
+            if message.is_caused_by_key() {
                 self.attempts_by_key.insert((entry.1, entry.2));
             }
             self.attempts.insert(entry);

@@ -26,6 +26,7 @@ pub fn find_suppression_reason(
                 None
             }
         }
+        MessageContent::AccountNotice(_) => None,
         MessageContent::BookingCode { hold, expires, .. } => {
             code_reason(state, *hold, *expires, now)
         }

@@ -6,8 +6,8 @@ use super::{assert_same, changed, exported, hash, import, merged, now, shop};
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::delivery::{self, DeliveryStep, DueItem, LatePolicy};
 use crate::domain::messaging::message::{
-    AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
-    WithdrawnAppointment,
+    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress,
+    SuppressionReason, WithdrawnAppointment,
 };
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::messaging::planning;
@@ -67,6 +67,8 @@ fn contents() -> Vec<MessageContent> {
         MessageContent::Reminder(Channel::Sms, second),
         MessageContent::Withdrawal(Box::new(withdrawn)),
         MessageContent::Restoration(second),
+        MessageContent::AccountNotice(AccountChange::Password),
+        MessageContent::AccountNotice(AccountChange::Email),
         code(Channel::Mail),
         code(Channel::Sms),
     ]
@@ -166,7 +168,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     let again = reimported(&content);
     assert_same(&content, &again);
     let (before, after) = (&content.group_states[0].outbox, &again.group_states[0].outbox);
-    assert_eq!(before.messages().len(), 15 * 18);
+    assert_eq!(before.messages().len(), 17 * 18);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }

@@ -41,6 +41,29 @@ fn a_settled_message_is_removed_after_90_days_and_its_id_is_not_used_again() {
 }
 
 #[test]
+fn links_to_new_accounts_stop_at_the_daily_maximum_and_those_for_a_password_do_not() {
+    let mut outbox = Outbox::default();
+    for at in [10, 20] {
+        let draft = link(&outbox, at);
+        outbox.put(Message { first_claimed_at: Some(Instant(at)), ..draft }.into(), Instant(at));
+    }
+    let new_account = link(&outbox, 30);
+    let has_room = |message: &Message, most: usize, since: i64| {
+        outbox.has_room_for(message, quota(0, most), Instant(since))
+    };
+    assert!(!has_room(&new_account, 2, 0) && has_room(&new_account, 3, 0));
+    assert!(has_room(&new_account, 2, 11), "the first is older");
+    let mut new_password = new_account;
+    if let MessageContent::AccountLink { purpose, .. } = &mut new_password.content {
+        *purpose = LinkPurpose::NewPassword;
+    }
+    assert!(has_room(&new_password, 2, 0));
+    let by_key = MessageContent::ConfirmationByKey(Vec::new());
+    let booking = outbox.draft(0, Instant(30), by_key, "b@example.org");
+    assert!(!outbox.has_room_for(&booking, quota(9, 2), Instant(0)), "links count with the others");
+}
+
+#[test]
 fn a_recipient_has_room_for_the_daily_maximum_and_for_half_of_it_from_the_public() {
     let mut outbox = Outbox::default();
     let by_key = || MessageContent::ConfirmationByKey(Vec::new());
