@@ -309,7 +309,7 @@ impl Import<'_> {
         let apikeys = people::read_apikeys(section, &groups, &self.used_ids, faults);
         let directory = Directory {
             apikeys: apikeys.into(),
-            pros: pros.finish().into(),
+            pros: pros.finish().into_iter().collect(),
             ..Directory::default()
         };
         ImportedPeople { directory, accounts }

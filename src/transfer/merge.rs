@@ -4,13 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use imbl::OrdMap;
 use serde_json::Value;
 
-use crate::domain::identity::directory::{IdKind, Pro};
+use crate::domain::identity::directory::{IdKind, Pro, Professionals};
 use crate::domain::messaging::message::Message;
 use crate::domain::messaging::outbox::Outbox;
-use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::document::{DocumentPart, RowSection, walk_document};
 use crate::transfer::faults::{FAULTS_MAX, ImportFaults};
@@ -38,7 +37,7 @@ pub fn merge_content(
     let conflicts = find_conflicts(&staying, &new.group_states, &mut faults);
     let mut directory = existing.directory;
     directory.apikeys.extend(new.directory.apikeys);
-    let (pros, duplicates) = merge_pros(directory.pros, new.directory.pros, &replaced);
+    let (pros, duplicates) = merge_pros(&directory.pros, &new.directory.pros, &replaced);
     directory.pros = pros;
     if !conflicts.is_empty() || !duplicates.is_empty() {
         report_conflicts(document, &conflicts, &duplicates, &mut faults)
@@ -168,16 +167,16 @@ fn report_conflicts(
 /// Merges the professionals. Returns them with the ids that two of them have. Known ones lose the
 /// replaced groups, and gain the groups that the document gives them.
 fn merge_pros(
-    known: OrdMap<ProId, Pro>,
-    new: OrdMap<ProId, Pro>,
+    known: &Professionals,
+    new: &Professionals,
     replaced: &BTreeSet<GroupId>,
-) -> (OrdMap<ProId, Pro>, BTreeSet<u64>) {
+) -> (Professionals, BTreeSet<u64>) {
     let mut by_email: BTreeMap<Box<str>, Pro> = BTreeMap::new();
-    for (_, mut pro) in known {
+    for mut pro in known.values().cloned() {
         pro.groups.retain(|group| !replaced.contains(group));
         by_email.insert(pro.email.folded(), pro);
     }
-    for (_, mut pro) in new {
+    for mut pro in new.values().cloned() {
         if let Some(known) = by_email.get(&pro.email.folded()) {
             pro.id = known.id;
             pro.groups.extend(&known.groups);
@@ -188,7 +187,7 @@ fn merge_pros(
         }
         by_email.insert(pro.email.folded(), pro);
     }
-    let (mut pros, mut duplicates) = (OrdMap::new(), BTreeSet::new());
+    let (mut pros, mut duplicates) = (Professionals::default(), BTreeSet::new());
     for mut pro in by_email.into_values() {
         let Some(first) = pro.groups.first().copied() else { continue };
         if !pro.groups.contains(&pro.main) {

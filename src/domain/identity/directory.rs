@@ -1,7 +1,7 @@
 //! The directory: application keys, professionals, and the blocks of ids of the groups. Reference
 //! 3.
 
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::identity::link_secret::LinkSecret;
@@ -23,7 +23,7 @@ pub struct Directory {
     /// The application keys, by the SHA-256 of the key.
     pub apikeys: OrdMap<[u8; 32], Apikey>,
     /// The professionals.
-    pub pros: OrdMap<ProId, Pro>,
+    pub pros: Professionals,
     /// The owners of the blocks of ids. A block that an import filled may have several.
     pub blocks: OrdMap<(IdKind, u64), Block>,
     /// The secret that signs links in mails; `None` before the store is first served.
@@ -226,6 +226,75 @@ pub enum DirectoryEvent {
     },
 }
 
+/// Professionals by id, and by address for their logins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Professionals {
+    by_id: OrdMap<ProId, Pro>,
+    /// The folded address of each, with its id.
+    emails: OrdSet<(Box<str>, ProId)>,
+}
+
+impl Professionals {
+    /// Finds a professional.
+    #[must_use]
+    pub fn get(&self, id: &ProId) -> Option<&Pro> {
+        self.by_id.get(id)
+    }
+
+    /// Inserts a professional, or replaces the one with its id. Returns the one before.
+    pub fn insert(&mut self, id: ProId, pro: Pro) -> Option<Pro> {
+        let before = self.remove(&id);
+        self.emails.insert((pro.email.folded(), id));
+        self.by_id.insert(id, pro);
+        before
+    }
+
+    /// Removes a professional, if it exists, and returns it.
+    pub fn remove(&mut self, id: &ProId) -> Option<Pro> {
+        let before = self.by_id.remove(id)?;
+        self.emails.remove(&(before.email.folded(), *id));
+        Some(before)
+    }
+
+    /// All professionals, ascending by id.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &Pro> {
+        self.by_id.values()
+    }
+
+    /// Their ids, ascending.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &ProId> {
+        self.by_id.keys()
+    }
+
+    /// Their number.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+}
+
+impl Extend<(ProId, Pro)> for Professionals {
+    fn extend<I: IntoIterator<Item = (ProId, Pro)>>(&mut self, pros: I) {
+        for (id, pro) in pros {
+            self.insert(id, pro);
+        }
+    }
+}
+
+impl FromIterator<(ProId, Pro)> for Professionals {
+    fn from_iter<I: IntoIterator<Item = (ProId, Pro)>>(pros: I) -> Self {
+        let mut professionals = Self::default();
+        professionals.extend(pros);
+        professionals
+    }
+}
+
 impl Directory {
     /// Whether there are no application keys, no professionals and no blocks.
     #[must_use]
@@ -238,10 +307,12 @@ impl Directory {
         self.pros.values().filter(move |pro| pro.works_for(group))
     }
 
-    /// Finds the professional with a folded address. The cost grows with all professionals.
+    /// Finds the professional with a folded address; of several, the one with the lowest id.
     #[must_use]
     pub fn pro_of_email(&self, folded: &str) -> Option<&Pro> {
-        self.pros.values().find(|pro| *pro.email.folded() == *folded)
+        let first = ProId::new(1).expect("1 is an id");
+        let (email, id) = self.pros.emails.range((Box::from(folded), first)..).next()?;
+        if **email == *folded { self.pros.get(id) } else { None }
     }
 
     /// Makes the event that grants a group the next free block.

@@ -1,6 +1,6 @@
 //! Sessions, kept in memory and ended by a restart. Reference 3.3.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::header::COOKIE;
@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, HeaderValue};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::identity::directory::Directory;
-use crate::domain::records::ids::{GroupId, ProId};
-use crate::domain::records::text::Text;
+use crate::domain::records::ids::{FicheId, GroupId, ProId};
+use crate::domain::records::text::{Email, Text};
 use crate::domain::time::Instant;
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
@@ -22,6 +22,8 @@ const IDLE_SECONDS_MAX: i64 = 3_600;
 const SESSIONS_MAX: usize = 100_000;
 /// Maximum number of sessions of one person; beyond it the one idle for longest is ended.
 const SESSIONS_PER_PERSON_MAX: usize = 100;
+/// Maximum number of ended sessions that one login removes. It bounds the cost of a login.
+const REMOVED_PER_LOGIN_MAX: usize = 64;
 /// Name of the cookie.
 const COOKIE_NAME: &str = "_session_id";
 
@@ -33,9 +35,26 @@ pub(crate) struct Sessions {
 }
 
 struct SessionTable {
-    /// By the SHA-256 of the token.
-    sessions: BTreeMap<[u8; 32], Session>,
+    sessions: SessionIndex,
     randomness: Randomness,
+}
+
+/// Sessions by token, by age and by person, so that no login looks at all of them.
+#[derive(Default)]
+struct SessionIndex {
+    /// By the SHA-256 of the token.
+    by_token: BTreeMap<[u8; 32], Session>,
+    /// The same sessions, the one idle for longest first.
+    by_use: BTreeSet<(Instant, [u8; 32])>,
+    /// The same, by person.
+    by_person: BTreeSet<(SessionPerson, Instant, [u8; 32])>,
+}
+
+/// The person that a session is of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum SessionPerson {
+    Pro(ProId),
+    Account(GroupId, Box<str>),
 }
 
 /// A session, which may have ended meanwhile.
@@ -52,7 +71,7 @@ struct Session {
 #[derive(Clone, PartialEq)]
 enum SessionOwner {
     Pro { id: ProId, password_hash: Text<255> },
-    Account { group: GroupId, email: Box<str>, password_hash: Text<255> },
+    Account { group: GroupId, email: Box<str>, fiche_id: FicheId, password_hash: Text<255> },
 }
 
 /// A session that has not ended.
@@ -67,7 +86,8 @@ pub(crate) struct ActiveSession {
 impl Sessions {
     /// Returns an empty table of sessions.
     pub(crate) fn new() -> Self {
-        let table = SessionTable { sessions: BTreeMap::new(), randomness: Randomness::from_os() };
+        let table =
+            SessionTable { sessions: SessionIndex::default(), randomness: Randomness::from_os() };
         Self { table: Mutex::new(table), behind_tls: false }
     }
 
@@ -83,7 +103,7 @@ impl Sessions {
     ) -> Option<HeaderValue> {
         let owner = SessionOwner::from_person(person, published, directory)?;
         let mut table = self.lock();
-        table.make_room(&owner, now);
+        table.sessions.make_room(&owner.person(), now);
         let token: String =
             table.randomness.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         let session = Session { apikey, owner, last_used: now };
@@ -103,23 +123,26 @@ impl Sessions {
         // A browser may send an old token of a narrower path before the current one.
         let token_hash = session_tokens(headers)
             .map(hash_token)
-            .find(|token_hash| table.sessions.contains_key(token_hash))?;
-        let session = table.sessions.get_mut(&token_hash)?;
+            .find(|token_hash| table.sessions.by_token.contains_key(token_hash))?;
+        let mut session = table.sessions.remove(&token_hash)?;
         if session.is_fresh(now)
             && (directory.apikeys.contains_key(&session.apikey)
                 || PlantedFault::RevokedKeySessionKept.is_active())
             && let Some(person) = session.owner.refresh(published, directory)
         {
-            return Some(ActiveSession { apikey: session.apikey, person, token_hash });
+            let apikey = session.apikey;
+            table.sessions.insert(token_hash, session);
+            return Some(ActiveSession { apikey, person, token_hash });
         }
-        table.sessions.remove(&token_hash);
         None
     }
 
     /// Records that a session is used, so that its hour of inactivity begins again.
     pub(crate) fn touch(&self, session: &ActiveSession, now: Instant) {
-        if let Some(session) = self.lock().sessions.get_mut(&session.token_hash) {
-            session.last_used = session.last_used.max(now);
+        let mut table = self.lock();
+        if let Some(mut used) = table.sessions.remove(&session.token_hash) {
+            used.last_used = used.last_used.max(now);
+            table.sessions.insert(session.token_hash, used);
         }
     }
 
@@ -142,26 +165,59 @@ impl Sessions {
     }
 }
 
-impl SessionTable {
-    /// Removes ended sessions, and as many others as one more session of this owner needs.
-    fn make_room(&mut self, owner: &SessionOwner, now: Instant) {
-        self.sessions.retain(|_, session| session.is_fresh(now));
-        let is_own = |session: &Session| session.owner.is_same_person(owner);
-        while self.sessions.values().filter(|session| is_own(session)).count()
-            >= SESSIONS_PER_PERSON_MAX
+impl SessionIndex {
+    fn insert(&mut self, token_hash: [u8; 32], session: Session) {
+        self.by_use.insert((session.last_used, token_hash));
+        self.by_person.insert((session.owner.person(), session.last_used, token_hash));
+        self.by_token.insert(token_hash, session);
+    }
+
+    fn remove(&mut self, token_hash: &[u8; 32]) -> Option<Session> {
+        let session = self.by_token.remove(token_hash)?;
+        self.by_use.remove(&(session.last_used, *token_hash));
+        self.by_person.remove(&(session.owner.person(), session.last_used, *token_hash));
+        Some(session)
+    }
+
+    /// Removes some ended sessions, and as many others as one more session of this person needs.
+    fn make_room(&mut self, person: &SessionPerson, now: Instant) {
+        for _ in 0..REMOVED_PER_LOGIN_MAX {
+            match self.by_use.first().copied() {
+                Some((last_used, idlest)) if !is_fresh(last_used, now) => {
+                    self.remove(&idlest);
+                }
+                Some(_) | None => break,
+            }
+        }
+        let own: Vec<[u8; 32]> = self.of_person(person).collect();
+        let excess = (own.len() + 1).saturating_sub(SESSIONS_PER_PERSON_MAX);
+        for idlest in own.iter().take(excess) {
+            self.remove(idlest);
+        }
+        while self.by_token.len() >= SESSIONS_MAX
+            && let Some((_, idlest)) = self.by_use.first().copied()
         {
-            remove_idlest(&mut self.sessions, is_own);
+            self.remove(&idlest);
         }
-        while self.sessions.len() >= SESSIONS_MAX {
-            remove_idlest(&mut self.sessions, |_| true);
-        }
+    }
+
+    /// The sessions of a person, the one idle for longest first.
+    fn of_person(&self, person: &SessionPerson) -> impl Iterator<Item = [u8; 32]> {
+        let first = (person.clone(), Instant(i64::MIN), [0; 32]);
+        let own = self.by_person.range(first..).take_while(move |(of, ..)| of == person);
+        own.map(|(.., token_hash)| *token_hash)
     }
 }
 
 impl Session {
     fn is_fresh(&self, now: Instant) -> bool {
-        now.seconds_since(self.last_used) < IDLE_SECONDS_MAX
+        is_fresh(self.last_used, now)
     }
+}
+
+/// Whether a session that was last used at a moment goes on. A clock that was set back ends none.
+fn is_fresh(last_used: Instant, now: Instant) -> bool {
+    now.seconds_since(last_used) < IDLE_SECONDS_MAX
 }
 
 impl SessionOwner {
@@ -175,66 +231,43 @@ impl SessionOwner {
             Person::Account(group, account) => {
                 let email = account.email.folded();
                 published.group_state(*group)?.accounts.get(&email)?;
-                let password_hash = account.password_hash.clone();
-                Some(Self::Account { group: *group, email, password_hash })
+                let (fiche_id, password_hash) = (account.fiche_id, account.password_hash.clone());
+                Some(Self::Account { group: *group, email, fiche_id, password_hash })
             }
         }
     }
 
     /// Returns the person as they are now; `None` if the password has changed. An account whose
-    /// address has changed is found by its password hash, which has a salt of its own.
+    /// address has changed is found by the address of its fiche, which changed with it.
     fn refresh(&mut self, published: &Published, directory: &Directory) -> Option<Person> {
         match self {
             Self::Pro { id, password_hash } => {
                 let pro = directory.pros.get(id)?;
                 if pro.password_hash == *password_hash { Some(Person::Pro(pro.id)) } else { None }
             }
-            Self::Account { group, email, password_hash } => {
+            Self::Account { group, email, fiche_id, password_hash } => {
                 let state = published.group_state(*group)?;
                 let account = match state.accounts.get(email) {
                     Some(account) if account.password_hash == *password_hash => account,
-                    Some(_) | None => state
-                        .accounts
-                        .values()
-                        .find(|account| account.password_hash == *password_hash)?,
+                    Some(_) | None => {
+                        let now = state.fiches.get(fiche_id)?.email.as_ref().map(Email::folded)?;
+                        state.accounts.get(&now)?
+                    }
                 };
+                if account.password_hash != *password_hash {
+                    return None;
+                }
                 *email = account.email.folded();
                 Some(Person::Account(*group, Arc::clone(account)))
             }
         }
     }
 
-    fn is_same_person(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Pro { id, .. }, Self::Pro { id: other, .. }) => id == other,
-            (
-                Self::Account { group, email, .. },
-                Self::Account { group: other_group, email: other_email, .. },
-            ) => group == other_group && email == other_email,
-            (Self::Pro { .. }, Self::Account { .. }) | (Self::Account { .. }, Self::Pro { .. }) => {
-                false
-            }
+    fn person(&self) -> SessionPerson {
+        match self {
+            Self::Pro { id, .. } => SessionPerson::Pro(*id),
+            Self::Account { group, email, .. } => SessionPerson::Account(*group, email.clone()),
         }
-    }
-}
-
-/// Removes the session idle for longest among those that `is_candidate` accepts.
-fn remove_idlest(
-    sessions: &mut BTreeMap<[u8; 32], Session>,
-    is_candidate: impl Fn(&Session) -> bool,
-) {
-    let mut idlest: Option<([u8; 32], Instant)> = None;
-    for (token_hash, session) in &*sessions {
-        if !is_candidate(session) {
-            continue;
-        }
-        match idlest {
-            Some((_, last_used)) if last_used <= session.last_used => {}
-            Some(_) | None => idlest = Some((*token_hash, session.last_used)),
-        }
-    }
-    if let Some((token_hash, _)) = idlest {
-        sessions.remove(&token_hash);
     }
 }
 
@@ -288,15 +321,35 @@ mod tests {
 
     #[test]
     fn the_session_idle_for_longest_is_removed_first() {
-        let mut sessions = BTreeMap::from([
-            ([1; 32], session(1, 30)),
-            ([2; 32], session(2, 10)),
-            ([3; 32], session(1, 20)),
-        ]);
-        let one = session(1, 0).owner;
-        remove_idlest(&mut sessions, |session| session.owner.is_same_person(&one));
-        assert!(!sessions.contains_key(&[3; 32]) && sessions.len() == 2);
-        remove_idlest(&mut sessions, |_| true);
-        assert!(!sessions.contains_key(&[2; 32]));
+        let mut index = SessionIndex::default();
+        for number in 0..=SESSIONS_PER_PERSON_MAX {
+            let at = i64::try_from(1_000 - number).expect("small");
+            index.make_room(&SessionPerson::Pro(ProId::new(1).expect("an id")), Instant(1_000));
+            let mut token_hash = [1; 32];
+            token_hash[0] = u8::try_from(number).expect("small");
+            index.insert(token_hash, session(1, at));
+        }
+        index.insert([2; 32], session(2, 10));
+        let one = SessionPerson::Pro(ProId::new(1).expect("an id"));
+        let own: Vec<[u8; 32]> = index.of_person(&one).collect();
+        assert_eq!(own.len(), SESSIONS_PER_PERSON_MAX);
+        assert!(own.iter().all(|token_hash| token_hash[0] != 99), "the idlest made room");
+        assert_eq!(index.by_token.len(), SESSIONS_PER_PERSON_MAX + 1);
+    }
+
+    #[test]
+    fn a_login_removes_few_ended_sessions_and_the_indexes_agree() {
+        let mut index = SessionIndex::default();
+        for number in 0..200_u8 {
+            index.insert([number; 32], session(u64::from(number) + 1, i64::from(number)));
+        }
+        let person = SessionPerson::Pro(ProId::new(1).expect("an id"));
+        index.make_room(&person, Instant(10_000));
+        assert_eq!(index.by_token.len(), 200 - REMOVED_PER_LOGIN_MAX);
+        assert!(!index.by_token.contains_key(&[0; 32]) && index.by_token.contains_key(&[64; 32]));
+        for _ in 0..3 {
+            index.make_room(&person, Instant(10_000));
+        }
+        assert!(index.by_token.is_empty() && index.by_use.is_empty() && index.by_person.is_empty());
     }
 }
