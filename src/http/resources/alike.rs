@@ -19,7 +19,7 @@ use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, ok_response};
-use crate::wire::errors::Problem;
+use crate::wire::errors::{ErrorEntry, Problem};
 use crate::wire::value;
 
 const ALIKE: EndpointPath =
@@ -67,10 +67,10 @@ async fn cancel_alike(request: GroupRequest) -> HandlerResult {
     let number = alike.len();
     let Some(count) = count else { return Ok(response(number, 0)) };
     if i64::try_from(number).is_ok_and(|number| number != count) {
-        return Err(ApiError::new(
-            Problem::Conflict,
-            format!("count: there are {number} such appointments, not {count}; nothing was done"),
-        ));
+        let rule =
+            format!("count: there are {number} such appointments, not {count}; nothing was done");
+        let entry = ErrorEntry::new(Problem::Conflict, rule);
+        return Err(ErrorEntry { field: Some("count".to_owned()), ..entry }.into());
     }
     let group = request.state.catalogue.group.id;
     let done = request.server.engine.cancel_many(group, &alike, is_quiet).await;
