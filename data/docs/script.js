@@ -40,12 +40,12 @@ function field(parameter) {
   const choices = schema.enum || (schema.anyOf || []).map(resolved).flatMap((one) => one.enum || []);
   const open = (schema.anyOf || [schema]).map(resolved).some((one) => !one.enum);
   if (choices.length > 2 && !open) {
-    const select = make("select", { name: parameter.name });
+    const select = make("select", { name: parameter.name, ariaLabel: parameter.name });
     select.append(make("option", { value: "", textContent: "" }));
     choices.filter((choice) => choice !== "").forEach((choice) => select.append(make("option", { textContent: choice })));
     return select;
   }
-  return make("input", { name: parameter.name, placeholder: parameter.required ? "required" : "", spellcheck: false });
+  return make("input", { name: parameter.name, ariaLabel: parameter.name, placeholder: parameter.required ? "required" : "", spellcheck: false });
 }
 
 /** Returns the query parameters of a field. The values of a list are separated by commas. */
@@ -97,12 +97,16 @@ async function send(path, method, operation, form, output) {
     const text = await response.text();
     const took = `${Math.round(performance.now() - began)} ms`;
     const status = make("span", { className: "status", textContent: `${response.status} ${response.statusText}` });
-    output.replaceChildren(make("p", {}, status, ` in ${took}`), make("pre", { textContent: indented(text) }));
+    output.replaceChildren(make("p", {}, status, ` in ${took}`), scrollable(indented(text), "response"));
   } catch (error) {
     output.replaceChildren(make("p", { className: "status", textContent: `no response: ${error.message}` }));
   }
-  output.append(make("p", { className: "dim", textContent: "the same request with curl:" }), make("pre", { textContent: curl }));
+  output.append(make("p", { className: "dim", textContent: "the same request with curl:" }), scrollable(curl, "curl command"));
 }
+
+/** Returns a text that may be longer than its box, which the keyboard can scroll. */
+const scrollable = (text, label) =>
+  make("pre", { textContent: text, tabIndex: 0, role: "region", ariaLabel: label });
 
 function indented(text) {
   try {
@@ -126,7 +130,7 @@ function inside(path, method, operation) {
   if (content) {
     const [type, of] = Object.entries(content)[0];
     const text = type.endsWith("json") ? JSON.stringify(sample(of.schema), null, 2) : "";
-    const area = make("textarea", { name: "body", value: text, spellcheck: false });
+    const area = make("textarea", { name: "body", ariaLabel: "body", value: text, spellcheck: false });
     area.dataset.type = type;
     form.append(make("p", { className: "dim", textContent: "body" }), area);
   }
@@ -138,7 +142,7 @@ function inside(path, method, operation) {
     send(path, method, operation, form, output);
   });
   const listing = make("details", {}, make("summary", { className: "dim", textContent: "answers" }),
-    make("pre", { textContent: answers }));
+    scrollable(answers, "answers"));
   return make("div", { className: "inside" }, form, output, listing);
 }
 
@@ -147,7 +151,7 @@ function shown(path, method, operation) {
     make("span", { className: `method ${method}`, textContent: method.toUpperCase() }),
     make("code", { textContent: path }),
     make("span", { className: "says", textContent: operation.summary || "" }));
-  const details = make("details", { className: operation.deprecated ? "older" : "" }, summary);
+  const details = make("details", { className: "operation" }, summary);
   details.dataset.words = `${method} ${path} ${operation.summary} ${operation.tags}`.toLowerCase();
   // A form is made when it is first opened, because most never are.
   details.addEventListener("toggle", () => details.append(inside(path, method, operation)), { once: true });
@@ -158,11 +162,13 @@ function filter() {
   const words = byId("find").value.toLowerCase().split(/\s+/).filter(Boolean);
   for (const section of document.querySelectorAll("main section")) {
     let any = false;
-    for (const details of section.querySelectorAll(":scope > details")) {
+    for (const details of section.querySelectorAll("details.operation")) {
       const found = words.every((word) => details.dataset.words.includes(word));
       details.classList.toggle("hidden", !found);
       any ||= found;
     }
+    const older = section.querySelector("details.older");
+    older?.classList.toggle("hidden", !older.querySelector(".operation:not(.hidden)"));
     section.classList.toggle("hidden", !any);
   }
 }
@@ -174,10 +180,17 @@ async function begin() {
   const sections = new Map(apiDocument.tags.map(({ name }) => [name, make("section", { id: name }, make("h2", { textContent: name }))]));
   const all = Object.entries(apiDocument.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })));
-  // Older paths stand last.
-  all.sort((a, b) => Boolean(a.operation.deprecated) - Boolean(b.operation.deprecated));
-  all.forEach(({ path, method, operation }) =>
-    sections.get(operation.tags[0]).append(shown(path, method, operation)));
+  // Older paths stand last in their section, folded away.
+  const older = new Map();
+  for (const { path, method, operation } of all) {
+    const [tag] = operation.tags;
+    if (!operation.deprecated) sections.get(tag).append(shown(path, method, operation));
+    else older.set(tag, [...(older.get(tag) || []), shown(path, method, operation)]);
+  }
+  for (const [tag, operations] of older) {
+    const summary = make("summary", { textContent: `older paths of ${tag} (${operations.length})` });
+    sections.get(tag).append(make("details", { className: "older" }, summary, ...operations));
+  }
   byId("operations").append(...sections.values());
   byId("tags").append(...[...sections.keys()].map((name) => make("a", { href: `#${name}`, textContent: name })));
   byId("find").addEventListener("input", filter);
