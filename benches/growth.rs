@@ -51,6 +51,7 @@ fn main() {
 fn wish(client: u64) -> Command {
     Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
+        is_by_page: false,
         web_origin: None,
         hold: None,
         caller: Caller::Pro(ProId::new(1).expect("an id")),

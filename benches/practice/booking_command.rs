@@ -15,6 +15,7 @@ pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
     fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
     BookAppointment {
         permission: None,
+        is_by_page: false,
         web_origin: None,
         hold: None,
         caller: Caller::Application,

@@ -31,6 +31,19 @@ pub(crate) fn holder_pair(vevent: &Vevent) -> Option<String> {
     Some(format!("{}.{}", vevent.id, appointment.key.as_str()))
 }
 
+/// Returns the query that proves to hold some appointments.
+pub(crate) fn holder_query(state: &GroupState, appointments: &[VeventId]) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for id in appointments {
+        if let Some(vevent) = state.rows.get(id)
+            && let Some(pair) = holder_pair(vevent)
+        {
+            query.append_pair("a", &pair);
+        }
+    }
+    query.finish()
+}
+
 /// Returns the appointments that the values `a` of a query prove to hold, in their order. Wrong
 /// values are left out.
 pub(crate) fn held_appointments<'s>(

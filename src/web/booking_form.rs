@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::domain::records::hold::HoldToken;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::Civil;
 use crate::notify::language::Language;
@@ -17,12 +18,12 @@ use crate::wire::params::Params;
 const WEBSOURCE: &str = "web";
 
 /// Returns the body of a booking, as an application would send it. Only the fields of the form are
-/// taken from what was sent.
+/// taken from what was sent. The booking takes over the time of the hold.
 pub(crate) fn booking_object(
     visit: &Visit,
     choice: &Choice,
     start: Civil,
-    given: &Params,
+    (given, hold): (&Params, Option<HoldToken>),
 ) -> Map<String, Value> {
     let services: Vec<u64> = choice.services.iter().map(|id| id.number()).collect();
     let mut object = Map::new();
@@ -31,6 +32,9 @@ pub(crate) fn booking_object(
     let calendar = choice.calendar.map_or(0, CalendarId::number);
     object.insert("calendar_id".to_owned(), calendar.into());
     object.insert("websource".to_owned(), WEBSOURCE.into());
+    if let Some(token) = hold {
+        object.insert("hold".to_owned(), token.as_str().into());
+    }
     let mut fiche = Map::new();
     for field in form_fields(visit, given) {
         if field.value.is_empty() {

@@ -11,7 +11,8 @@ use axum::response::Response;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::booking::book::permit_booking;
+use crate::domain::booking::book::permit_page_booking;
+use crate::domain::records::hold::{HoldState, HoldToken};
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{BookAppointment, Caller, Command};
 use crate::domain::state::idempotency::IdempotencyShare;
@@ -20,9 +21,11 @@ use crate::engine::{Committed, IdempotentRequest, Rejection};
 use crate::http::{
     ApiError, BookingOrigin, ClientAddress, Incoming, book_in_reserved_places, book_within_limits,
 };
-use crate::web::appointment_view::holder_pair;
+use crate::web::appointment_view::holder_query;
 use crate::web::booking_form::booking_object;
+use crate::web::code_step::{self, respond_to_waiting, without_code};
 use crate::web::contact_fields::form_fields;
+use crate::web::done_step::done_url;
 use crate::web::message_page;
 use crate::web::page::redirect;
 use crate::web::pages::Pages;
@@ -57,23 +60,47 @@ pub(crate) async fn book(
         Ok(form) => form.params,
         Err(error) => return message_page::failed(&visit, &error),
     };
+    let waiting = given.value("h").and_then(HoldToken::new);
+    if let Some(token) = waiting
+        && given.value("again").is_none()
+    {
+        let request = match Request::read(&visit, &given) {
+            Ok(request) => request,
+            Err(response) => return *response,
+        };
+        if given.value("edit").is_some() {
+            return respond_with_form(&visit, &request, &without_code(&given, None), &[]).await;
+        }
+        return code_step::confirm(&visit, &request, &given, token).await;
+    }
+    let given = match waiting {
+        Some(_) => without_code(&given, given.value("again")),
+        None => given,
+    };
+    let (scope, earlier, replaced) = find_earlier_booking(&visit, &given);
     // Before everything else: the settings may have changed since the booking was made.
-    if let Some(response) = find_earlier_booking(&visit, &given) {
-        return response;
+    if let Some(EarlierBooking { answer: FormAnswer::Booked(query), is_same }) = &earlier {
+        let used = if *is_same { "" } else { "&used=1" };
+        return redirect(&done_url(&visit, &format!("{query}{used}")));
     }
     let request = match Request::read(&visit, &given) {
         Ok(request) => request,
         Err(response) => return *response,
     };
+    if let Some(EarlierBooking { answer: FormAnswer::Waits(token), .. }) = earlier {
+        let state = visit.newest_state();
+        return respond_to_waiting(&visit, &request, &given, token, &state).await;
+    }
     if visit.pages.server.is_group_full(&visit.state, &Caller::Application) {
         return message_page::failed(&visit, &ApiError::group_full());
     }
-    let object = booking_object(&visit, &request.choice, request.start, &given);
+    let hold = replaced.or(waiting);
+    let object = booking_object(&visit, &request.choice, request.start, (&given, hold));
     let command = match read_command(&visit, &given, &object) {
         Ok(command) => command,
         Err(refusals) => return respond_with_form(&visit, &request, &given, &refusals).await,
     };
-    send_booking(&visit, &request, &given, command, from).await
+    send_booking(&visit, &request, (&given, scope), command, from).await
 }
 
 /// The reason why a booking of a page was not made.
@@ -88,7 +115,7 @@ enum PageRefusal {
 async fn send_booking(
     visit: &Arc<Visit>,
     request: &Request,
-    given: &Params,
+    (given, scope): (&Params, [u8; 32]),
     mut command: BookAppointment,
     from: IpAddr,
 ) -> Response {
@@ -98,10 +125,10 @@ async fn send_booking(
     command.web_origin = Some(server.source_hasher.page_origin(from));
     let email = command.client.email.as_ref().map(Email::folded);
     let once = IdempotentRequest {
-        scope: form_scope(visit, given),
+        scope,
         body: form_body(given),
         share: IdempotencyShare::Application,
-        render: Arc::new(|done: &Committed| holder_query(done).into_bytes()),
+        render: Arc::new(FormAnswer::record),
     };
     let command = Command::BookAppointment(Box::new(command));
     let booking = server.engine.write_idempotent(visit.group().id, command, Some(once));
@@ -128,20 +155,24 @@ async fn send_booking(
             message_page::failed(visit, &limited)
         }
         Ok(Ok(done)) => {
-            let query = match &done.answer {
-                Some(kept) => String::from_utf8_lossy(kept).into_owned(),
-                None => holder_query(&done),
-            };
-            redirect(&done_url(visit, &query))
+            let recorded = done.answer.as_deref().map(FormAnswer::parse);
+            match recorded.unwrap_or_else(|| FormAnswer::parse(&FormAnswer::record(&done))) {
+                FormAnswer::Booked(query) => redirect(&done_url(visit, &query)),
+                FormAnswer::Waits(token) => {
+                    respond_to_waiting(visit, request, given, token, &done.group_state).await
+                }
+            }
         }
         Ok(Err(PageRefusal::Rejected(Rejection::Refused(refusals)))) => {
             respond_with_form(visit, request, given, &refusals).await
         }
         // Another form with this key was faster; the recorded answer is visible by now.
         Ok(Err(PageRefusal::Rejected(Rejection::IdempotencyConflict))) => {
-            match find_earlier_booking(visit, given) {
-                Some(response) => response,
-                None => message_page::busy(visit),
+            match find_record(visit, scope, given).map(|earlier| earlier.answer) {
+                Some(FormAnswer::Booked(query)) => {
+                    redirect(&done_url(visit, &format!("{query}&used=1")))
+                }
+                Some(FormAnswer::Waits(_)) | None => message_page::busy(visit),
             }
         }
         Ok(Err(PageRefusal::Rejected(rejection))) => message_page::failed(
@@ -160,11 +191,13 @@ fn read_command(
     let mut missing = missing_fields(visit, given);
     let caller = Caller::Application;
     let claims = BookingClaims::read(Some(object));
-    let permission = permit_booking(&visit.state.catalogue, &caller, true, false)
-        .map_err(|refusal| vec![refusal])?;
+    let permission =
+        permit_page_booking(&visit.state.catalogue).map_err(|refusal| vec![refusal])?;
     let scope = Scope::for_group(&visit.state).at_moment(visit.now);
     match parse(object, claims, permission, &scope, &caller) {
-        Ok(booking) if missing.is_empty() => Ok(booking.command),
+        Ok(booking) if missing.is_empty() => {
+            Ok(BookAppointment { is_by_page: true, ..booking.command })
+        }
         Ok(_) => Err(missing),
         Err(faults) => {
             missing.extend(faults.into_iter().map(Refusal::InvalidParameter));
@@ -201,18 +234,75 @@ fn form_scope(visit: &Visit, given: &Params) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Returns the way to the booking that this form made before, if it did.
-fn find_earlier_booking(visit: &Visit, given: &Params) -> Option<Response> {
-    given.value("k")?;
-    let scope = form_scope(visit, given);
+/// The recorded answer to a form.
+enum FormAnswer {
+    /// The query that proves to hold the booked appointments.
+    Booked(String),
+    /// The booking waits for its code.
+    Waits(HoldToken),
+}
+
+impl FormAnswer {
+    /// The name before the token of a booking that waits.
+    const TOKEN: &str = "h=";
+
+    /// Returns what is recorded of a booking.
+    fn record(done: &Committed) -> Vec<u8> {
+        match done.hold.and_then(|id| done.group_state.holds().get(id)) {
+            Some(hold) => format!("{}{}", Self::TOKEN, hold.token.as_str()).into_bytes(),
+            None => holder_query(&done.group_state, &done.appointments).into_bytes(),
+        }
+    }
+
+    fn parse(recorded: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(recorded);
+        match text.strip_prefix(Self::TOKEN).and_then(HoldToken::new) {
+            Some(token) => Self::Waits(token),
+            None => Self::Booked(text.into_owned()),
+        }
+    }
+}
+
+/// The record of the booking that a form made before, and whether the form sent the same.
+struct EarlierBooking {
+    answer: FormAnswer,
+    is_same: bool,
+}
+
+fn find_record(visit: &Visit, scope: [u8; 32], given: &Params) -> Option<EarlierBooking> {
     let engine = &visit.pages.server.engine;
     let state = engine.published().group_state(visit.group().id)?;
     let record = state.idempotency_records.find(&scope, engine.steady_now())?;
-    let mut query = String::from_utf8_lossy(&record.answer).into_owned();
-    if record.body != form_body(given) {
-        query.push_str("&used=1");
+    let is_same = record.body == form_body(given);
+    Some(EarlierBooking { answer: FormAnswer::parse(&record.answer), is_same })
+}
+
+/// Returns the scope of a form that may have been sent before, its earlier booking, and the hold
+/// that it takes over. Other details of a booking that waits for its code make a booking of their
+/// own, which takes over the time.
+fn find_earlier_booking(
+    visit: &Visit,
+    given: &Params,
+) -> ([u8; 32], Option<EarlierBooking>, Option<HoldToken>) {
+    let scope = form_scope(visit, given);
+    if given.value("k").is_none() {
+        return (scope, None, None);
     }
-    Some(redirect(&done_url(visit, &query)))
+    match find_record(visit, scope, given) {
+        Some(EarlierBooking { answer: FormAnswer::Waits(token), is_same: false }) => {
+            let state = visit.newest_state();
+            let hold = state.holds().get(token.id());
+            if let Some(HoldState::Confirmed { appointments, .. }) = hold.map(|hold| &hold.state) {
+                let answer = FormAnswer::Booked(holder_query(&state, appointments));
+                return (scope, Some(EarlierBooking { answer, is_same: false }), None);
+            }
+            let mut hash = Sha256::new_with_prefix(scope);
+            hash.update(form_body(given));
+            let scope = hash.finalize().into();
+            (scope, find_record(visit, scope, given), Some(token))
+        }
+        earlier => (scope, earlier, None),
+    }
 }
 
 /// Returns the hash of all that a form sent.
@@ -225,23 +315,4 @@ fn form_body(given: &Params) -> [u8; 32] {
         }
     }
     hash.finalize().into()
-}
-
-/// Returns the query that proves to hold the booked appointments.
-fn holder_query(done: &Committed) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    for id in &done.appointments {
-        if let Some(vevent) = done.group_state.rows.get(id)
-            && let Some(pair) = holder_pair(vevent)
-        {
-            query.append_pair("a", &pair);
-        }
-    }
-    query.finish()
-}
-
-fn done_url(visit: &Visit, query: &str) -> String {
-    let url = visit.url("/done", &[]);
-    let separator = if url.contains('?') { '&' } else { '?' };
-    format!("{url}{separator}{query}")
 }

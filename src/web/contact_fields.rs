@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::domain::messaging::channel::Channel;
 use crate::domain::records::customfield::{CustomKind, Customfield, Model};
 use crate::web::shop::Visit;
 use crate::web::text::Texts;
@@ -105,6 +106,7 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
         let widget = Widget::Input(kind);
         FieldView { autocomplete, ..FieldView::new(name, label, widget) }
     };
+    let channel = visit.code_channel();
     let mut fields = vec![
         FieldView {
             chars_max: 64,
@@ -116,11 +118,20 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
             ..field("fiche.lastname", text.lastname, "text", "family-name")
         },
         FieldView {
-            hint: text.email_hint,
-            is_required: !visit.group().open,
+            hint: if channel == Some(Channel::Mail) {
+                text.code_mail_hint
+            } else {
+                text.email_hint
+            },
+            is_required: !visit.group().open || channel == Some(Channel::Mail),
             ..field("fiche.email", text.email, "email", "email")
         },
-        FieldView { chars_max: 25, ..field("fiche.firstphone", text.firstphone, "tel", "tel") },
+        FieldView {
+            chars_max: 25,
+            hint: if channel == Some(Channel::Sms) { text.code_sms_hint } else { "" },
+            is_required: channel == Some(Channel::Sms),
+            ..field("fiche.firstphone", text.firstphone, "tel", "tel")
+        },
         FieldView { chars_max: 25, ..field("fiche.secondphone", text.secondphone, "tel", "") },
         field("fiche.birthdate", text.birthdate, "date", "bday"),
     ];

@@ -29,6 +29,13 @@ struct DonePage<'v> {
     again_url: String,
 }
 
+/// Returns the URL of this page with the query that proves to hold its appointments.
+pub(crate) fn done_url(visit: &Visit, query: &str) -> String {
+    let url = visit.url("/done", &[]);
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}{query}")
+}
+
 /// GET /b/{urlname}/done.
 pub(crate) async fn show(
     State(pages): State<Arc<Pages>>,

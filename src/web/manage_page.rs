@@ -1,4 +1,4 @@
-//! The page of one appointment, for the holder of its link: view, and cancel. Reference 14.5.
+//! The page of one appointment, for the holder of its link: view, and cancel. Reference 14.6.
 
 use askama::Template;
 use axum::http::StatusCode;

@@ -12,6 +12,7 @@ mod booking_form;
 mod booking_step;
 mod calendar_file;
 mod choice;
+mod code_step;
 mod colours;
 mod colours_file;
 mod contact_fields;

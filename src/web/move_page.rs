@@ -1,5 +1,5 @@
 //! The pages that move one appointment, for the holder of its link: another time, and its
-//! confirmation. Reference 14.5.
+//! confirmation. Reference 14.6.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -111,8 +111,8 @@ pub(crate) async fn act(mut holder: Holder, given: &Params) -> Response {
         Ok(_) => redirect(&manage_page::moved_url(&holder)),
         Err(Rejection::Refused(refusals)) => {
             // The appointment may have changed since the page was asked for.
-            let published = engine.published().group_state(visit.group().id);
-            if let Some(state) = published.filter(|state| state.rows.contains_key(&holder.id)) {
+            let state = visit.newest_state();
+            if state.rows.contains_key(&holder.id) {
                 holder.visit.state = state;
             }
             if let Some(refused) = find_refused(&holder) {

@@ -75,6 +75,9 @@ fn describe_fault(visit: &Visit, fault: &Fault, fields: &[FieldView]) -> Refusal
         (false, "email") => text.bad_email,
         (false, "date" | "datetime-local") => text.bad_date,
         (false, "number") => text.bad_number,
+        (false, "tel") if field.is_required && field.value.len() <= field.chars_max => {
+            text.bad_phone
+        }
         (false, _) => text.bad_value,
     };
     RefusalText {

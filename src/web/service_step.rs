@@ -7,11 +7,10 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
-use crate::domain::booking::book::check_booking_permission;
+use crate::domain::booking::book::check_page_permission;
 use crate::domain::booking::module_offer::{offers_all, shown_calendars, shown_interventions};
 use crate::domain::records::ids::InterventionsetId;
 use crate::domain::records::intervention::Intervention;
-use crate::domain::state::command::Caller;
 use crate::web::choice::Choice;
 use crate::web::format::service_facts;
 use crate::web::message_page;
@@ -138,9 +137,9 @@ pub(crate) fn find_closed(visit: &Visit) -> Option<Response> {
     if catalogue.group.inactive || shown_calendars(catalogue).is_empty() {
         return Some(closed_page(visit, visit.text.closed_why));
     }
-    match check_booking_permission(catalogue, &Caller::Application, true, false) {
-        Ok(()) => None,
-        Err(_) => Some(closed_page(visit, visit.text.accounts_only)),
+    match check_page_permission(catalogue) {
+        Ok(()) if visit.can_send_code() => None,
+        Ok(()) | Err(_) => Some(closed_page(visit, visit.text.accounts_only)),
     }
 }
 

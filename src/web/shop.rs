@@ -5,8 +5,11 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
+use crate::domain::booking::unconfirmed::find_code_channel;
+use crate::domain::messaging::channel::Channel;
 use crate::domain::records::group::Group;
 use crate::domain::records::postal_address::PostalAddress;
+use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
@@ -99,6 +102,27 @@ impl Visit {
 
     pub(crate) fn zone(&self) -> Zone {
         self.state.catalogue.zone()
+    }
+
+    /// The channel of the code that a booking needs; `None` if it needs none.
+    pub(crate) fn code_channel(&self) -> Option<Channel> {
+        find_code_channel(&self.state.catalogue, &Caller::Application, true)
+    }
+
+    /// Whether the server can send the code that a booking needs, if it needs one.
+    pub(crate) fn can_send_code(&self) -> bool {
+        let gateways = &self.pages.server.gateways;
+        match self.code_channel() {
+            Some(Channel::Mail) => gateways.mail.is_some(),
+            Some(Channel::Sms) => gateways.sms.is_some(),
+            None => true,
+        }
+    }
+
+    /// The newest state of the group that is durable.
+    pub(crate) fn newest_state(&self) -> Arc<GroupState> {
+        let published = self.pages.server.engine.published();
+        published.group_state(self.group().id).unwrap_or_else(|| Arc::clone(&self.state))
     }
 
     /// Formats a moment in the shop's zone, in words.

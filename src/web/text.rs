@@ -95,6 +95,20 @@ texts! {
         "By booking, you agree that {group} uses these details to manage this appointment.";
     privacy: "Protection de vos données", "How your data is used";
     book: "Confirmer le rendez-vous", "Confirm the appointment";
+    send_code: "Recevoir mon code", "Send me a code";
+    code_mail_hint: "Nous y envoyons un code pour vérifier l’adresse, puis la confirmation.",
+        "A code is sent there to check the address, and then the confirmation.";
+    code_sms_hint: "Nous y envoyons un code par SMS pour vérifier le numéro.",
+        "A code is sent there by text message to check the number.";
+    code_title: "Entrez votre code", "Enter your code";
+    code_mailed: "Un code à six chiffres vient d’être envoyé à {to}.",
+        "A code of six digits was sent to {to}.";
+    code_texted: "Un code à six chiffres vient d’être envoyé par SMS au {to}.",
+        "A code of six digits was sent by text message to {to}.";
+    code_held: "L’horaire vous est réservé jusqu’à {until}.", "The time is held for you until {until}.";
+    code: "Code à six chiffres", "Code of six digits";
+    code_again: "Recevoir un autre code", "Send another code";
+    code_edit: "Modifier mes coordonnées", "Change my details";
     nothing_chosen: "—", "—";
 
     // Faults and refusals.
@@ -104,6 +118,14 @@ texts! {
     required: "Ce champ est obligatoire.", "This field is required.";
     bad_email: "Indiquez une adresse e-mail complète, comme nom@example.org.",
         "Enter a complete e-mail address, such as name@example.org.";
+    bad_phone: "Indiquez un numéro qui reçoit des SMS.",
+        "Enter a number that receives text messages.";
+    code_missing: "Indiquez les six chiffres que vous avez reçus.", "Enter the six digits that you got.";
+    code_wrong: "Ce code est faux. Essais restants : {left}.", "This code is wrong. Tries left: {left}.";
+    codes_used: "Cinq codes faux ont été donnés, et l’horaire n’est plus réservé. Envoyez de nouveau le formulaire pour recevoir un autre code.",
+        "Five wrong codes were given, and the time is no longer held. Send the form again to get another code.";
+    code_expired: "Le code a expiré, et l’horaire n’est plus réservé. Envoyez de nouveau le formulaire pour recevoir un autre code.",
+        "The code has expired, and the time is no longer held. Send the form again to get another code.";
     bad_date: "Indiquez une date qui existe.", "Enter a date that exists.";
     bad_number: "Indiquez un nombre.", "Enter a number.";
     bad_value: "Ce texte est trop long ou contient un caractère interdit.",

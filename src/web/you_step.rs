@@ -48,6 +48,8 @@ struct YouPage<'v> {
     has_relative: bool,
     consent: String,
     privacy: &'v str,
+    /// The label of the button.
+    send: &'static str,
 }
 
 /// The booking that a page of this step is about.
@@ -79,6 +81,24 @@ impl Request {
             Some(_) | None => visit.pages.new_form_key(),
         };
         Ok(Self { choice, chain, start, form_key })
+    }
+
+    /// The request with another key, so that its form makes another booking.
+    pub(crate) fn renewed(&self, visit: &Visit) -> Self {
+        Self {
+            choice: self.choice.clone(),
+            chain: self.chain.clone(),
+            start: self.start,
+            form_key: visit.pages.new_form_key(),
+        }
+    }
+
+    /// Names and values that its form keeps.
+    pub(crate) fn kept(&self) -> Vec<(&'static str, String)> {
+        let mut kept = self.choice.pairs();
+        kept.push(("t", iso_time(self.start)));
+        kept.push(("k", self.form_key.clone()));
+        kept
     }
 
     /// The start as an instant.
@@ -154,6 +174,20 @@ pub(crate) async fn respond_with_form(
     respond(status, Privacy::Client, render(&page))
 }
 
+/// Returns the form with the values that were sent, and a sentence that asks to send it again.
+pub(crate) fn respond_with_notice(
+    visit: &Visit,
+    request: &Request,
+    given: &Params,
+    sentence: &str,
+) -> Response {
+    let notice =
+        RefusalText { field: None, sentence: sentence.to_owned(), wants_other_time: false };
+    let fields = form_fields(visit, given);
+    let page = view_form(visit, request, given, fields, &[notice], Vec::new());
+    respond(StatusCode::BAD_REQUEST, Privacy::Client, render(&page))
+}
+
 fn view_form<'v>(
     visit: &'v Visit,
     request: &Request,
@@ -166,9 +200,6 @@ fn view_form<'v>(
     let catalogue = &visit.state.catalogue;
     let faults = fields.iter().filter(|field| !field.fault.is_empty()).count();
     let calendar = request.choice.calendar.and_then(|id| catalogue.calendars.get(&id));
-    let mut kept = request.choice.pairs();
-    kept.push(("t", iso_time(request.start)));
-    kept.push(("k", request.form_key.clone()));
     let relative = relative_fields(text, given);
     let group = visit.group();
     YouPage {
@@ -178,7 +209,7 @@ fn view_form<'v>(
         calendar_name: calendar.map_or("", |calendar| calendar.publicname.as_str()),
         change_url: visit.url("/time", &request.choice.pairs()),
         action: visit.url("/you", &[]),
-        kept,
+        kept: request.kept(),
         refusal_title: match (general.is_empty(), others.is_empty()) {
             (true, _) => "",
             (false, true) => text.refused_title,
@@ -196,5 +227,6 @@ fn view_form<'v>(
         relative,
         consent: fill(text.consent, "group", group.name.as_str()),
         privacy: group.privacy_text.as_str(),
+        send: if visit.code_channel().is_some() { text.send_code } else { text.book },
     }
 }

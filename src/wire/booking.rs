@@ -141,6 +141,7 @@ pub fn parse(
         permission: Some(permission),
         web_origin: None,
         hold,
+        is_by_page: false,
     };
     Ok(Booking { command, sent })
 }

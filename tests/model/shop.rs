@@ -502,6 +502,7 @@ fn key() -> AppointmentKey {
 pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
     BookAppointment {
         permission: None,
+        is_by_page: false,
         web_origin: None,
         hold: None,
         caller: Caller::Application,

@@ -75,6 +75,7 @@ impl Running {
         });
         let wish = BookAppointment {
             permission: None,
+            is_by_page: false,
             web_origin: None,
             hold: None,
             caller: Caller::Application,

@@ -1,13 +1,20 @@
 //! The pages for clients: over HTTP as a browser without JavaScript, and in a real browser.
 
+mod accessible;
 mod booking;
 mod browser;
+mod codes;
+mod crash;
+mod figures;
 mod hostile;
 mod in_browser;
 mod manage;
 mod modules;
 mod moves;
 mod offered;
+#[expect(dead_code, reason = "the program's tests use more of it")]
+#[path = "../binary/server.rs"]
+mod program;
 mod refusals;
 #[expect(dead_code, reason = "the API's tests use more of it")]
 #[path = "../api/server.rs"]

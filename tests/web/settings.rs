@@ -14,6 +14,7 @@ async fn a_module_that_takes_no_bookings_shows_the_phone_number_instead() {
         (|catalogue| catalogue.group.inactive = true, "takes no appointments on this page"),
         (|catalogue| catalogue.group.open_data = false, "for clients who have an account"),
         (|catalogue| catalogue.interventions.clear(), "takes no appointments on this page"),
+        // A server that sends no mail cannot ask for a code.
         (|catalogue| catalogue.group.validate_email = true, "for clients who have an account"),
     ];
     for (change, sentence) in changes {

@@ -94,8 +94,12 @@ pub fn prepare_booking(
     };
     if !is_checked {
         let names_fiche = command.client.id.is_some();
-        check_booking_permission(catalogue, &command.caller, command.from_web, names_fiche)
-            .map_err(|refusal| vec![refusal])?;
+        let checked = if command.is_by_page {
+            check_page_permission(catalogue)
+        } else {
+            check_booking_permission(catalogue, &command.caller, command.from_web, names_fiche)
+        };
+        checked.map_err(|refusal| vec![refusal])?;
     }
     let wanted = WantedSlot {
         date: command.date,
@@ -105,7 +109,7 @@ pub fn prepare_booking(
         hold: command.hold,
     };
     let request = parse_slot(catalogue, wanted)?;
-    let result = match find_code_channel(catalogue, &command.caller) {
+    let result = match find_code_channel(catalogue, &command.caller, command.is_by_page) {
         Some(channel) => {
             BookingResult::Held(draft_unconfirmed(state, command, channel, &draws, now)?)
         }
@@ -277,6 +281,18 @@ pub fn check_booking_permission(
     Err(Refusal::Unauthorized { needed })
 }
 
+/// Checks whether a page of the server may book for the public. It asks the client for a code where
+/// `validateEmail` wants a proof. Reference 6.1, 14.4.
+///
+/// # Errors
+/// Unauthorized, with the reason.
+pub fn check_page_permission(catalogue: &Catalogue) -> Result<(), Refusal> {
+    if catalogue.group.open_data {
+        return Ok(());
+    }
+    check_booking_permission(catalogue, &Caller::Application, true, false)
+}
+
 /// Whether a group takes bookings from accounts only. A code satisfies `validateEmail`, but not
 /// `openData`. Reference 6.1.
 fn asks_for_account(catalogue: &Catalogue) -> bool {
@@ -297,5 +313,14 @@ pub fn permit_booking(
     names_fiche: bool,
 ) -> Result<BookingPermission, Refusal> {
     check_booking_permission(catalogue, caller, from_web, names_fiche)?;
+    Ok(BookingPermission::new(Arc::clone(catalogue)))
+}
+
+/// Does the same for a page of the server.
+///
+/// # Errors
+/// As [`check_page_permission`].
+pub fn permit_page_booking(catalogue: &Arc<Catalogue>) -> Result<BookingPermission, Refusal> {
+    check_page_permission(catalogue)?;
     Ok(BookingPermission::new(Arc::clone(catalogue)))
 }

@@ -18,9 +18,18 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Fault, Refusal, Refusals};
 use crate::domain::time::Instant;
 
-/// Returns the channel of the code that a booking needs; `None` if it needs none.
-pub(crate) fn find_code_channel(catalogue: &Catalogue, caller: &Caller) -> Option<Channel> {
-    match (caller, catalogue.group.verify_bookings) {
+/// Returns the channel of the code that a booking needs; `None` if it needs none. A page also asks
+/// for a code where `validateEmail` wants a proof.
+pub(crate) fn find_code_channel(
+    catalogue: &Catalogue,
+    caller: &Caller,
+    is_by_page: bool,
+) -> Option<Channel> {
+    let group = &catalogue.group;
+    match (caller, group.verify_bookings) {
+        (Caller::Application, VerifyBookings::Off) if is_by_page && group.validate_email => {
+            Some(Channel::Mail)
+        }
         (Caller::Application, VerifyBookings::Mail) => Some(Channel::Mail),
         (Caller::Application, VerifyBookings::Sms) => Some(Channel::Sms),
         (Caller::Application, VerifyBookings::Off) | (Caller::Account(_) | Caller::Pro(_), _) => {

@@ -101,6 +101,8 @@ pub struct BookAppointment {
     pub web_origin: Option<Box<WebOrigin>>,
     /// The hold whose time the booking takes over. One that has ended counts for nothing.
     pub hold: Option<HoldId>,
+    /// Whether a page of the server books, which can ask its client for a code.
+    pub is_by_page: bool,
 }
 
 /// Confirms a booking by the code that was sent for it. Reference 6.15.

@@ -8,6 +8,7 @@ use crate::domain::booking::book::check_booking_permission;
 use crate::domain::identity::confirmation_code::ConfirmationCode;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::hold::{HoldId, HoldState, HoldToken, WRONG_CODES_MAX};
+use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, ConfirmBooking};
 use crate::domain::state::refusal::Fault;
 use crate::engine::Committed;
@@ -23,6 +24,7 @@ use crate::http::resources::appointments::book_in_reserved_places;
 use crate::http::response::{
     CreatedAnswer, HandlerResult, created_response, json_response, ok_response,
 };
+use crate::http::server::Server;
 use crate::wire::appointment::{self, visible_fiche_fields};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::hold::{parse, parse_hold_parameter, render};
@@ -112,21 +114,17 @@ async fn confirm(request: GroupRequest) -> HandlerResult {
         Some(_) | None => "",
     };
     let mut faults = Vec::new();
-    let token = HoldToken::new(text("token"));
-    if token.is_none() {
+    let id = HoldToken::new(text("token")).map(|token| token.id());
+    if id.is_none() {
         faults.push(Fault::new("token", "must be the token that the booking was answered with"));
     }
-    let guess = text("code");
-    if guess.len() != ConfirmationCode::LENGTH || !guess.bytes().all(|b| b.is_ascii_digit()) {
+    let group = request.state.catalogue.group.id;
+    let hold = id.unwrap_or(HoldId::NONE);
+    let command = confirmation(&request.server, group, hold, text("code"));
+    if command.is_none() {
         faults.push(Fault::new("code", "must be the six digits that were sent"));
     }
-    let Some(id) = token.map(|token| token.id()).filter(|_| faults.is_empty()) else {
-        return Err(faults.into());
-    };
-    let group = request.state.catalogue.group.id;
-    let secret = request.server.gateways.link_secret.as_ref();
-    let code = secret.map(|secret| ConfirmationCode::derive(secret, group, id));
-    let command = ConfirmBooking { hold: id, code, guess: guess.into() };
+    let (Some(id), Some(command)) = (id, command) else { return Err(faults.into()) };
     let done = request.write(Command::ConfirmBooking(Box::new(command))).await?;
     if done.appointments.is_empty() {
         return Err(wrong_code(&done, id));
@@ -149,8 +147,24 @@ async fn confirm(request: GroupRequest) -> HandlerResult {
     Ok(json_response(StatusCode::CREATED, bytes))
 }
 
-/// The error of a wrong code, which was counted.
-fn wrong_code(done: &Committed, id: HoldId) -> ApiError {
+/// Returns the confirmation of a booking by a code that its client gives; `None` for a text that is
+/// no code.
+pub(crate) fn confirmation(
+    server: &Server,
+    group: GroupId,
+    hold: HoldId,
+    guess: &str,
+) -> Option<ConfirmBooking> {
+    if guess.len() != ConfirmationCode::LENGTH || !guess.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let secret = server.gateways.link_secret.as_ref();
+    let code = secret.map(|secret| ConfirmationCode::derive(secret, group, hold));
+    Some(ConfirmBooking { hold, code, guess: guess.into() })
+}
+
+/// Returns the number of codes that may still be given after a wrong one, which was counted.
+pub(crate) fn tries_left(done: &Committed, id: HoldId) -> u8 {
     let wrong_codes = match done.group_state.holds().get(id).map(|hold| &hold.state) {
         Some(HoldState::Unconfirmed(booking)) => booking.wrong_codes,
         Some(HoldState::Confirmed { wrong_codes, .. }) => *wrong_codes,
@@ -158,7 +172,12 @@ fn wrong_code(done: &Committed, id: HoldId) -> ApiError {
             WRONG_CODES_MAX
         }
     };
-    let rule = match WRONG_CODES_MAX - wrong_codes {
+    WRONG_CODES_MAX - wrong_codes
+}
+
+/// The error of a wrong code.
+fn wrong_code(done: &Committed, id: HoldId) -> ApiError {
+    let rule = match tries_left(done, id) {
         0 => "is wrong, and was the last try: book again to get another code".to_owned(),
         1 => "is wrong: one more try".to_owned(),
         left => format!("is wrong: {left} more tries"),
