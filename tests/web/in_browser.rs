@@ -11,9 +11,6 @@ use crate::visitor::{Visitor, live_appointments, set, shop_with};
 
 const DESKTOP: Look = Look { width: 1_280, height: 900, ..PHONE };
 
-/// The screens that are checked for people who see or move badly: the choices of a visitor.
-const CHECKED: [&str; 3] = ["service", "nothing-chosen", "time"];
-
 /// The paths of the screens and states of a shop with one appointment.
 async fn all_screens(server: &TestServer, language: &'static str) -> Vec<(String, String)> {
     let visitor = Visitor::of(server).speaking(language);
@@ -30,46 +27,13 @@ async fn all_screens(server: &TestServer, language: &'static str) -> Vec<(String
         ("you", format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")),
         ("taken", format!("/b/cut-co/you?s={CUT}&t=2025-06-02T13:00")),
         ("done", done),
-        ("manage", link),
+        ("manage", link.clone()),
+        ("move", format!("{link}/move")),
+        ("move-question", format!("{link}/move?t=2025-06-05T10:00")),
         ("gone", "/m/nothing".to_owned()),
         ("not-found", "/b/nowhere".to_owned()),
     ];
     screens.map(|(name, path)| (name.to_owned(), path)).to_vec()
-}
-
-#[tokio::test]
-async fn the_choices_are_accessible_and_fit_in_both_languages_and_schemes() {
-    let server = shop_with(|catalogue| {
-        catalogue.group.display_intervention_length = true;
-        for calendar in catalogue.calendars.values_mut() {
-            let lead = slotbook::domain::records::text::Bounded::new(60).expect("a lead");
-            std::sync::Arc::make_mut(calendar).mintime_annulation = lead;
-        }
-    })
-    .await;
-    for language in ["en", "fr"] {
-        let screens = all_screens(&server, language).await;
-        let look = Look { language, ..PHONE };
-        let Some(browser) = Browser::open(server.address(), look).await else { return };
-        for (name, path) in screens {
-            if !CHECKED.contains(&name.as_str()) {
-                continue;
-            }
-            browser.emulate(look).await;
-            browser.goto(&path).await;
-            for (width, is_dark) in [(360, false), (360, true), (1_280, false), (1_280, true)] {
-                let height = if width == 360 { 740 } else { 900 };
-                browser.emulate(Look { width, height, is_dark, ..look }).await;
-                let what = format!("{name} {language} {width} dark={is_dark}");
-                browser.assert_accessible(&what).await;
-                let scheme = if is_dark { "dark" } else { "light" };
-                browser.picture(&format!("{name}-{language}-{width}-{scheme}")).await;
-            }
-            browser.emulate(Look { width: 320, ..look }).await;
-            browser.assert_fits(&format!("{name} {language}")).await;
-            browser.assert_targets(&format!("{name} {language}")).await;
-        }
-    }
 }
 
 #[tokio::test]
@@ -90,6 +54,72 @@ async fn a_visitor_books_by_the_keyboard_alone() {
     browser.tab_to("#fiche-lastname").await;
     browser.press("Durand\u{e007}").await;
     assert_eq!(browser.path().await, "/b/cut-co/done");
+    assert_eq!(live_appointments(&server.engine), 1);
+}
+
+#[tokio::test]
+async fn an_appointment_is_moved_by_the_keyboard_alone() {
+    let (server, _, link) = crate::manage::booked().await;
+    let Some(browser) = Browser::open(server.address(), DESKTOP).await else { return };
+    browser.goto(&link).await;
+    browser.tab_to("a[href$='/move']").await;
+    browser.press("\u{e007}").await;
+    browser.tab_to("button[value='2025-06-02T10:15']").await;
+    browser.press("\u{e007}").await;
+    browser.tab_to(".send button").await;
+    browser.press("\u{e007}").await;
+    browser.await_element("details.danger").await;
+    assert_eq!(browser.path().await, link);
+    let when = "return document.querySelector('.appointment .when').textContent";
+    assert_eq!(browser.run(when).await, json!("Monday 2 June 2025 at 10:15"));
+    assert_eq!(live_appointments(&server.engine), 1);
+}
+
+#[tokio::test]
+async fn a_code_is_given_by_the_keyboard_alone() {
+    let server = crate::codes::verifying_shop(|_| {}).await;
+    let Some(browser) = Browser::open(server.address(), PHONE).await else { return };
+    browser.goto(&format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")).await;
+    browser.tab_to("#fiche-lastname").await;
+    browser.press("Durand").await;
+    browser.tab_to("#fiche-email").await;
+    browser.press("zoe@example.org\u{e007}").await;
+    browser.await_element("#code").await;
+    let focused = "return document.activeElement.id";
+    assert_eq!(browser.run(focused).await, json!("code"), "the code can be typed at once");
+    let token = browser.run("return document.querySelector('[name=h]').value").await;
+    let code = crate::codes::code(token.as_str().expect("a token"));
+    browser.press(&format!("{code}\u{e007}")).await;
+    browser.await_element(".ok").await;
+    assert_eq!(browser.path().await, "/b/cut-co/done");
+    assert_eq!(live_appointments(&server.engine), 1);
+}
+
+#[tokio::test]
+async fn a_browser_without_scripts_gives_a_code_and_moves() {
+    let server = crate::codes::verifying_shop(|catalogue| {
+        for calendar in catalogue.calendars.values_mut() {
+            let lead = slotbook::domain::records::text::Bounded::new(0).expect("a lead");
+            std::sync::Arc::make_mut(calendar).mintime_annulation = lead;
+        }
+    })
+    .await;
+    let Some(browser) = Browser::open(server.address(), PHONE).await else { return };
+    browser.without_scripts().await;
+    browser.goto(&format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")).await;
+    browser.type_into("#fiche-lastname", "Durand").await;
+    browser.type_into("#fiche-email", "zoe@example.org").await;
+    browser.click(".send button").await;
+    let hold = browser.await_element("[name=h]").await;
+    let token = hold.attr("value").await.expect("an attribute").expect("a token");
+    browser.type_into("#code", &crate::codes::code(&token)).await;
+    browser.click(".send button").await;
+    for selector in [".acts a[href$='/move']", "button[value='2025-06-02T10:15']", ".send button"] {
+        browser.click(selector).await;
+    }
+    browser.await_element("details.danger").await;
+    let moved = browser.await_element(".appointment .when").await;
+    assert_eq!(moved.text().await.expect("a text"), "Monday 2 June 2025 at 10:15");
     assert_eq!(live_appointments(&server.engine), 1);
 }
 
@@ -194,6 +224,10 @@ fn weigh(entries: &Value) -> (u64, usize) {
 #[tokio::test]
 async fn each_step_is_light_and_breaks_no_policy() {
     let server = shop_with(|catalogue| {
+        for calendar in catalogue.calendars.values_mut() {
+            let lead = slotbook::domain::records::text::Bounded::new(0).expect("a lead");
+            std::sync::Arc::make_mut(calendar).mintime_annulation = lead;
+        }
         let colours = r##"{"content_links":"#2f6f4f"}"##;
         let colours = slotbook::domain::records::group::Usercolors::new(colours);
         catalogue.group.usercolors = Some(colours.expect("colours"));

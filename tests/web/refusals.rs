@@ -144,6 +144,44 @@ async fn a_taken_time_is_refused_in_both_languages() {
 }
 
 #[tokio::test]
+async fn what_is_no_refusal_of_a_booking_has_its_sentence_too() {
+    let server = shop_with(|catalogue| catalogue.group.open = false).await;
+    let visitor = Visitor::of(&server);
+    let form = visitor.form_of(CUT, "2025-06-02T09:00").await;
+    for _ in 0..10 {
+        assert_eq!(visitor.post("/b/cut-co/you", &form).await.status, 400);
+    }
+    for (language, limited, foreign, gone, nowhere) in [
+        (
+            "en",
+            "Too many requests were made. Try again in",
+            "This form comes from another site.",
+            "This link leads nowhere any more",
+            "There is no booking page at this address.",
+        ),
+        (
+            "fr",
+            "Trop de demandes ont été faites. Réessayez dans",
+            "Ce formulaire vient d’un autre site.",
+            "Ce lien ne mène plus nulle part",
+            "Cette adresse ne mène à aucune page de réservation.",
+        ),
+    ] {
+        let visitor = Visitor::of(&server).speaking(language);
+        let page = visitor.post("/b/cut-co/you", &form).await;
+        assert_eq!(page.status, 429);
+        page.shows(limited);
+        let request = visitor.form("/b/cut-co/you", &form).header("sec-fetch-site", "cross-site");
+        let page = visitor.send(request).await;
+        assert_eq!(page.status, 403);
+        page.shows(foreign);
+        visitor.get("/m/nothing").await.shows(gone);
+        visitor.get("/m/nothing/move").await.shows(gone);
+        visitor.get("/b/nowhere/time").await.shows(nowhere);
+    }
+}
+
+#[tokio::test]
 async fn faults_are_listed_with_links_to_their_fields() {
     let server = shop_with(|catalogue| {
         let id = slotbook::domain::records::ids::CustomfieldId::new(63).expect("an id");

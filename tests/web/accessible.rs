@@ -1,0 +1,233 @@
+//! Every screen and state, for people who see or move badly: axe, the width of a small phone, and
+//! targets that a thumb hits. In both languages, both schemes of colours, on phone and desktop.
+
+use std::sync::Arc;
+
+use slotbook::domain::messaging::message::MessageContent;
+use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::records::ids::{FicheId, GroupId};
+use slotbook::domain::records::text::{Bounded, LongText};
+use slotbook::notify::links::unsubscribe_url;
+
+use crate::browser::{Browser, Look, PHONE};
+use crate::codes::{secret, verifying_shop};
+use crate::manage::link_of;
+use crate::server::{TestServer, answer};
+use crate::shop::{self, CUT, KNOWN_FICHE, clock};
+use crate::visitor::{Visitor, set, shop_with};
+
+/// A screen, and the way to it.
+struct Screen {
+    name: &'static str,
+    path: String,
+    acts: Vec<Act>,
+}
+
+/// Something that a visitor does on a page.
+enum Act {
+    Click(&'static str),
+    Type(&'static str, &'static str),
+    /// Waits for an element that a script or the server makes.
+    Await(&'static str),
+}
+
+fn screen(name: &'static str, path: &str) -> Screen {
+    Screen { name, path: path.to_owned(), acts: Vec::new() }
+}
+
+fn after(name: &'static str, path: &str, acts: Vec<Act>) -> Screen {
+    Screen { name, path: path.to_owned(), acts }
+}
+
+/// Checks screens in a language. Skips them without a browser.
+async fn check(server: &TestServer, language: &'static str, screens: Vec<Screen>) {
+    let look = Look { language, ..PHONE };
+    let Some(browser) = Browser::open(server.address(), look).await else { return };
+    for Screen { name, path, acts } in screens {
+        browser.emulate(look).await;
+        browser.goto(&path).await;
+        for act in acts {
+            match act {
+                Act::Click(selector) => browser.click(selector).await,
+                Act::Type(selector, text) => browser.type_into(selector, text).await,
+                Act::Await(selector) => drop(browser.await_element(selector).await),
+            }
+        }
+        for (width, is_dark) in [(360, false), (360, true), (1_280, false), (1_280, true)] {
+            let height = if width == 360 { 740 } else { 900 };
+            browser.emulate(Look { width, height, is_dark, ..look }).await;
+            browser.assert_accessible(&format!("{name} {language} {width} dark={is_dark}")).await;
+            let scheme = if is_dark { "dark" } else { "light" };
+            browser.picture(&format!("{name}-{language}-{width}-{scheme}")).await;
+        }
+        browser.emulate(Look { width: 320, ..look }).await;
+        browser.assert_fits(&format!("{name} {language}")).await;
+        browser.assert_targets(&format!("{name} {language}")).await;
+        let logs = browser.console().await;
+        assert!(!logs.contains("Content Security Policy"), "{name}: {logs}");
+    }
+}
+
+fn annulation_minutes(catalogue: &mut Catalogue, minutes: i64) {
+    for calendar in catalogue.calendars.values_mut() {
+        let lead = Bounded::new(minutes).expect("a lead");
+        Arc::make_mut(calendar).mintime_annulation = lead;
+    }
+}
+
+/// Books at a time, and returns the paths of the last step and of the appointment.
+async fn book(server: &TestServer, email: &str, time: &str) -> (String, String) {
+    let visitor = Visitor::of(server);
+    let mut form = visitor.form_of(CUT, time).await;
+    set(&mut form, "fiche.email", email);
+    let done = visitor.post("/b/cut-co/you", &form).await.location().to_owned();
+    let link = link_of(&visitor.open(&done).await);
+    (done, link)
+}
+
+#[tokio::test]
+async fn the_steps_are_accessible() {
+    let server = shop_with(|catalogue| {
+        catalogue.group.display_intervention_length = true;
+        catalogue.group.privacy_text = LongText::new("Kept for a year.").expect("a text");
+        annulation_minutes(catalogue, 60);
+    })
+    .await;
+    let (done, _) = book(&server, "zoe@example.org", "2025-06-02T09:00").await;
+    let you = format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00");
+    for language in ["en", "fr"] {
+        let screens = vec![
+            screen("service", "/b/cut-co"),
+            screen("nothing-chosen", "/b/cut-co/time"),
+            screen("time", &format!("/b/cut-co/time?s={CUT}")),
+            screen("month", &format!("/b/cut-co/time?s={CUT}&m=2025-07")),
+            screen("empty-week", &format!("/b/cut-co/time?s={CUT}&d=2025-12-01")),
+            screen("you", &you),
+            after("faults", &you, vec![Act::Click(".send button"), Act::Await(".alert")]),
+            after(
+                "details",
+                &you,
+                vec![Act::Click(".relative summary"), Act::Click(".privacy summary")],
+            ),
+            screen("taken", &format!("/b/cut-co/you?s={CUT}&t=2025-06-02T13:00")),
+            screen("done", &done),
+            screen("done-before", &format!("{done}&used=1")),
+            screen("not-found", "/b/nowhere"),
+            screen("gone", "/m/nothing"),
+        ];
+        check(&server, language, screens).await;
+    }
+}
+
+#[tokio::test]
+async fn the_pages_of_an_appointment_are_accessible() {
+    let server = shop_with(|catalogue| annulation_minutes(catalogue, 60)).await;
+    let (_, link) = book(&server, "zoe@example.org", "2025-06-02T11:00").await;
+    let (_, cancelled) = book(&server, "a@example.org", "2025-06-02T11:30").await;
+    Visitor::of(&server).post(&cancelled, &[]).await;
+    let (_, late) = book(&server, "b@example.org", "2025-06-02T10:00").await;
+    let (_, past) = book(&server, "c@example.org", "2025-06-02T09:00").await;
+    server.at(clock(9, 30));
+    for language in ["en", "fr"] {
+        let screens = vec![
+            screen("manage", &link),
+            after("cancel", &link, vec![Act::Click("details.danger summary")]),
+            screen("move", &format!("{link}/move")),
+            screen("move-month", &format!("{link}/move?m=2025-07")),
+            screen("move-question", &format!("{link}/move?t=2025-06-03T09:00")),
+            screen("move-taken", &format!("{link}/move?t=2025-06-02T13:00")),
+            screen("moved", &format!("{link}?moved=1")),
+            screen("cancelled", &cancelled),
+            screen("late", &late),
+            screen("past", &past),
+        ];
+        check(&server, language, screens).await;
+    }
+}
+
+#[tokio::test]
+async fn the_pages_for_codes_and_of_other_links_are_accessible() {
+    let server = verifying_shop(|_| {}).await;
+    let account = serde_json::json!({"account": {"email": "new@example.org", "group_id": 4}});
+    answer(server.by_key(reqwest::Method::POST, "/accounts").json(&account)).await.is(201);
+    let four = GroupId::new(4).expect("an id");
+    let state = server.engine.published().group_state(four).expect("group 4");
+    let mut token = String::new();
+    for message in state.outbox.messages() {
+        if let MessageContent::AccountLink { token: mailed, .. } = &message.content {
+            mailed.as_str().clone_into(&mut token);
+        }
+    }
+    let known = &state.fiches[&FicheId::new(KNOWN_FICHE).expect("an id")];
+    let unsubscribe = unsubscribe_url("", &secret(), four, known);
+    for (language, time) in [("en", "10:00"), ("fr", "11:00")] {
+        let you = format!("/b/cut-co/you?s={CUT}&t=2025-06-02T{time}");
+        let code = || {
+            vec![
+                Act::Type("#fiche-lastname", "Durand"),
+                Act::Type("#fiche-email", "zoe@example.org"),
+                Act::Click(".send button"),
+                Act::Await("#code"),
+            ]
+        };
+        let mut wrong = code();
+        wrong.extend([Act::Click(".send button"), Act::Await("#code-fault")]);
+        let mut edited = code();
+        edited.extend([Act::Click("button[name=edit]"), Act::Await("#fiche-email")]);
+        let later = you.replace("06-02", "06-03");
+        let screens = vec![
+            screen("you-for-a-code", &you),
+            after("code", &you, code()),
+            after("code-missing", &later, wrong),
+            after("code-edit", &you.replace("06-02", "06-04"), edited),
+            screen("unsubscribe", &unsubscribe),
+            screen("password", &format!("/m/{token}")),
+        ];
+        check(&server, language, screens).await;
+    }
+}
+
+#[tokio::test]
+async fn the_pages_of_other_settings_are_accessible() {
+    let several = shop_with(|catalogue| {
+        catalogue.group.max_multirdvs = Bounded::new(3).expect("a number");
+        catalogue.group.calendar_choice = 2;
+        let colours = r##"{"content_links":"#ffff00","main_bg":"#000000"}"##;
+        let colours = slotbook::domain::records::group::Usercolors::new(colours);
+        catalogue.group.usercolors = Some(colours.expect("colours"));
+    })
+    .await;
+    let first = shop_with(|catalogue| catalogue.group.calendar_choice = 1).await;
+    let closed = shop_with(|catalogue| catalogue.group.inactive = true).await;
+    let full = shop_with(|catalogue| {
+        for calendar in catalogue.calendars.values_mut() {
+            let calendar = Arc::make_mut(calendar);
+            calendar.maxrdv_period = Bounded::new(1).expect("a lead");
+        }
+    })
+    .await;
+    let groups = vec![shop::group_four(|_| {}), shop::group_five()];
+    let listed = TestServer::serving(groups, |server| server.listing_groups(true)).await;
+    for language in ["en", "fr"] {
+        let times = format!("/b/cut-co/time?s={CUT}");
+        let chosen = vec![screen("services", "/b/cut-co"), screen("with-whom", &times)];
+        check(&several, language, chosen).await;
+        check(&first, language, vec![screen("calendar-first", "/b/cut-co")]).await;
+        check(&closed, language, vec![screen("closed", "/b/cut-co")]).await;
+        check(&full, language, vec![screen("nothing-free", &times)]).await;
+        check(&listed, language, vec![screen("list", "/")]).await;
+    }
+}
+
+#[tokio::test]
+async fn the_page_to_try_the_api_is_accessible() {
+    let server = TestServer::start().await;
+    let opened = |selector| vec![Act::Await("main section"), Act::Click(selector)];
+    let screens = vec![
+        after("docs", "/docs", vec![Act::Await("main section")]),
+        after("docs-search", "/docs", opened("#availabletimeslots summary")),
+        after("docs-book", "/docs", opened("#appointments summary")),
+        after("docs-older", "/docs", opened("#appointments .older > summary")),
+    ];
+    check(&server, "en", screens).await;
+}

@@ -1,0 +1,114 @@
+//! The figures of docs/benchmarks.md, from the program on its demonstration. They are printed and
+//! not asserted, except for those that no machine changes.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::browser::{Browser, PHONE};
+use crate::manage::link_of;
+use crate::program::Served;
+use crate::visitor::{Visitor, set};
+
+const HOME: &str = "/b/cabinet-de-sante-des-tilleuls";
+/// Requests for the time of one page.
+const REQUESTS: usize = 500;
+
+/// The pages of one booking, by name.
+async fn pages(visitor: &Visitor) -> Vec<(&'static str, String)> {
+    let mut week = visitor.open(&format!("{HOME}/time?s=1")).await;
+    // Far enough ahead that the appointment can be moved.
+    for _ in 0..2 {
+        let next = week.html.split("class=\"next\" href=\"").nth(1).expect("a next week");
+        let next = next.split('"').next().expect("a URL").replace("&#38;", "&");
+        week = visitor.open(&next).await;
+    }
+    let offered = week.offered();
+    let you = |time: &str| format!("{HOME}/you?s=1&t={time}");
+    let mut form = visitor.open(&you(&offered[0])).await.hidden();
+    set(&mut form, "fiche.lastname", "Durand");
+    set(&mut form, "fiche.email", "zoe@example.org");
+    let done = visitor.post(&format!("{HOME}/you"), &form).await.location().to_owned();
+    let link = link_of(&visitor.open(&done).await);
+    vec![
+        ("service", HOME.to_owned()),
+        ("time", format!("{HOME}/time?s=1")),
+        ("details of the client", you(offered.last().expect("a time"))),
+        ("done", done),
+        ("behind the link in a mail", link.clone()),
+        ("another time", format!("{link}/move")),
+    ]
+}
+
+/// Milliseconds of the server for a page, over a kept connection: median and 99th of 100.
+async fn server_times(visitor: &Visitor, path: &str) -> (f64, f64) {
+    let mut times = Vec::new();
+    for _ in 0..REQUESTS {
+        let began = Instant::now();
+        visitor.get(path).await;
+        times.push(began.elapsed().as_secs_f64() * 1_000.0);
+    }
+    times.sort_by(f64::total_cmp);
+    (times[REQUESTS / 2], times[REQUESTS * 99 / 100])
+}
+
+/// Opens a page with an empty cache on a slow phone: what it loaded, and when it was painted.
+async fn open_slowly(browser: &Browser, path: &str) -> Value {
+    browser.devtools("Network.enable", json!({})).await;
+    let slow = json!({"offline": false, "latency": 150, "downloadThroughput": 200_000,
+        "uploadThroughput": 93_750});
+    browser.devtools("Network.emulateNetworkConditions", slow).await;
+    browser.devtools("Emulation.setCPUThrottlingRate", json!({"rate": 4})).await;
+    browser.goto(path).await;
+    browser
+        .run(
+            "return new Promise((done) => { let paint = 0; let shift = 0;
+            new PerformanceObserver((list) => {
+                for (const one of list.getEntries()) paint = one.startTime; })
+                .observe({type: 'largest-contentful-paint', buffered: true});
+            new PerformanceObserver((list) => {
+                for (const one of list.getEntries()) shift += one.value; })
+                .observe({type: 'layout-shift', buffered: true});
+            const entries = [...performance.getEntriesByType('navigation'),
+                ...performance.getEntriesByType('resource')];
+            const sum = (some) => some.reduce((all, one) => all + one.transferSize, 0);
+            requestAnimationFrame(() => requestAnimationFrame(() => done({
+                paint, shift, bytes: sum(entries), requests: entries.length,
+                script: sum(entries.filter((one) => one.name.endsWith('.js'))),
+                elsewhere: entries.filter((one) => !one.name.startsWith(location.origin)).length,
+            }))); });",
+        )
+        .await
+}
+
+#[tokio::test]
+async fn figures_of_each_step() {
+    if std::env::var_os("SLOTBOOK_LONG").is_none() {
+        println!("skipped: set SLOTBOOK_LONG=1 to measure");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Served::on(&folder.path().join("data"), &["--demo"]);
+    let address = server.base.trim_start_matches("http://").to_owned();
+    let visitor = Visitor::at(&address);
+    println!("| page | bytes | of them script | requests | LCP in s | shift | server, ms | p99 |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for (name, path) in pages(&visitor).await {
+        let (median, slow) = server_times(&visitor, &path).await;
+        // A browser of its own for each page, so that nothing is in its cache.
+        let Some(browser) = Browser::open(&address, PHONE).await else { return };
+        let seen = open_slowly(&browser, &path).await;
+        println!(
+            "| {name} | {} | {} | {} | {:.2} | {} | {median:.2} | {slow:.2} |",
+            seen["bytes"],
+            seen["script"],
+            seen["requests"],
+            seen["paint"].as_f64().expect("a number") / 1_000.0,
+            seen["shift"],
+        );
+        assert_eq!(seen["elsewhere"], json!(0), "{name}: {seen}");
+        assert!(seen["bytes"].as_u64() <= Some(20_000), "{name}: {seen}");
+        assert!(seen["script"].as_u64() <= Some(6_000), "{name}: {seen}");
+        assert!(seen["requests"].as_u64() <= Some(4), "{name}: {seen}");
+    }
+}
