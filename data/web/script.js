@@ -18,9 +18,10 @@ document.querySelector("form > .alert")?.focus();
 // The shop's zone is named where the browser's clock differs from it.
 const zone = document.querySelector(".zone");
 if (zone) {
+  const now = Date.now();
   const clock = (timeZone) =>
     [0, 91, 182, 273].map((days) =>
-      new Date(Date.now() + days * 864e5).toLocaleString("en", { timeZone, hour12: false }),
+      new Date(now + days * 864e5).toLocaleString("en", { timeZone, hour12: false }),
     ).join();
   try {
     zone.hidden = clock(zone.dataset.zone) === clock(undefined);
