@@ -32,6 +32,8 @@ pub(crate) struct TimeSearch {
     /// Ascending by id.
     calendars: Vec<CalendarId>,
     own: OwnTime,
+    /// The start of the appointment that moves. It is free, and no other time.
+    present: Option<Instant>,
 }
 
 /// The free starts that a page shows.
@@ -61,7 +63,15 @@ impl TimeSearch {
         calendars: Vec<CalendarId>,
         own: OwnTime,
     ) -> Self {
-        Self { state: Arc::clone(&visit.state), now: visit.now, chain, calendars, own }
+        let state = Arc::clone(&visit.state);
+        let moved = own.appointment.and_then(|id| state.rows.get(&id));
+        let present = moved.and_then(|row| row.appointment()).map(|appointment| appointment.start);
+        Self { state, now: visit.now, chain, calendars, own, present }
+    }
+
+    /// The start of the appointment that moves.
+    pub(crate) fn present(&self) -> Option<Instant> {
+        self.present
     }
 
     /// The calendars that are searched.
@@ -187,7 +197,7 @@ impl TimeSearch {
         let mut nearest: Vec<Instant> = Vec::new();
         let distance = |start: &Instant| start.seconds_since(around).abs();
         let end = self.starts().each_start(window, SearchExtent::Whole, |start, _| {
-            if start == around {
+            if start == around || Some(start) == self.present {
                 return ControlFlow::Continue(());
             }
             nearest.push(start);

@@ -164,7 +164,7 @@ fn respond_with_times(holder: &Holder, search: &TimeSearch, found: &FoundTimes) 
         back_url: visit.url_of(&holder.path(), &[]),
         move_url: address.path.clone(),
         kept,
-        times: view_times(visit, &address, search, found, (named, Some(appointment.start))),
+        times: view_times(visit, &address, search, found, named),
     };
     respond(StatusCode::OK, Privacy::Holder, render(&page))
 }
@@ -207,14 +207,13 @@ async fn respond_with_refusals(holder: &Holder, start: Civil, refusals: &[Refusa
     } else {
         Vec::new()
     };
-    let (vevent, appointment) = holder.appointment();
-    let present = iso_time(appointment.civil_start);
+    let (vevent, _) = holder.appointment();
     let page = ConfirmPage {
         frame: visit.frame(text.not_moved),
         title: text.not_moved,
         appointment: view_appointment(visit, vevent),
         refusals: sentences,
-        others: others.into_iter().filter(|other| other.value != present).collect(),
+        others,
         value: String::new(),
         when,
         move_url: move_url(holder),

@@ -145,7 +145,7 @@ fn respond_with_times(
         calendars: mark_default(options, visit, search.calendars()),
         kept,
         you_url: visit.url("/you", &[]),
-        times: view_times(visit, &address, search, found, (week_day, None)),
+        times: view_times(visit, &address, search, found, week_day),
     };
     respond(StatusCode::OK, Privacy::Public, render(&page))
 }

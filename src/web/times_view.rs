@@ -38,14 +38,13 @@ pub(crate) struct TimeView {
     pub(crate) is_present: bool,
 }
 
-/// Returns the view of found starts. `named` is the day to open; `present` is the start of the
-/// appointment that moves.
+/// Returns the view of found starts. `named` is the day to open.
 pub(crate) fn view_times(
     visit: &Visit,
     address: &TimesAddress,
     search: &TimeSearch,
     found: &FoundTimes,
-    (named, present): (Option<CivilDay>, Option<Instant>),
+    named: Option<CivilDay>,
 ) -> TimesView {
     let text = visit.text;
     let today = visit.zone().civil_of(visit.now).day();
@@ -58,7 +57,7 @@ pub(crate) fn view_times(
     let next = found.monday.plus_days(7);
     TimesView {
         week_title: fill(text.week_of, "day", &format::date(visit.language(), found.monday)),
-        days: view_days(visit, &found.starts, named, present),
+        days: view_days(visit, &found.starts, named, search.present()),
         previous_week: (found.monday > today).then(|| link(text.previous_week, previous)),
         next_week: (next <= last).then(|| link(text.next_week, next)),
         next_free: found.next.map(|start| WeekLink {
