@@ -179,7 +179,7 @@ fn a_reminder_offers_to_cancel_only_what_can_still_be_cancelled() {
         drop(until(engine, "both left", |group_state| settled(group_state) == 2).await)
     });
     for mail in house.post.taken() {
-        let offered = text(&mail).contains("Annuler ce rendez-vous");
+        let offered = text(&mail).contains("Déplacer ou annuler ce rendez-vous");
         assert_eq!(offered, mail.to == "client1@example.org", "{mail:?}");
     }
 }

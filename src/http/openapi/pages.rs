@@ -5,13 +5,14 @@ use utoipa::openapi::path::{
 };
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::schema::ObjectBuilder;
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, PathsBuilder, Required, Response};
 
 use crate::http::openapi::operations::describe_operation;
 use crate::http::openapi::schema::{object, text};
 use crate::http::openapi::texts::operation_text;
-use crate::notify::links::PATH;
+use crate::notify::links::{MOVE_PATH, PATH};
 
 /// The tag of the pages.
 pub(crate) const TAG: &str = "pages";
@@ -26,7 +27,21 @@ pub(crate) fn add_pages(paths: PathsBuilder) -> PathsBuilder {
     .request_body(Some(form()))
     .response("400", html("the action is refused, with the reason"))
     .response("503", html("the server is overloaded; nothing was done"));
+    let times = page_operation(
+        "ShowLinkTimes",
+        "Show the times that the appointment of a mailed link can move to",
+    )
+    .response("400", html("it is too late to move, or the time is taken"))
+    .response("503", html("the server is overloaded"));
+    let start = text().description(Some("the new start, YYYY-MM-DDTHH:MM"));
+    let move_it = page_operation("MoveByLink", "Move the appointment of a mailed link")
+        .request_body(Some(form_of(object().property("t", start))))
+        .response("303", html("the appointment was moved; its page shows it"))
+        .response("400", html("the move is refused, with the reason and the nearest times"))
+        .response("503", html("the server is overloaded; nothing was done"));
     paths
+        .path(MOVE_PATH, PathItem::new(HttpMethod::Get, times))
+        .path(MOVE_PATH, PathItem::new(HttpMethod::Post, move_it))
         .path(PATH, PathItem::new(HttpMethod::Get, show))
         .path(PATH, PathItem::new(HttpMethod::Post, act))
 }
@@ -52,7 +67,10 @@ fn page_operation(operation_id: &str, summary: &str) -> OperationBuilder {
 
 /// The form of the button. Only a link that sets a password needs a field.
 fn form() -> RequestBody {
-    let fields = object().property("password", text().description(Some("the new password, plain")));
+    form_of(object().property("password", text().description(Some("the new password, plain"))))
+}
+
+fn form_of(fields: ObjectBuilder) -> RequestBody {
     RequestBodyBuilder::new()
         .required(Some(Required::False))
         .content("application/x-www-form-urlencoded", Content::new(Some(fields.build())))

@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn each_entry_of_the_operations_belongs_to_an_operation() {
         let mut known: Vec<&str> = endpoints().map(|endpoint| endpoint.operation_id).collect();
-        known.extend(["ShowLink", "FollowMailedLink"]);
+        known.extend(["ShowLink", "FollowMailedLink", "ShowLinkTimes", "MoveByLink"]);
         for operation_id in OPERATIONS.keys() {
             assert!(known.contains(&operation_id.as_str()), "{operation_id}");
         }
