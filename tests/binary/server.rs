@@ -6,9 +6,11 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-/// The program.
+/// The program: that of this build, or the one that `SLOTBOOK_PROGRAM` names.
 fn slotbook() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
+    let named = std::env::var_os("SLOTBOOK_PROGRAM");
+    let program = named.unwrap_or_else(|| env!("CARGO_BIN_EXE_slotbook").into());
+    let mut command = Command::new(program);
     // Settings of whoever runs the tests are not the tests' own. A planted fault is meant for the program.
     for (name, _) in std::env::vars_os() {
         let is_fault = name == "SLOTBOOK_PLANTED_FAULT";
