@@ -16,10 +16,11 @@ use crate::http::server::Server;
 use crate::wire::errors::Problem;
 use crate::wire::params::Params;
 
-/// Maximum size of a body, in bytes.
+/// Maximum size of a body, in bytes. In JSON an escaped character counts as itself.
 const BYTES_MAX: usize = 256 * 1_024;
-/// Size up to which an oversized body is read and dropped. Beyond it the connection is closed.
-const DROPPED_BYTES_MAX: usize = 1_024 * 1_024;
+/// Maximum size of a JSON body with its escapes, in bytes. Other oversized bodies are read and
+/// dropped up to this size. Beyond it the connection is closed.
+const RAW_BYTES_MAX: usize = 1_024 * 1_024;
 /// Maximum nesting depth of a JSON body.
 const DEPTH_MAX: usize = 32;
 /// Maximum time in which a body must arrive.
@@ -117,7 +118,7 @@ impl<'r> Incoming<'r> {
         if let State::Unread(body) = self.take_state()
             && !body.is_end_stream()
         {
-            let dropped = drain(body, |_| Ok(()));
+            let dropped = drain(body, BYTES_MAX, |_| Ok(()));
             tokio::spawn(tokio::time::timeout(BODY_TIMEOUT, dropped));
         }
     }
@@ -157,7 +158,7 @@ impl<'r> Incoming<'r> {
     pub(crate) async fn read_small(&mut self) -> Result<Vec<u8>, ApiError> {
         let State::Unread(body) = self.take_state() else { return Ok(Vec::new()) };
         let mut bytes = Vec::new();
-        let read = drain(body, |data| {
+        let read = drain(body, BYTES_MAX, |data| {
             if bytes.len() + data.len() > SMALL_BYTES {
                 let rule = format!("the body has more than {SMALL_BYTES} bytes");
                 return Err(ApiError::new(Problem::ContentTooLarge, rule).closing());
@@ -201,7 +202,8 @@ impl<'r> Incoming<'r> {
     async fn read_bytes(&mut self, is_identified: bool) -> Result<Vec<u8>, ApiError> {
         let State::Unread(body) = self.take_state() else { return Ok(Vec::new()) };
         let (memory, limits, from) = (&mut self.memory, &self.server.body_limits, self.from);
-        let read = drain(body, |data| {
+        let bytes_max = if is_declared_json(self.headers) { RAW_BYTES_MAX } else { BYTES_MAX };
+        let read = drain(body, bytes_max, |data| {
             if memory.append(data, limits, from, is_identified) {
                 Ok(())
             } else {
@@ -209,7 +211,7 @@ impl<'r> Incoming<'r> {
             }
         });
         let seen = in_time(read).await?;
-        if seen > BYTES_MAX { Err(too_large()) } else { Ok(self.memory.finish()) }
+        if seen > bytes_max { Err(too_large()) } else { Ok(self.memory.finish()) }
     }
 }
 
@@ -221,13 +223,14 @@ async fn parse(server: &Server, bytes: Vec<u8>) -> Result<Map<String, Value>, Ap
     server.blocking_pool.run(move || parse_object(&bytes)).await?
 }
 
-/// Reads a whole body, passes on the bytes up to the limit, and returns the size of the body.
+/// Reads a whole body, passes on the bytes of one of at most `bytes_max`, and returns its size.
 ///
 /// # Errors
 /// 400 if the connection breaks; 413 far beyond the limit; the error of `pass_on`. They close the
 /// connection.
 async fn drain(
     mut body: Body,
+    bytes_max: usize,
     mut pass_on: impl FnMut(&[u8]) -> Result<(), ApiError>,
 ) -> Result<usize, ApiError> {
     let mut seen = 0;
@@ -237,9 +240,9 @@ async fn drain(
         };
         let Ok(data) = frame.into_data() else { continue };
         seen += data.len();
-        if seen <= BYTES_MAX {
+        if seen <= bytes_max {
             pass_on(&data)?;
-        } else if seen > DROPPED_BYTES_MAX {
+        } else if seen > RAW_BYTES_MAX {
             return Err(too_large().closing());
         }
     }
@@ -294,6 +297,9 @@ fn not_json_error() -> ApiError {
 }
 
 fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    if bytes.len() > BYTES_MAX && unescaped_length(bytes) > BYTES_MAX {
+        return Err(too_large());
+    }
     if nesting_depth(bytes) > DEPTH_MAX {
         return Err(malformed(&format!("its nesting depth is over {DEPTH_MAX}")));
     }
@@ -307,6 +313,36 @@ fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
             error.line(),
             error.column()
         ))),
+    }
+}
+
+/// Returns the length of JSON in bytes, in which each escaped character counts as its UTF-8 form.
+fn unescaped_length(bytes: &[u8]) -> usize {
+    let (mut length, mut rest) = (0, bytes);
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first != b'\\' {
+            length += 1;
+            continue;
+        }
+        let (counted, escape) = match tail {
+            [b'u', digits @ ..] => (utf8_length(digits.first_chunk()), 5),
+            [..] => (1, 1),
+        };
+        length += counted;
+        rest = tail.get(escape..).unwrap_or_default();
+    }
+    length
+}
+
+/// Returns the length in UTF-8 of a unit of UTF-16 given by its hexadecimal digits. Each half of a
+/// pair counts 2.
+fn utf8_length(digits: Option<&[u8; 4]>) -> usize {
+    let unit = digits.and_then(|digits| str::from_utf8(digits).ok());
+    match unit.and_then(|digits| u16::from_str_radix(digits, 16).ok()) {
+        Some(0..0x80) => 1,
+        Some(0x80..0x800 | 0xd800..0xe000) => 2,
+        Some(_) | None => 3,
     }
 }
 
@@ -334,7 +370,11 @@ fn malformed(reason: &str) -> ApiError {
 }
 
 fn too_large() -> ApiError {
-    ApiError::new(Problem::ContentTooLarge, format!("the body has more than {BYTES_MAX} bytes"))
+    let rule = format!(
+        "the body has more than {BYTES_MAX} bytes; in JSON, escapes count as what they stand for, \
+         and all of it has at most {RAW_BYTES_MAX} bytes"
+    );
+    ApiError::new(Problem::ContentTooLarge, rule)
 }
 
 #[cfg(test)]
@@ -346,6 +386,24 @@ mod tests {
         assert_eq!(nesting_depth(br#"{"a":"[[[[","b":[1]}"#), 2);
         assert_eq!(nesting_depth(br#"{"a":"\"[[","b":"\\"}"#), 1);
         assert_eq!(nesting_depth(b"]]]["), 1);
+    }
+
+    #[test]
+    fn an_escape_counts_as_what_it_stands_for() {
+        for (json, length) in [
+            (r#"{"a":"b"}"#, 9),
+            (r#""\n\"\\""#, 5),
+            (r#""\u0041\u00e9\u20ac""#, 8),
+            (r#""\ud83d\ude00""#, 6),
+            (r#""\u12"#, 4),
+            ("\\", 1),
+        ] {
+            assert_eq!(unescaped_length(json.as_bytes()), length, "{json}");
+        }
+        let escaped = format!("{{\"a\":\"{}\"}}", "\\u00e9".repeat(131_000));
+        assert!(escaped.len() > 2 * BYTES_MAX && parse_object(escaped.as_bytes()).is_ok());
+        let escaped = format!("{{\"a\":\"{}\"}}", "\\u00e9".repeat(131_100));
+        assert!(parse_object(escaped.as_bytes()).is_err());
     }
 
     #[test]

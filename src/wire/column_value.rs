@@ -6,9 +6,11 @@ use std::cmp::Ordering;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::domain::records::folding::compare_texts;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::datetime;
+use crate::wire::value::EXACT_MAX;
 
 /// Type of a field, for the API description and for conditions. Reference 1.3.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +113,10 @@ impl ColumnValue<'_> {
             }
             Self::Text(text) => Value::from(text.as_ref()),
             Self::Integer(number) => Value::from(*number),
-            Self::Number(number) => Value::from(*number),
+            Self::Number(number) => match to_whole(*number) {
+                Some(whole) => whole.into(),
+                None => Value::from(*number),
+            },
             Self::Boolean(flag) => Value::from(*flag),
             Self::Moment(Some(moment)) => datetime::format_local(zone, *moment).into(),
             Self::Civil(Some(civil)) => datetime::format_civil(*civil).into(),
@@ -127,7 +132,10 @@ impl ColumnValue<'_> {
             }
             Self::Text(text) => append_value(text, out),
             Self::Integer(number) => append_value(number, out),
-            Self::Number(number) => append_value(number, out),
+            Self::Number(number) => match to_whole(*number) {
+                Some(whole) => append_value(&whole, out),
+                None => append_value(number, out),
+            },
             Self::Boolean(flag) => append_value(flag, out),
             Self::Moment(Some(moment)) => {
                 append_quoted_civil(datetime::to_local(zone, *moment), out);
@@ -187,7 +195,7 @@ impl ColumnValue<'_> {
         match (self, other) {
             // An empty text is decided by its length: a zero-length memcmp is slower here.
             (Self::Text(a), Self::Text(b)) if a.is_empty() || b.is_empty() => a.len().cmp(&b.len()),
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Text(a), Self::Text(b)) => compare_texts(a, b),
             (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
             (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
             (Self::Boolean(a), Self::Boolean(b)) => a.cmp(b),
@@ -198,6 +206,15 @@ impl ColumnValue<'_> {
             (a, b) => (*b == Self::Null).cmp(&(*a == Self::Null)),
         }
     }
+}
+
+/// Returns a number without a fraction, if all of its digits are known.
+fn to_whole(number: f64) -> Option<i64> {
+    if number.fract() != 0.0 || number.abs() >= EXACT_MAX {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is exact")]
+    Some(number as i64)
 }
 
 /// Appends a value as JSON.

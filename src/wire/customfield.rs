@@ -12,6 +12,9 @@ use crate::domain::time::Instant;
 use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Table, fields, plain};
 use crate::wire::value;
 
+/// Read by all who fill the attribute, set by professionals.
+const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
+/// Read and set by professionals only.
 const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
 
 /// Every field of a definition. `model` and `name` cannot change after creation.
@@ -19,7 +22,7 @@ pub static CUSTOMFIELD: LazyLock<Table<Customfield>> = LazyLock::new(|| Table {
     resource: "customfield",
     fields: fields!(
         Customfield,
-        Audience::Pro,
+        Audience::Application,
         [
             model_field(),
             name_field(),
@@ -27,11 +30,11 @@ pub static CUSTOMFIELD: LazyLock<Table<Customfield>> = LazyLock::new(|| Table {
             plain!("pro_inputex", pro_inputex, PRO),
             plain!("pro_position", pro_position, PRO),
             plain!("pro_required", pro_required, PRO),
-            plain!("user_inputex", user_inputex, PRO),
-            plain!("user_label", user_label, PRO),
-            plain!("user_position", user_position, PRO),
-            plain!("user_required", user_required, PRO),
-            plain!("user_visible", user_visible, PRO),
+            plain!("user_inputex", user_inputex, OPEN),
+            plain!("user_label", user_label, OPEN),
+            plain!("user_position", user_position, OPEN),
+            plain!("user_required", user_required, OPEN),
+            plain!("user_visible", user_visible, OPEN),
             plain!("deleted", deleted, PRO),
         ]
     ),
@@ -49,7 +52,7 @@ pub static CUSTOMFIELD: LazyLock<Table<Customfield>> = LazyLock::new(|| Table {
 
 fn model_field() -> Field<Customfield> {
     let field_type = FieldType::Choice(model_names);
-    Field::derived("model", field_type, Audience::Pro, |field: &Customfield, _| {
+    Field::derived("model", field_type, Audience::Application, |field: &Customfield, _| {
         ColumnValue::Text(Cow::Borrowed(field.model.name()))
     })
     .with_writer(Audience::Pro, |given, _, _, patch| {
@@ -61,7 +64,7 @@ fn model_field() -> Field<Customfield> {
 
 fn name_field() -> Field<Customfield> {
     let field_type = FieldType::Name { max: 5 };
-    Field::derived("name", field_type, Audience::Pro, |field: &Customfield, _| {
+    Field::derived("name", field_type, Audience::Application, |field: &Customfield, _| {
         ColumnValue::Text(field.name.to_string().into())
     })
     .with_writer(Audience::Pro, |given, _, _, patch| {

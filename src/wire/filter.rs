@@ -7,12 +7,13 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::domain::records::folding::append_folded;
 use crate::domain::records::text::InvalidValue;
 use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Column, ColumnValue, FieldType, Scope, Table};
-use crate::wire::like_pattern::{LikePattern, append_folded};
+use crate::wire::like_pattern::LikePattern;
 use crate::wire::params::{ParamObject, Params};
 use crate::wire::value;
 
@@ -66,6 +67,30 @@ pub struct Condition<'t, R> {
     pub field: String,
     column: Column<'t, R>,
     test: ConditionTest,
+}
+
+/// The value of a condition: one text, or a list of them.
+enum GivenValue<'p> {
+    Text(&'p str),
+    List(Vec<&'p str>),
+}
+
+impl<'p> GivenValue<'p> {
+    /// Returns the only text.
+    ///
+    /// # Errors
+    /// A list of several.
+    fn single(&self) -> Result<&'p str, InvalidValue> {
+        match self {
+            Self::Text(text) => Ok(text),
+            Self::List(list) => match list[..] {
+                [only] => Ok(only),
+                [..] => {
+                    Err(InvalidValue("must be one value: only in and not in take a list".into()))
+                }
+            },
+        }
+    }
 }
 
 /// Test of a value. Its own values are comparable ones of the field's type.
@@ -135,8 +160,11 @@ impl<'t, R: 'static> Condition<'t, R> {
             }
         };
         let (Some(column), Some(relation)) = (column, relation) else { return Err(faults) };
-        let text = given.part("value").unwrap_or_default();
-        match ConditionTest::parse(&column, relation, text, scope.zone) {
+        let value = match given.list_part("value") {
+            Some(list) => GivenValue::List(list),
+            None => GivenValue::Text(given.part("value").unwrap_or_default()),
+        };
+        match ConditionTest::parse(&column, relation, &value, scope.zone) {
             Ok(test) => Ok(Self { field: field.to_owned(), column, test }),
             Err(illegal) => Err(vec![fault("value", illegal)]),
         }
@@ -201,27 +229,23 @@ impl ConditionTest {
     fn parse<R: 'static>(
         column: &Column<'_, R>,
         relation: Relation,
-        text: &str,
+        value: &GivenValue<'_>,
         zone: Zone,
     ) -> Result<Self, InvalidValue> {
-        let parse_one = || Ok(vec![parse_value(column, text, zone)?]);
+        let one = || Ok(vec![parse_value(column, value.single()?, zone)?]);
+        let bound = || parse_bound(column, value.single()?, zone);
+        let pattern = || Ok(LikePattern::new(value.single()?));
         match relation {
-            Relation::Equal => Ok(Self::OneOf(parse_one()?, true)),
-            Relation::Unequal => Ok(Self::OneOf(parse_one()?, false)),
-            Relation::Greater => {
-                Ok(Self::Ordered(Ordering::is_gt, parse_bound(column, text, zone)?))
-            }
-            Relation::GreaterOrEqual => {
-                Ok(Self::Ordered(Ordering::is_ge, parse_bound(column, text, zone)?))
-            }
-            Relation::Less => Ok(Self::Ordered(Ordering::is_lt, parse_bound(column, text, zone)?)),
-            Relation::LessOrEqual => {
-                Ok(Self::Ordered(Ordering::is_le, parse_bound(column, text, zone)?))
-            }
-            Relation::Like => Ok(Self::Like(LikePattern::new(text), true)),
-            Relation::NotLike => Ok(Self::Like(LikePattern::new(text), false)),
-            Relation::In => Ok(Self::OneOf(parse_list(column, text, zone)?, true)),
-            Relation::NotIn => Ok(Self::OneOf(parse_list(column, text, zone)?, false)),
+            Relation::Equal => Ok(Self::OneOf(one()?, true)),
+            Relation::Unequal => Ok(Self::OneOf(one()?, false)),
+            Relation::Greater => Ok(Self::Ordered(Ordering::is_gt, bound()?)),
+            Relation::GreaterOrEqual => Ok(Self::Ordered(Ordering::is_ge, bound()?)),
+            Relation::Less => Ok(Self::Ordered(Ordering::is_lt, bound()?)),
+            Relation::LessOrEqual => Ok(Self::Ordered(Ordering::is_le, bound()?)),
+            Relation::Like => Ok(Self::Like(pattern()?, true)),
+            Relation::NotLike => Ok(Self::Like(pattern()?, false)),
+            Relation::In => Ok(Self::OneOf(parse_list(column, value, zone)?, true)),
+            Relation::NotIn => Ok(Self::OneOf(parse_list(column, value, zone)?, false)),
         }
     }
 }
@@ -238,14 +262,18 @@ fn parse_bound<R: 'static>(
     Ok(bound)
 }
 
-/// Parses the values of a list; they ascend.
+/// Parses the values of a list, or of a text with commas; they ascend.
 fn parse_list<R: 'static>(
     column: &Column<'_, R>,
-    text: &str,
+    value: &GivenValue<'_>,
     zone: Zone,
 ) -> Result<Vec<ColumnValue<'static>>, InvalidValue> {
+    let entries = match value {
+        GivenValue::Text(text) => split_list(column.field_type(), text),
+        GivenValue::List(list) => list.clone(),
+    };
     let mut values = Vec::new();
-    for entry in split_list(column.field_type(), text) {
+    for entry in entries {
         values.push(parse_value(column, entry, zone)?);
     }
     values.sort_unstable_by(ColumnValue::compare);
@@ -304,7 +332,7 @@ fn parse_value<R: 'static>(
     Ok(value.into_comparable(field_type, zone))
 }
 
-/// Appends a value as it is rendered, case-folded; nothing for null.
+/// Appends a value as it is rendered, folded; nothing for null.
 fn append_rendered(value: &ColumnValue<'_>, zone: Zone, out: &mut String) {
     let written = match value {
         ColumnValue::Text(text) => return append_folded(text, out),

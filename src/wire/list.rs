@@ -50,6 +50,25 @@ pub struct ListPage<'r, R> {
     pub total: usize,
 }
 
+/// The envelope of a page up to its first record.
+pub struct EnvelopeHead {
+    /// The JSON.
+    pub bytes: Vec<u8>,
+    /// The place of the page in its list.
+    pub place: PagePlace,
+}
+
+/// The place of a page in its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagePlace {
+    /// Number of records before the page.
+    pub start: usize,
+    /// Maximum number of records on a page; 0 for all.
+    pub size: usize,
+    /// Number of records on all pages.
+    pub total: usize,
+}
+
 /// Record with its sort key.
 struct SortEntry<'r, R> {
     /// Comparable value of the column to sort by; null in the default order.
@@ -292,12 +311,13 @@ impl<'t, R: 'static> Query<'t, R> {
 
     /// Renders the envelope up to its first record. The last record is followed by `]}`.
     #[must_use]
-    pub fn envelope_head(&self, returned: usize, total: usize) -> Vec<u8> {
+    pub fn envelope_head(&self, returned: usize, total: usize) -> EnvelopeHead {
         let mut bytes =
             Value::Object(self.envelope_counts(returned, total)).to_string().into_bytes();
         bytes.pop();
         bytes.extend_from_slice(b",\"records\":[");
-        bytes
+        let place = PagePlace { start: self.start_index, size: self.results.unwrap_or(0), total };
+        EnvelopeHead { bytes, place }
     }
 
     /// Returns the fields of the envelope before `records`.
@@ -356,7 +376,7 @@ mod tests {
         let page = query
             .select_page(state.catalogue.calendars.values().map(AsRef::as_ref).collect(), &scope);
         let ids: Vec<u64> = page.records.iter().map(|calendar| query.record_id(calendar)).collect();
-        let mut envelope = query.envelope_head(ids.len(), page.total);
+        let mut envelope = query.envelope_head(ids.len(), page.total).bytes;
         envelope.extend_from_slice(b"]}");
         Ok((ids, serde_json::from_slice(&envelope).expect("JSON")))
     }

@@ -26,6 +26,21 @@ impl<'p> ParamObject<'p> {
         }
         None
     }
+
+    /// Returns the values of a part that is a list, `name[0][part][]=value`, untrimmed and in
+    /// order; `None` without one.
+    #[must_use]
+    pub fn list_part(&self, name: &str) -> Option<Vec<&'p str>> {
+        let mut values = Vec::new();
+        for (given, value) in &self.parts {
+            // The brackets at both ends are removed already.
+            let entry = given.strip_prefix(name).and_then(|rest| rest.strip_prefix("]["));
+            if entry.is_some_and(|index| index.bytes().all(|byte| byte.is_ascii_digit())) {
+                values.push(*value);
+            }
+        }
+        if values.is_empty() { None } else { Some(values) }
+    }
 }
 
 impl Params {
@@ -40,6 +55,20 @@ impl Params {
     #[must_use]
     pub fn from_query(query: &str) -> Self {
         Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+    }
+
+    /// Decodes the query of a request. Some clients append `?format=json` to addresses that have a
+    /// query already; at the end it counts as a parameter of its own.
+    #[must_use]
+    pub fn from_request(query: &str) -> Self {
+        match query.strip_suffix("?format=json") {
+            Some(rest) => {
+                let mut params = Self::from_query(rest);
+                params.push("format", "json");
+                params
+            }
+            None => Self::from_query(query),
+        }
     }
 
     /// Flattens a JSON object: `{"pro":{"email":"a"}}` and `{"pro[email]":"a"}` both give
@@ -142,7 +171,7 @@ fn is_list_suffix(suffix: &str) -> bool {
     index.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Splits `name[index][part]` into index and part.
+/// Splits `name[index][part]`, or `name[index][part][]`, into index and part.
 fn split_object_name<'p>(given: &'p str, name: &str) -> Option<(&'p str, &'p str)> {
     let rest = given.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')?;
     rest.split_once("][")
@@ -170,6 +199,27 @@ mod tests {
         let shown: Vec<_> =
             objects.iter().map(|o| (o.index, o.part("op"), o.part("value"))).collect();
         assert_eq!(shown, [("7", Some("<"), Some(" a")), ("-1", Some(">="), None)]);
+    }
+
+    #[test]
+    fn a_part_of_an_object_may_be_a_list() {
+        let params =
+            Params::from_query("c[0][value][]=1&c[0][value][]=+2&c%5B0%5D%5Bvalue%5D%5B2%5D=3");
+        let objects = params.objects("c");
+        assert_eq!(objects[0].list_part("value"), Some(vec!["1", " 2", "3"]));
+        assert_eq!((objects[0].part("value"), objects[0].list_part("op")), (None, None));
+        assert_eq!(Params::from_query("c[0][value]=1").objects("c")[0].list_part("value"), None);
+    }
+
+    #[test]
+    fn a_format_glued_to_the_last_value_is_a_parameter() {
+        let params = Params::from_request("apikey=k&results=all?format=json");
+        assert_eq!((params.value("results"), params.value("format")), (Some("all"), Some("json")));
+        let params = Params::from_request("search=a?format=jsonp");
+        assert_eq!(
+            (params.value("search"), params.value("format")),
+            (Some("a?format=jsonp"), None)
+        );
     }
 
     #[test]

@@ -3,9 +3,10 @@
 
 use memchr::memmem::Finder;
 
+use crate::domain::records::folding::{append_folded, fold_text};
 use crate::domain::state::refusal::Fault;
 use crate::wire::field::{Audience, ColumnValue, Field, Scope, Table};
-use crate::wire::like_pattern::{append_folded, fold_case, make_finder};
+use crate::wire::like_pattern::make_finder;
 use crate::wire::params::Params;
 
 /// Maximum number of characters of a search.
@@ -38,7 +39,7 @@ impl<R: 'static> Table<R> {
 
 /// Parsed search, with the fields to look at.
 pub struct Search<'t, R> {
-    /// Case-folded words. A record is found by its names if each word occurs in one of them.
+    /// Folded words. A record is found by its names if each word occurs in one of them.
     words: Vec<Finder<'static>>,
     /// Digits of the search; `None` unless all of it could be part of a telephone number.
     digits: Option<Finder<'static>>,
@@ -60,7 +61,7 @@ impl<'t, R: 'static> Search<'t, R> {
         if text.chars().count() > LENGTH_MAX {
             return Err(Fault::new("search", format!("must have at most {LENGTH_MAX} characters")));
         }
-        let words = fold_case(text).split_whitespace().map(make_finder).collect();
+        let words = fold_text(text).split_whitespace().map(make_finder).collect();
         let digits = phone_digits(text).as_deref().map(make_finder);
         let (names, phones) = table.searched_fields(audience);
         Ok(Some(Self { words, digits, names, phones }))
@@ -151,6 +152,7 @@ mod tests {
         fiche.comments = Text::new("red hair").expect("a text");
         for text in [
             "LEFÈV",
+            "lefev",
             "anna lef",
             " lefèvre  ANNA ",
             "l@X.org",

@@ -82,9 +82,11 @@ pub fn parse_integer(value: &Value) -> Result<Option<i64>, InvalidValue> {
     }
 }
 
+/// Number below which every whole number is exact.
+pub(crate) const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// Converts a JSON number without a fraction, such as 15 or 15.0.
 fn to_whole(number: &Number) -> Option<i64> {
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     if let Some(whole) = number.as_i64() {
         return Some(whole);
     }
@@ -96,22 +98,45 @@ fn to_whole(number: &Number) -> Option<i64> {
     Some(float as i64)
 }
 
-/// Parses a finite decimal number, also as text; `None` for null and `""`.
+/// Parses a finite decimal number, also as text, whose digits may have spaces between them; `None`
+/// for null and `""`.
 ///
 /// # Errors
-/// Any other value.
+/// Any other value, and a whole number that would lose digits.
 pub fn parse_number(value: &Value) -> Result<Option<f64>, InvalidValue> {
-    let read: Option<f64> = match value {
+    let text = match value {
         Value::Null => return Ok(None),
         Value::String(text) if text.trim().is_empty() => return Ok(None),
-        Value::String(text) => text.trim().parse().ok(),
-        Value::Number(number) => number.as_f64(),
-        Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        Value::String(text) => join_digits(text.trim()),
+        Value::Number(number) => number.to_string(),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            return refuse_value("must be a number");
+        }
     };
-    match read {
-        Some(number) if number.is_finite() => Ok(Some(number)),
-        Some(_) | None => refuse_value("must be a number"),
+    let Ok(number) = text.parse::<f64>() else { return refuse_value("must be a number") };
+    if !number.is_finite() {
+        return refuse_value("must be a number");
     }
+    let is_whole = text.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit());
+    if is_whole && number.abs() >= EXACT_MAX {
+        return refuse_value("must be a number whose digits can be kept: at most 15 digits");
+    }
+    Ok(Some(number))
+}
+
+/// Removes the spaces between two digits, plain or not broken.
+fn join_digits(text: &str) -> String {
+    let is_space = |letter: char| matches!(letter, ' ' | '\u{a0}' | '\u{2009}' | '\u{202f}');
+    let mut joined = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let follows_digit = joined.ends_with(|last: char| last.is_ascii_digit());
+        if follows_digit && is_space(letter) && letters.peek().is_some_and(char::is_ascii_digit) {
+            continue;
+        }
+        joined.push(letter);
+    }
+    joined
 }
 
 /// Parses an id, also as text; `None` for null, `""` and 0.
@@ -238,7 +263,16 @@ mod tests {
             parse_id(&json!(-1)).is_err() && parse_id(&json!(9_007_199_254_740_992_u64)).is_err()
         );
         assert_eq!(parse_number(&json!("2.5")), Ok(Some(2.5)));
-        assert!(parse_number(&json!("inf")).is_err());
+        for text in ["12 345", "12\u{a0}345", "12\u{202f}345", "1 2 345.0"] {
+            assert_eq!(parse_number(&json!(text)), Ok(Some(12_345.0)), "{text}");
+        }
+        assert_eq!(parse_number(&json!("185057512345678")), Ok(Some(185_057_512_345_678.0)));
+        let wrong =
+            ["inf", "1  2", "1 .5", "- 1", "1 a", "9007199254740993", "9 007 199 254 740 993"];
+        for text in wrong {
+            assert!(parse_number(&json!(text)).is_err(), "{text}");
+        }
+        assert!(parse_number(&json!(9_007_199_254_740_993_u64)).is_err());
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Walk {
     fn new_body(&mut self, segment: &str, role: Role) -> Value {
         if segment == "customfields" {
             self.attributes += 1;
-            return json!({"customfield": {"model": "Vevent", "name": format!("str{}", self.attributes - 1)}});
+            return json!({"customfield": {"model": "Vevent", "name": format!("str{}", self.attributes - 1), "user_visible": true}});
         }
         if segment == "groups" {
             return json!({"group": {"name": "g", "timezone": "UTC"}});

@@ -136,7 +136,7 @@ async fn kinds_stay_save_that_a_plage_becomes_an_appointment() {
     put(&server, &plage["id"], json!({"num0": 7, "str0": ""})).await.is(200);
     let both = json!({"fiche_id": KNOWN_FICHE, "intervention_id": CUT});
     let appointment = put(&server, &plage["id"], both).await.is(200);
-    assert_eq!((&appointment["text"], &appointment["num0"]), (&json!("Known"), &json!(7.0)));
+    assert_eq!((&appointment["text"], &appointment["num0"]), (&json!("Known"), &json!(7)));
     put(&server, &plage["id"], json!({"fiche_id": 0})).await.refused(400, 2, Some("fiche_id"));
     put(&server, &plage["id"], json!({"rrule": "FREQ=DAILY"})).await.refused(400, 2, Some("rrule"));
     put(&server, &plage["id"], json!({"end": "2025-06-02 10:00:00"})).await.refused(

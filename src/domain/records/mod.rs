@@ -6,6 +6,7 @@ pub mod catalogue;
 pub mod customfield;
 pub mod editable_record;
 pub mod fiche;
+pub mod folding;
 pub mod group;
 pub mod hold;
 pub mod ids;

@@ -1,5 +1,7 @@
 //! Slug of a group: its name in URLs. Reference 12.1.
 
+use crate::domain::records::folding::fold_text;
+
 /// Maximum length of a slug in bytes, without a number at its end.
 const SLUG_MAX: usize = 100;
 
@@ -25,36 +27,17 @@ pub(crate) fn unique_slug(name: &str, id: u64, taken: impl Fn(&str) -> bool) -> 
 
 fn slugify(name: &str) -> String {
     let mut slug = String::new();
-    for letter in name.chars().flat_map(char::to_lowercase) {
-        match unaccented(letter) {
-            Some(plain) => slug.push_str(plain),
-            None if letter.is_ascii_alphanumeric() => slug.push(letter),
-            None if slug.is_empty() || slug.ends_with('-') => {}
-            None => slug.push('-'),
+    for letter in fold_text(name).chars() {
+        if letter.is_ascii_alphanumeric() {
+            slug.push(letter);
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
         }
         if slug.len() >= SLUG_MAX {
             break;
         }
     }
     slug.trim_end_matches('-').to_owned()
-}
-
-/// Returns the plain letters of an accented letter of western European languages.
-fn unaccented(letter: char) -> Option<&'static str> {
-    Some(match letter {
-        'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' => "a",
-        'ç' => "c",
-        'è' | 'é' | 'ê' | 'ë' => "e",
-        'ì' | 'í' | 'î' | 'ï' => "i",
-        'ñ' => "n",
-        'ò' | 'ó' | 'ô' | 'õ' | 'ö' | 'ø' => "o",
-        'ù' | 'ú' | 'û' | 'ü' => "u",
-        'ý' | 'ÿ' => "y",
-        'æ' => "ae",
-        'œ' => "oe",
-        'ß' => "ss",
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ const DATETIME_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0
 const MOMENT_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}([ Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.]0+)?([Zz]|[+-][0-9]{2}:[0-9]{2})| [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
 const DATETIME_SHOWN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$";
 const WHOLE: &str = "^([+-]?[0-9]+)?$";
-const DECIMAL: &str = "^([+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?)?$";
+/// Single spaces may stand between two digits.
+const DECIMAL: &str = "^([+-]?([0-9]([ \\u00a0\\u2009\\u202f]?[0-9])*([.]([0-9]([ \\u00a0\\u2009\\u202f]?[0-9])*)?)?|[.][0-9]([ \\u00a0\\u2009\\u202f]?[0-9])*)([eE][+-]?[0-9]+)?)?$";
 const BOOLEAN: &str = "^(true|false|1|0)$";
 const BOOLEAN_OR_NOTHING: &str = "^(true|false|1|0)?$";
 /// No control characters except newline and tab.

@@ -6,18 +6,22 @@ use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };
-use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
+use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord};
 use crate::http::response::HandlerResult;
 use crate::wire::customfield::CUSTOMFIELD;
-use crate::wire::field::Table;
+use crate::wire::field::{Audience, Table};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/customfields");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/customfields/{id}");
 
 const fn right(verb: Verb) -> Option<Right> {
-    Some(Right::new(Resource::Customfield, verb, PROS_ONLY))
+    let extents = match verb {
+        Verb::List | Verb::Show => PUBLIC,
+        Verb::Make | Verb::Change | Verb::Delete | Verb::DeleteMany => PROS_ONLY,
+    };
+    Some(Right::new(Resource::Customfield, verb, extents))
 }
 
 /// The endpoints of this file.
@@ -91,6 +95,11 @@ impl CrudRecord for Customfield {
 
     fn change(put: Put<Self>) -> RecordChange {
         RecordChange::Customfield(put)
+    }
+
+    /// Clients see the definitions of the attributes that they fill.
+    fn is_visible(field: &Self, _state: &GroupState, audience: Audience) -> bool {
+        audience >= Audience::Pro || (field.user_visible && !field.deleted)
     }
 
     fn is_left_out(field: &Self) -> bool {
