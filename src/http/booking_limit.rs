@@ -7,6 +7,8 @@
 
 use std::net::IpAddr;
 
+use axum::http::HeaderValue;
+use axum::response::Response;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::records::ids::GroupId;
@@ -15,7 +17,7 @@ use crate::domain::state::command::Caller;
 use crate::domain::time::Instant;
 use crate::http::auth::Identity;
 use crate::http::auth::sliding_window::{SlidingWindow, source};
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, RATE_LIMIT};
 
 const HOUR_SECONDS: i64 = 3_600;
 /// Number of holds for each booking that a limit allows: a client may choose another time.
@@ -77,6 +79,27 @@ enum BookingSubject {
     Client([u8; 32]),
     /// SHA-256 of an application key, and a group.
     Key([u8; 32], GroupId),
+}
+
+/// The places that are left of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RateLimit {
+    /// Name of the limit.
+    pub(crate) name: &'static str,
+    /// Number of further bookings.
+    pub(crate) remaining: usize,
+    /// Seconds after which all places taken by now are free again.
+    pub(crate) seconds: i64,
+}
+
+/// Returns a response with the header RateLimit, if a limit is given.
+pub(crate) fn with_rate_limit(mut response: Response, limit: Option<RateLimit>) -> Response {
+    if let Some(RateLimit { name, remaining, seconds }) = limit {
+        let text = format!("\"{name}\";r={remaining};t={seconds}");
+        let value = HeaderValue::from_str(&text).expect("a name and numbers");
+        response.headers_mut().insert(RATE_LIMIT, value);
+    }
+    response
 }
 
 /// The origin of one booking.
@@ -180,6 +203,23 @@ fn make_rules(limits: BookingLimits, factor: usize) -> Vec<BookingRule> {
 }
 
 impl BookingReservation<'_> {
+    /// Returns the limit of the source that has the fewest places left; `None` if none counts the
+    /// booking. The other limits would tell of bookings by others.
+    pub(crate) fn tightest(&self) -> Option<RateLimit> {
+        let mut tightest: Option<RateLimit> = None;
+        for (rule, subject) in &self.taken {
+            if !matches!(subject, BookingSubject::Source(_)) {
+                continue;
+            }
+            let remaining = rule.window.remaining(subject, self.at);
+            if tightest.is_none_or(|known| remaining < known.remaining) {
+                let seconds = rule.window.seconds();
+                tightest = Some(RateLimit { name: rule.name, remaining, seconds });
+            }
+        }
+        tightest
+    }
+
     /// Gives the places back: nothing was booked.
     pub(crate) fn give_back(self) {
         for (rule, subject) in &self.taken {

@@ -12,7 +12,7 @@ use axum::routing::MethodFilter;
 use crate::http::auth::Identity;
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::permissions::Right;
+use crate::http::permissions::{Resource, Right};
 use crate::http::request::{ApiRequest, GroupRequest, SessionRequest};
 use crate::http::response::HandlerResult;
 use crate::http::server::Server;
@@ -255,6 +255,21 @@ impl Endpoint {
     /// Whether it can make a group's records larger.
     pub(crate) fn takes_space(&self) -> bool {
         matches!(self.method, EndpointMethod::Post | EndpointMethod::Put)
+    }
+
+    /// Whether its answers have entity tags: lists of the catalogue, and the OpenAPI document.
+    pub(crate) fn has_entity_tag(&self) -> bool {
+        let of_catalogue = match self.right {
+            Some(right) => matches!(
+                right.resource,
+                Resource::Calendar
+                    | Resource::Calendarset
+                    | Resource::Intervention
+                    | Resource::Interventionset
+            ),
+            None => false,
+        };
+        self.answer == AnswerSchema::Document || (self.answer == AnswerSchema::List && of_catalogue)
     }
 
     /// Whether the pipeline requires a JSON body.

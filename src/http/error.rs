@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::domain::state::refusal::{Fault, Refusal};
@@ -24,6 +24,9 @@ const QUARANTINE_RETRY_SECONDS: u32 = 600;
 
 /// The header that protects a request from being carried out twice. Reference 6.6.
 pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
+/// The header with the places that are left of a limit. Reference 1.5.
+pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The error of a request.
 #[derive(Debug)]
@@ -238,6 +241,10 @@ impl IntoResponse for ApiError {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+            if status == StatusCode::TOO_MANY_REQUESTS.as_u16() {
+                let exhausted = HeaderValue::from_str(&format!("\"default\";r=0;t={seconds}"));
+                headers.insert(RATE_LIMIT, exhausted.expect("a name and a number"));
+            }
         }
         if self.closing {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

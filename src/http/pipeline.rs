@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{RawPathParams, Request};
 use axum::http::Method;
+use axum::http::header::IF_NONE_MATCH;
 use axum::http::request::Parts as HttpParts;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
@@ -14,10 +15,12 @@ use crate::domain::state::refusal::Fault;
 use crate::engine::published::Published;
 use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
 use crate::http::body::Incoming;
-use crate::http::endpoint::{Endpoint, Handler, KeyedHandler, Route};
+use crate::http::endpoint::{AnswerSchema, Endpoint, Handler, KeyedHandler, Route};
+use crate::http::entity_tag::tag_response;
 use crate::http::error::ApiError;
 use crate::http::idempotency::IdempotencyKey;
 use crate::http::legacy_paths;
+use crate::http::page_links::add_page_links;
 use crate::http::request::{
     ApiRequest, ClientAddress, GroupRequest, SessionRequest, XmlRequested, find_visible_group,
 };
@@ -35,10 +38,22 @@ pub(crate) async fn respond(
     ids: Option<RawPathParams>,
     request: Request,
 ) -> Response {
-    match handle(server, route, ids, request).await {
+    let endpoint = route.endpoint;
+    let known = if endpoint.has_entity_tag() {
+        request.headers().get(IF_NONE_MATCH).cloned()
+    } else {
+        None
+    };
+    let uri =
+        if endpoint.answer == AnswerSchema::List { Some(request.uri().clone()) } else { None };
+    let mut response = match handle(server, route, ids, request).await {
         Ok(response) => response,
-        Err(error) => error.into_response(),
+        Err(error) => return error.into_response(),
+    };
+    if let Some(uri) = uri {
+        add_page_links(&mut response, &uri);
     }
+    if endpoint.has_entity_tag() { tag_response(response, known).await } else { response }
 }
 
 /// Checks format, apikey, credentials, group, body and rights, in this order, then calls the
@@ -214,7 +229,7 @@ async fn read_body(
 /// # Errors
 /// 406 if a format other than JSON is requested, 400 for two different keys.
 fn read_params(parts: &HttpParts, ids: Option<&RawPathParams>) -> Result<Params, ApiError> {
-    let mut params = Params::from_query(parts.uri.query().unwrap_or_default());
+    let mut params = Params::from_request(parts.uri.query().unwrap_or_default());
     check_format(parts, &params)?;
     apikey::take_key(&parts.headers, &mut params)?;
     if let Some(ids) = ids

@@ -13,9 +13,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
-    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW,
-    CONTENT_LENGTH, CONTENT_TYPE,
+    ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN,
 };
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use axum::response::{IntoResponse, Response};
@@ -25,9 +23,8 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tower_http::compression::CompressionLayer;
 
-use crate::http::auth::apikey;
-use crate::http::auth::session::session_tokens;
 use crate::http::connection::source_shares::SourceShare;
+use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
 use crate::http::request::{ClientAddress, XmlRequested};
@@ -91,16 +88,16 @@ impl HttpService {
             self.server.unbelieved_headers.warn(peer.ip(), headers);
             None
         };
-        // A login's response is for the person who logs in, so no foreign page may read it.
-        let has_key_only = apikey::credentials(headers).is_none()
-            && session_tokens(headers).next().is_none()
-            && !request.uri().path().starts_with("/api/v1/sessions/");
+        let directory = || self.server.engine.published().directory();
+        let pages = AllowedPages::find(headers, request.uri(), directory);
+        let is_from_page = headers.contains_key(ORIGIN);
         let is_preflight =
             method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        let may_log_in = is_preflight && may_send_credentials(headers, request.uri(), directory);
         let mut request = strip_suffix(request.map(Body::new));
         // Where a secret of the person and a text of a stranger meet in one answer, its compressed
         // size could reveal the secret.
-        if !has_key_only {
+        if pages != AllowedPages::All {
             request.headers_mut().remove(ACCEPT_ENCODING);
         }
         request.extensions_mut().insert(ClientAddress(client));
@@ -111,14 +108,9 @@ impl HttpService {
         };
         // No route takes OPTIONS, so 405 means that the path exists.
         if is_preflight && response.status() == StatusCode::METHOD_NOT_ALLOWED {
-            response = preflight_response(&response);
+            response = preflight_response(&response, may_log_in);
         }
-        if has_key_only {
-            // Pages of any address may read what an application gets with its key alone.
-            response
-                .headers_mut()
-                .insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-        }
+        pages.mark(&mut response, is_from_page && !is_preflight);
         let elapsed = began.elapsed();
         let micros = elapsed.as_micros();
         self.metrics.record_response(&method, &response, elapsed);
@@ -177,22 +169,6 @@ fn is_worth_compressing(_: StatusCode, _: Version, headers: &HeaderMap, _: &Exte
     };
     let is_text = media_type.starts_with("text/html") || media_type.starts_with("application/json");
     is_text && !is_short
-}
-
-/// Returns the answer to a browser's preflight request, from the 405 that names the path's methods.
-/// Pages of other addresses may never send headers with credentials.
-fn preflight_response(refused: &Response) -> Response {
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    let headers = response.headers_mut();
-    if let Some(methods) = refused.headers().get(ALLOW) {
-        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods.clone());
-    }
-    headers.insert(
-        ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static("content-type, idempotency-key, x-api-key"),
-    );
-    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
-    response
 }
 
 /// Removes the suffix `.json` or `.xml` from a request's path.

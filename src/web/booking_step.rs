@@ -146,7 +146,7 @@ async fn send_booking(
     };
     let booking = async {
         match booking.await {
-            Ok(result) => result.map_err(PageRefusal::Rejected),
+            Ok((result, _)) => result.map_err(PageRefusal::Rejected),
             Err(limited) => Err(PageRefusal::Limited(limited)),
         }
     };

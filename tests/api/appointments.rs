@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use slotbook::http::BookingLimits;
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{CALENDAR, CUT, KNOWN_FICHE, OTHER_CALENDAR, clock};
@@ -282,4 +283,27 @@ async fn appointments_are_sorted_and_found_by_their_age() {
     }
     let wrong = "conditions[0][field]=created_since&conditions[0][op]=<&conditions[0][value]=soon";
     server.pro_get(&format!("{PATH}?{wrong}")).await.refused(400, 2, Some("conditions[0][value]"));
+}
+
+#[tokio::test]
+async fn a_booking_says_how_many_more_the_source_may_make() {
+    let limits = BookingLimits { source_hourly_max: 2, source_daily_max: 9, ..BookingLimits::NONE };
+    let groups = vec![crate::shop::group_four(|_| {}), crate::shop::group_five()];
+    let server = TestServer::serving(groups, |server| server.limit_bookings(limits)).await;
+    let book = |hour: u32| {
+        let body = json!({"appointment": {"date": format!("2025-06-02 {hour}:00:00"),
+            "calendar_id": CALENDAR, "intervention_ids": [CUT],
+            "fiche": {"lastname": "Durand", "email": format!("c{hour}@example.org")}}});
+        answer(server.by_key(Method::POST, "/groups/4/appointments").json(&body))
+    };
+    for (hour, left) in [(10, 1), (11, 0)] {
+        let booked = book(hour).await;
+        booked.is(201);
+        let shown = format!("\"source_hourly\";r={left};t=3600");
+        assert_eq!(booked.headers["ratelimit"], shown.as_str());
+    }
+    let refused = book(14).await;
+    refused.refused(429, 4, None);
+    assert_eq!(refused.headers["ratelimit"], "\"default\";r=0;t=3600");
+    assert_eq!(refused.headers["retry-after"], "3600");
 }

@@ -163,7 +163,13 @@ async fn an_attribute_is_defined_once_and_keeps_its_name() {
     let server = TestServer::start().await;
     let list = server.pro_get("/groups/4/customfields").await.is(200);
     assert_eq!((ids(&list), &list["records"][0]["name"]), (vec![61, 62, 63], &json!("str0")));
-    server.get("/groups/4/customfields").await.refused(403, 1, None);
+    let shown = server.get("/groups/4/customfields").await.is(200);
+    for field in shown["records"].as_array().expect("records") {
+        assert_eq!(field["user_visible"], true, "clients see the attributes that they fill");
+        assert!(field.get("pro_label").is_none() && field["user_label"].is_string(), "{field}");
+    }
+    let hidden = ids(&list).into_iter().find(|id| !ids(&shown).contains(id)).expect("one");
+    server.get(&format!("/groups/4/customfields/{hidden}")).await.refused(404, 3, None);
     let definition =
         json!({"customfield": {"model": "Fiche", "name": "str0", "pro_label": "Hair"}});
     post(&server, "customfields", definition.clone()).await.refused(400, 2, Some("name"));
@@ -310,4 +316,33 @@ async fn a_category_of_calendars_is_found_under_the_name_that_the_caller_is_show
         shown(&format!("{condition}[op]=like&conditions[0][value]=%25i%25"), false).await,
         ["Hair", "Mike"]
     );
+}
+
+#[tokio::test]
+async fn a_list_that_has_not_changed_is_answered_in_a_few_bytes() {
+    let server = TestServer::start().await;
+    let ask = |path: &str, known: Option<String>| {
+        let request = server.by_key(Method::GET, path);
+        answer(match known {
+            Some(known) => request.header("If-None-Match", known),
+            None => request,
+        })
+    };
+    for path in ["/groups/4/calendars", "/groups/4/interventions?results=all", "/openapi"] {
+        let first = ask(path, None).await;
+        first.is(200);
+        assert_eq!(first.headers["cache-control"], "private, no-cache", "{path}");
+        let tag = first.headers["etag"].to_str().expect("a tag").to_owned();
+        let again = ask(path, Some(tag.clone())).await;
+        assert_eq!((again.status.as_u16(), again.text.as_str()), (304, ""), "{path}");
+        assert_eq!(again.headers["etag"], tag.as_str(), "{path}");
+        assert_eq!(ask(path, Some("\"other\"".to_owned())).await.text, first.text);
+    }
+    let before = ask("/groups/4/calendars", None).await.headers["etag"].clone();
+    let changed = json!({"calendar": {"publicname": "Anne"}});
+    put(&server, "calendars", &json!(CALENDAR), changed).await.is(200);
+    let known = before.to_str().expect("a tag").to_owned();
+    assert_eq!(ask("/groups/4/calendars", Some(known)).await.status, 200, "it has changed");
+    let slots = ask(&format!("/groups/4/availabletimeslots?intervention_ids[]={CUT}"), None).await;
+    assert!(!slots.headers.contains_key("etag"), "free time changes always");
 }

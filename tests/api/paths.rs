@@ -3,6 +3,7 @@
 use reqwest::Method;
 
 use crate::server::{Answer, TestServer, answer};
+use crate::shop::{CLEO, KEY, KEY_OF_ALL};
 
 #[tokio::test]
 async fn health_needs_no_key() {
@@ -90,6 +91,48 @@ async fn a_page_may_send_what_a_path_takes_and_never_credentials() {
             "what a login answers is for no page"
         );
     }
+}
+
+#[tokio::test]
+async fn a_page_logs_people_in_by_basic_if_its_key_names_the_page() {
+    let server = TestServer::with_account(|_| {}).await;
+    let ask = |key: &'static str, origin: &'static str| {
+        let request = server.bare(Method::GET, "/api/v1/groups/4/fiches");
+        let request = request.header("X-Api-Key", key).header("Origin", origin);
+        answer(request.basic_auth(CLEO.0, Some(CLEO.1)))
+    };
+    let named = ask(KEY_OF_ALL, "https://app.example").await;
+    named.is(200);
+    assert_eq!(named.headers["access-control-allow-origin"], "https://app.example");
+    assert!(named.headers.get_all("vary").iter().any(|name| name == "origin"));
+    assert!(!named.headers.contains_key("access-control-allow-credentials"));
+    for (key, origin) in [
+        (KEY_OF_ALL, "https://shop.example"),
+        (KEY_OF_ALL, "http://app.example"),
+        (KEY_OF_ALL, "null"),
+        (KEY, "https://app.example"),
+        ("unknown", "https://app.example"),
+    ] {
+        let other = ask(key, origin).await;
+        assert!(!other.headers.contains_key("access-control-allow-origin"), "{key} {origin}");
+    }
+    let allowed = |path: &'static str, origin: &'static str| {
+        let request = server
+            .bare(Method::OPTIONS, path)
+            .header("Origin", origin)
+            .header("Access-Control-Request-Method", "GET")
+            .header("Access-Control-Request-Headers", "authorization, x-api-key");
+        async {
+            let headers = answer(request).await.headers;
+            let allowed = headers["access-control-allow-headers"].to_str().expect("a text");
+            allowed.split(", ").any(|name| name == "authorization")
+        }
+    };
+    assert!(allowed("/api/v1/groups/4/fiches", "https://app.example").await);
+    assert!(allowed("/api/v1/groups/4/fiches?apikey=key-of-all", "https://app.example").await);
+    assert!(!allowed("/api/v1/groups/4/fiches?apikey=key-of-four", "https://app.example").await);
+    assert!(!allowed("/api/v1/groups/4/fiches", "https://shop.example").await);
+    assert!(!allowed("/api/v1/sessions/login", "https://app.example").await);
 }
 
 #[tokio::test]

@@ -280,3 +280,81 @@ async fn a_booking_module_walks_from_services_to_an_appointment_by_its_key_alone
         format!("/appointments/{}.json?key={}&", record["id"], record["key"].as_str().unwrap());
     assert_eq!(get(&one).await.is(200)["state"], 0);
 }
+
+#[tokio::test]
+async fn an_old_client_glues_the_format_to_its_last_value() {
+    let server = TestServer::start().await;
+    let get = |target: &str| answer(server.bare(Method::GET, target));
+    let calendars = format!("/api/v1/groups/4/calendars?apikey={KEY}");
+    let plain = get(&calendars).await.is(200);
+    assert_eq!(get(&format!("{calendars}?format=json")).await.is(200), plain);
+    let all = get(&format!("{calendars}&results=all?format=json")).await.is(200);
+    assert_eq!(all["records"], plain["records"]);
+    get(&format!("{calendars}?format=xml")).await.refused(403, 1, None);
+}
+
+#[tokio::test]
+async fn a_form_library_sends_a_list_as_the_value_of_a_condition() {
+    let server = TestServer::start().await;
+    let list = |op: &str, values: &str| {
+        format!("/groups/4/calendars?conditions[0][field]=id&conditions[0][op]={op}{values}")
+    };
+    let value = |id: u64| format!("&conditions[0][value][]={id}");
+    let both = value(CALENDAR) + &value(OTHER_CALENDAR);
+    assert_eq!(ids(&server.get(&list("in", &both)).await.is(200)), [CALENDAR, OTHER_CALENDAR]);
+    let encoded = list("=", &value(CALENDAR)).replace('[', "%5B").replace(']', "%5D");
+    assert_eq!(ids(&server.get(&encoded).await.is(200)), [CALENDAR]);
+    let field = Some("conditions[0][value]");
+    server.get(&list("=", &both)).await.refused(400, 2, field);
+}
+
+#[tokio::test]
+async fn a_desk_searches_and_sorts_without_accents() {
+    let server = TestServer::start().await;
+    let mut made = Vec::new();
+    for (lastname, firstname) in [("Émile", "Zoé"), ("Eve", "zora"), ("dupont", "ZOE")] {
+        let fiche = json!({"fiche": {"lastname": lastname, "firstname": firstname}});
+        let made_one = server.by_pro(Method::POST, "/groups/4/fiches").json(&fiche);
+        made.push(answer(made_one).await.is(201)["id"].as_u64().expect("an id"));
+    }
+    let found = server.pro_get("/groups/4/fiches?search=zoe&sort=lastname").await.is(200);
+    assert_eq!(ids(&found), [made[2], made[0]]);
+    let sorted = server.pro_get("/groups/4/fiches?search=zo&sort=lastname").await.is(200);
+    assert_eq!(ids(&sorted), [made[2], made[0], made[1]]);
+    let like = "conditions[0][field]=lastname&conditions[0][op]=like&conditions[0][value]=emi%25";
+    let found = server.pro_get(&format!("/groups/4/fiches?{like}")).await.is(200);
+    assert_eq!(ids(&found), [made[0]]);
+}
+
+#[tokio::test]
+async fn a_form_sends_numbers_with_spaces_and_a_library_escapes_every_letter() {
+    let server = TestServer::start().await;
+    let definition = json!({"customfield": {"model": "Fiche", "name": "num3"}});
+    answer(server.by_pro(Method::POST, "/groups/4/customfields").json(&definition)).await.is(201);
+    let put = |number: &str| {
+        let body = format!(r#"{{"fiche":{{"num3":{number}}}}}"#);
+        let path = format!("/groups/4/fiches/{KNOWN_FICHE}");
+        let request = server.by_pro(Method::PUT, &path).header("Content-Type", "application/json");
+        answer(request.body(body))
+    };
+    for (given, shown) in [
+        (r#""12 345""#, "12345"),
+        (r#""1 85 05 75 123 456 78""#, "185057512345678"),
+        ("9007199254740991", "9007199254740991"),
+        ("2.50", "2.5"),
+        ("-3.0", "-3"),
+    ] {
+        let answer = put(given).await;
+        let field = format!("\"num3\":{shown}}}");
+        assert!(answer.status == 200 && answer.text.contains(&field), "{given}: {}", answer.text);
+    }
+    put("\"9007199254740993\"").await.refused(400, 2, Some("num3"));
+
+    // 60,000 letters, each as six bytes.
+    let escaped = "\\u00e9".repeat(60_000);
+    let body = format!(r#"{{"fiche":{{"comments":"{escaped}"}}}}"#);
+    let path = format!("/groups/4/fiches/{KNOWN_FICHE}");
+    let request = server.by_pro(Method::PUT, &path).header("Content-Type", "application/json");
+    let changed = answer(request.body(body)).await.is(200);
+    assert_eq!(changed["comments"].as_str().expect("a text").chars().count(), 60_000);
+}

@@ -60,6 +60,16 @@ impl<K: Ord + Clone> SlidingWindow<K> {
         self.limit == 0
     }
 
+    /// Length of the window.
+    pub(crate) const fn seconds(&self) -> i64 {
+        self.seconds
+    }
+
+    /// Returns the number of events that a key may add now.
+    pub(crate) fn remaining(&self, key: &K, now: Instant) -> usize {
+        self.limit.saturating_sub(self.count(key, now))
+    }
+
     /// Returns the number of recent events of a key, at most `limit`.
     pub(crate) fn count(&self, key: &K, now: Instant) -> usize {
         match self.lock().by_key.get(key) {

@@ -32,7 +32,11 @@ const ERRORS: [(u16, &str, &str); 11] = [
     (404, "NoResult", "the object does not exist, or the caller may not see it"),
     (406, "NotAcceptable", "a format other than JSON was requested"),
     (409, "Conflict", "the idempotency key was used with another body, or a number has changed"),
-    (413, "ContentTooLarge", "the body has more than 256 KiB"),
+    (
+        413,
+        "ContentTooLarge",
+        "the body has more than 256 KiB, in which JSON escapes count as what they stand for",
+    ),
     (415, "UnsupportedMediaType", "the body is declared as another type than JSON"),
     (
         429,
@@ -105,6 +109,12 @@ pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBui
 fn json_response(description: &str, schema: RefOr<Schema>) -> ResponseBuilder {
     let content = Content::new(Some(schema));
     ResponseBuilder::new().description(description).content("application/json", content)
+}
+
+/// The response to a request whose header If-None-Match names the present entity tag.
+pub(crate) fn not_modified() -> Response {
+    let description = "the answer is the one whose entity tag If-None-Match names";
+    ResponseBuilder::new().description(description).build()
 }
 
 /// The response of a server that accepts no writes now.

@@ -36,7 +36,12 @@ absent. Unknown fields and parameters are ignored. Paths may end with `.json`. A
 
 Web pages of any address may use the API with the key alone: such responses carry `Access-Control-Allow-Origin: *`. Each \
 path answers a browser's `OPTIONS` with `Access-Control-Request-Method` with its methods and the headers \
-`Content-Type`, `Idempotency-Key` and `X-Api-Key`. Pages of other addresses may not use credentials and sessions.";
+`Content-Type`, `Idempotency-Key` and `X-Api-Key`. Pages of other addresses may not use sessions. They may use HTTP Basic with \
+a key that names their origin.
+
+Lists of calendars, services and their sets, and this document, carry an `ETag`; a request with `If-None-Match` is answered \
+with 304 if nothing changed. A page of a list carries `Link` with the addresses of the other pages. A 429, and a booking with a \
+public key, carry `RateLimit` with the places left (`r`) and the seconds until all are free (`t`).";
 
 /// The licence, by its SPDX expression.
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");

@@ -49,6 +49,9 @@ pub(crate) fn operation(route: &Route) -> Operation {
     if takes_idempotency_key(endpoint) {
         operation = operation.parameter(parameters::idempotency_key());
     }
+    if endpoint.has_entity_tag() {
+        operation = operation.response("304", answers::not_modified());
+    }
     if endpoint.answer == AnswerSchema::Readiness {
         operation = operation.response("503", answers::not_ready());
     }

@@ -16,7 +16,7 @@ use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Comm
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Committed;
-use crate::http::booking_limit::BookingOrigin;
+use crate::http::booking_limit::{BookingOrigin, RateLimit, with_rate_limit};
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -169,9 +169,9 @@ async fn book(request: GroupRequest) -> HandlerResult {
         let booking = request.create_once(command, render_booked);
         let is_booked = |answer: &CreatedAnswer| !answer.is_replay;
         let places = (origin.as_ref(), number);
-        let answer =
-            book_in_reserved_places(&request.server, places, now, booking, is_booked).await??;
-        Ok(created_response(answer, request.path, &request.state))
+        let (answer, limit) =
+            book_in_reserved_places(&request.server, places, now, booking, is_booked).await?;
+        Ok(with_rate_limit(created_response(answer?, request.path, &request.state), limit))
     };
     if !is_public {
         return booked.await;
@@ -208,7 +208,8 @@ pub(crate) async fn book_within_limits<T, E>(
 }
 
 /// Awaits a booking that takes places of the limits, as many as it has interventions. It gives them
-/// back if nothing was booked. A booking without an origin takes none. Reference 6.11.
+/// back if nothing was booked. A booking without an origin takes none. Also returns the limit that
+/// has the fewest places left for the source. Reference 6.11.
 ///
 /// # Errors
 /// Outer: 429 if a limit has too few places; then nothing was done. Inner: the error of the
@@ -219,8 +220,8 @@ pub(crate) async fn book_in_reserved_places<T, E>(
     now: Instant,
     booking: impl Future<Output = Result<T, E>>,
     is_booked: impl FnOnce(&T) -> bool,
-) -> Result<Result<T, E>, ApiError> {
-    let Some(origin) = origin else { return Ok(booking.await) };
+) -> Result<(Result<T, E>, Option<RateLimit>), ApiError> {
+    let Some(origin) = origin else { return Ok((booking.await, None)) };
     let reservation = match server.booking_limit.reserve(origin, number, now) {
         Ok(reservation) => reservation,
         Err((limit, error)) => {
@@ -233,10 +234,11 @@ pub(crate) async fn book_in_reserved_places<T, E>(
         Ok(done) => is_booked(done),
         Err(_) => false,
     };
+    let limit = reservation.tightest();
     if !has_booked {
         reservation.give_back();
     }
-    Ok(result)
+    Ok((result, limit))
 }
 
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,

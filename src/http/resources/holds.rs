@@ -12,7 +12,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, ConfirmBooking};
 use crate::domain::state::refusal::Fault;
 use crate::engine::Committed;
-use crate::http::booking_limit::BookingOrigin;
+use crate::http::booking_limit::{BookingOrigin, with_rate_limit};
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -93,9 +93,9 @@ async fn hold(request: GroupRequest) -> HandlerResult {
     };
     let held = request.create_once(Command::HoldTime(Box::new(command)), render_hold);
     let is_held = |answer: &CreatedAnswer| !answer.is_replay;
-    let answer =
-        book_in_reserved_places(&request.server, places, request.now, held, is_held).await??;
-    Ok(created_response(answer, request.path, &request.state))
+    let (answer, limit) =
+        book_in_reserved_places(&request.server, places, request.now, held, is_held).await?;
+    Ok(with_rate_limit(created_response(answer?, request.path, &request.state), limit))
 }
 
 /// DELETE /api/v1/groups/{group_id}/holds?token=…

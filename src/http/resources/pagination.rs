@@ -29,7 +29,7 @@ use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response};
 use crate::http::server::Server;
 use crate::wire::field::Scope;
-use crate::wire::list::Query;
+use crate::wire::list::{EnvelopeHead, PagePlace, Query};
 
 /// Maximum cost of a search on a thread that serves connections: some hundred microseconds.
 const INLINE_COST_MAX: usize = 1_000;
@@ -131,8 +131,14 @@ pub(crate) fn write_object(object: &Map<String, Value>, bytes: &mut Vec<u8>) {
     serde_json::to_writer(bytes, object).expect("writing to memory cannot fail");
 }
 
-/// A page of a list, rendered or still to be rendered.
-pub(crate) enum PageAnswer<W> {
+/// A page of a list, and its place there.
+pub(crate) struct PageAnswer<W> {
+    place: PagePlace,
+    body: PageBody<W>,
+}
+
+/// The body of a page, rendered or still to be rendered.
+enum PageBody<W> {
     /// The whole body.
     Short(Vec<u8>),
     /// The records still to be rendered.
@@ -143,29 +149,33 @@ impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> PageAnswer<W> {
     /// A page whose body begins with `head`, followed by the records with these numbers, which
     /// `write` appends. `write` owns the one state that the whole body is made from, for as long as
     /// the client reads.
-    pub(crate) fn new(head: Vec<u8>, numbers: Vec<u64>, write: W) -> Self {
+    pub(crate) fn new(head: EnvelopeHead, numbers: Vec<u64>, write: W) -> Self {
+        let EnvelopeHead { bytes: pending, place } = head;
         let is_short = numbers.len() <= INLINE_RECORDS_MAX;
-        let page =
-            UnrenderedPage { numbers: numbers.into_iter(), write, pending: head, is_first: true };
+        let page = UnrenderedPage { numbers: numbers.into_iter(), write, pending, is_first: true };
         if !is_short {
-            return Self::Long(page);
+            return Self { place, body: PageBody::Long(page) };
         }
-        match page.render_part() {
-            (bytes, None) => Self::Short(bytes),
+        let body = match page.render_part() {
+            (bytes, None) => PageBody::Short(bytes),
             // Few records with long texts.
-            (bytes, Some(rest)) => Self::Long(UnrenderedPage { pending: bytes, ..rest }),
-        }
+            (bytes, Some(rest)) => PageBody::Long(UnrenderedPage { pending: bytes, ..rest }),
+        };
+        Self { place, body }
     }
 
-    /// Returns the response, whose body may be rendered part by part.
+    /// Returns the response, whose body may be rendered part by part. Its place is an extension of
+    /// it, for the header Link.
     pub(crate) fn into_response(self, server: &Arc<Server>) -> Response {
-        match self {
-            Self::Short(bytes) => json_response(StatusCode::OK, bytes),
-            Self::Long(rest) => {
+        let mut response = match self.body {
+            PageBody::Short(bytes) => json_response(StatusCode::OK, bytes),
+            PageBody::Long(rest) => {
                 let body = PartedBody::new(rest, Arc::clone(server));
                 json_response(StatusCode::OK, Body::new(body))
             }
-        }
+        };
+        response.extensions_mut().insert(self.place);
+        response
     }
 }
 
