@@ -42,8 +42,15 @@ pub(crate) enum CliCommand {
         /// Allow a store that is not empty, and replace the groups that the document names.
         #[arg(long)]
         merge: bool,
+        /// Print a small document with comments instead, as a beginning of your own.
+        #[arg(long, conflicts_with_all = ["merge", "file", "schema"])]
+        example: bool,
+        /// Print the JSON Schema of documents instead.
+        #[arg(long, conflicts_with_all = ["merge", "file"])]
+        schema: bool,
         /// The document; `-` for stdin.
-        file: PathBuf,
+        #[arg(required_unless_present_any = ["example", "schema"])]
+        file: Option<PathBuf>,
     },
     /// Write the whole content of a store as one JSON document, whether a server runs on it or not.
     ///

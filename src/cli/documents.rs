@@ -27,6 +27,8 @@ use crate::transfer::merge;
 const PROGRESS_SECONDS: i64 = 2;
 /// UTF-8 byte order mark, which some editors write before a text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+/// A small document with comments, which `slotbook import --example` prints.
+pub(crate) const EXAMPLE: &str = include_str!("../../data/import.example.json");
 /// File name that stands for stdin or stdout.
 const STANDARD_STREAM: &str = "-";
 

@@ -25,6 +25,7 @@ use crate::cli::terminal::{print, print_error};
 use crate::config::ConfigError;
 use crate::config::file::ConfigFile;
 use crate::config::listing::list_options;
+use crate::http::import_schema;
 
 /// Parses the arguments of the process and runs the command that they name.
 #[must_use]
@@ -72,7 +73,18 @@ fn refuse_secret_arguments(matches: &ArgMatches) -> Result<(), ConfigError> {
 fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError> {
     match command {
         CliCommand::Serve(options) => serve::serve(&options),
-        CliCommand::Import { store, merge, file } => documents::import(&store.data, &file, merge),
+        CliCommand::Import { example: true, .. } => {
+            print(documents::EXAMPLE);
+            Ok(())
+        }
+        CliCommand::Import { schema: true, .. } => {
+            print(&import_schema());
+            Ok(())
+        }
+        CliCommand::Import { store, merge, file, example: _, schema: _ } => {
+            let file = file.expect("clap requires a file without --example and --schema");
+            documents::import(&store.data, &file, merge)
+        }
         CliCommand::Export { store, file } => documents::export(&store.data, &file),
         CliCommand::Check(store) => maintenance::check(&store.data),
         CliCommand::Backup { store, disk, dest } => {

@@ -40,6 +40,7 @@ pub use connection::startup::serve_until_recovered;
 pub use endpoint::Route;
 pub(crate) use error::ApiError;
 pub use metrics::{HttpMetrics, serve_metrics};
+pub use openapi::import_schema;
 pub(crate) use request::ClientAddress;
 pub(crate) use resources::accounts::{FoundLink, find_link, group_in_token};
 pub(crate) use resources::appointments::{book_in_reserved_places, book_within_limits};

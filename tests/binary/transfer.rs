@@ -184,3 +184,25 @@ async fn an_imported_store_sends_what_was_queued_and_repeats_nothing_that_was_se
     assert!(make_set(&served.base).await > removed, "the id {removed} is not used again");
     assert_eq!(served.terminate(), Some(0));
 }
+
+#[tokio::test]
+async fn the_example_document_imports_and_offers_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let example = run(&["import", "--example"], &data);
+    assert!(example.status.success(), "{}", complaint(&example));
+    let file = folder.path().join("practice.json");
+    std::fs::write(&file, &example.stdout).expect("it is written");
+    let imported = run(&["import", file.to_str().expect("a plain path")], &data);
+    assert!(imported.status.success(), "{}", complaint(&imported));
+    let served = Served::on(&data, &[]);
+    let url = format!(
+        "{}/api/v1/groups/1/availabletimeslots?apikey=change-this-key&intervention_ids[]=1&first=1",
+        served.base
+    );
+    let answer = reqwest::get(url).await.expect("an answer");
+    let slots: Value = serde_json::from_str(&answer.text().await.expect("a text")).expect("JSON");
+    assert!(slots["firstSlot"].as_str().is_some(), "{slots}");
+    let unsaid = run(&["import"], &data);
+    assert_eq!(unsaid.status.code(), Some(2), "{}", complaint(&unsaid));
+}

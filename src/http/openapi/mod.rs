@@ -3,6 +3,7 @@
 mod answers;
 mod bodies;
 mod curl;
+mod import_document;
 mod operations;
 mod pages;
 mod parameters;
@@ -24,6 +25,7 @@ use utoipa::openapi::{
 
 use crate::http::auth::apikey::API_KEY;
 use crate::http::endpoint::EndpointMethod;
+pub use crate::http::openapi::import_document::import_schema;
 use crate::http::route_table::routes;
 
 /// The rules that hold for all endpoints.
