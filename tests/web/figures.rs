@@ -13,6 +13,8 @@ use crate::visitor::{Visitor, set};
 const HOME: &str = "/b/cabinet-de-sante-des-tilleuls";
 /// Requests for the time of one page.
 const REQUESTS: usize = 500;
+/// Visits of one page, of which the fastest counts: what else the machine does only slows them.
+const VISITS: usize = 4;
 
 /// The pages of one booking, by name.
 async fn pages(visitor: &Visitor) -> Vec<(&'static str, String)> {
@@ -69,14 +71,21 @@ async fn open_slowly(browser: &Browser, path: &str) -> Value {
             new PerformanceObserver((list) => {
                 for (const one of list.getEntries()) shift += one.value; })
                 .observe({type: 'layout-shift', buffered: true});
-            const entries = [...performance.getEntriesByType('navigation'),
-                ...performance.getEntriesByType('resource')];
             const sum = (some) => some.reduce((all, one) => all + one.transferSize, 0);
-            requestAnimationFrame(() => requestAnimationFrame(() => done({
-                paint, shift, bytes: sum(entries), requests: entries.length,
-                script: sum(entries.filter((one) => one.name.endsWith('.js'))),
-                elsewhere: entries.filter((one) => !one.name.startsWith(location.origin)).length,
-            }))); });",
+            const tell = () => {
+                if (paint === 0 || document.readyState !== 'complete') {
+                    requestAnimationFrame(tell);
+                    return;
+                }
+                const entries = [...performance.getEntriesByType('navigation'),
+                    ...performance.getEntriesByType('resource')];
+                done({
+                    paint, shift, bytes: sum(entries), requests: entries.length,
+                    script: sum(entries.filter((one) => one.name.endsWith('.js'))),
+                    elsewhere: entries.filter((one) => !one.name.startsWith(location.origin)).length,
+                });
+            };
+            requestAnimationFrame(tell); });",
         )
         .await
 }
@@ -95,16 +104,17 @@ async fn figures_of_each_step() {
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     for (name, path) in pages(&visitor).await {
         let (median, slow) = server_times(&visitor, &path).await;
-        // A browser of its own for each page, so that nothing is in its cache.
-        let Some(browser) = Browser::open(&address, PHONE).await else { return };
-        let seen = open_slowly(&browser, &path).await;
+        let mut seen = Value::Null;
+        let mut paint = f64::INFINITY;
+        for _ in 0..VISITS {
+            // A browser of its own for each visit, so that nothing is in its cache.
+            let Some(browser) = Browser::open(&address, PHONE).await else { return };
+            seen = open_slowly(&browser, &path).await;
+            paint = paint.min(seen["paint"].as_f64().expect("a number") / 1_000.0);
+        }
         println!(
-            "| {name} | {} | {} | {} | {:.2} | {} | {median:.2} | {slow:.2} |",
-            seen["bytes"],
-            seen["script"],
-            seen["requests"],
-            seen["paint"].as_f64().expect("a number") / 1_000.0,
-            seen["shift"],
+            "| {name} | {} | {} | {} | {paint:.2} | {} | {median:.2} | {slow:.2} |",
+            seen["bytes"], seen["script"], seen["requests"], seen["shift"],
         );
         assert_eq!(seen["elsewhere"], json!(0), "{name}: {seen}");
         assert!(seen["bytes"].as_u64() <= Some(20_000), "{name}: {seen}");
