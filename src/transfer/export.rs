@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::domain::identity::account::Account;
 use crate::domain::identity::directory::{Apikey, Directory, IdKind, Pro};
 use crate::domain::identity::site_origin::SiteOrigin;
-use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
 use crate::transfer::message_row::render_message;
@@ -22,7 +21,7 @@ use crate::wire::field::{Scope, Table};
 use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::pro::PROFESSIONAL;
-use crate::wire::vevent::VEVENT;
+use crate::wire::vevent::render_stored;
 
 /// Parts of a store that no document holds. The document says so in its member `left_out`.
 pub const LEFT_OUT: &str = "sessions; stored answers of Idempotency-Keys; tokens of mailed account \
@@ -98,7 +97,7 @@ fn write_group(
     write_table(&INTERVENTION, "interventions", catalogue.interventions.values(), &scope, out)?;
     write_table(&CUSTOMFIELD, "customfields", catalogue.customfields.values(), &scope, out)?;
     write_table(&FICHE, "fiches", state.fiches.values(), &scope, out)?;
-    let vevents = state.rows.values().map(|row| render_vevent(row, &scope));
+    let vevents = state.rows.values().map(|row| render_stored(row, &scope));
     write_section("vevents", vevents, out)?;
     let messages = state.outbox.messages().map(|message| render_message(message));
     write_section("messages", messages, out)?;
@@ -143,15 +142,6 @@ fn render_account(account: &Account) -> Map<String, Value> {
         row.insert("former_fiche_ids".into(), former.collect());
     }
     row
-}
-
-fn render_vevent(row: &Vevent, scope: &Scope<'_>) -> Map<String, Value> {
-    let mut object = VEVENT.render_for_store(row, scope);
-    if row.appointment().is_some() {
-        // Derived from the client.
-        object.remove("text");
-    }
-    object
 }
 
 fn write_section(

@@ -89,9 +89,6 @@ from_text! {
         |this| this.as_ref().map_or("", Email::as_str);
     Option<Colour>, FieldType::Colour, [], |text| Ok(Some(parse_unless_empty(text, Colour::new)?)),
         |this| this.as_ref().map_or("", Colour::as_str);
-    Option<Usercolors>, FieldType::Text { max: 255 }, [],
-        |text| Ok(Some(parse_unless_empty(text, Usercolors::new)?)),
-        |this| this.as_ref().map_or("", Usercolors::as_str);
     SmsCountries, FieldType::Text { max: 255 }, [], |text| Ok(Some(Self::new(text)?)),
         |this| this.as_str();
     Colour, FieldType::Colour, [], |text| parse_unless_empty(text, Self::new), |this| this.as_str();
@@ -100,6 +97,21 @@ from_text! {
     VerifyBookings, FieldType::Choice(verify_bookings_names), [],
         |text| parse_unless_empty(text, Self::new), |this| this.name();
     ZoneName, FieldType::Choice(zone_names), [], parse_zone_name, |this| this.name();
+}
+
+impl FieldCodec for Option<Usercolors> {
+    const FIELD_TYPE: FieldType = FieldType::Text { max: 255 };
+
+    fn to_column_value(&self) -> ColumnValue<'_> {
+        match self {
+            Some(colours) => ColumnValue::Text(Cow::Borrowed(colours.as_str())),
+            None => ColumnValue::Null,
+        }
+    }
+
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
+        Ok(Some(parse_unless_empty(&value::parse_text(value)?, Usercolors::new)?))
+    }
 }
 
 impl FieldCodec for bool {

@@ -139,7 +139,7 @@ mod tests {
         }
         assert_eq!(
             (&shown["id"], &shown["openData"], &shown["usercolors"]),
-            (&json!(4), &json!(true), &json!(""))
+            (&json!(4), &json!(true), &json!(null))
         );
     }
 

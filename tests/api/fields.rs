@@ -430,5 +430,5 @@ async fn the_group_takes_only_what_its_tables_list() {
     for wrong in [r##"{"other":"#ffffff"}"##, r#"{"content_bg":"white"}"#, "[]", "#ffffff"] {
         put(json!({"usercolors": wrong})).await.refused(400, 2, Some("usercolors"));
     }
-    assert_eq!(put(json!({"usercolors": ""})).await.is(200)["usercolors"], "");
+    assert_eq!(put(json!({"usercolors": ""})).await.is(200)["usercolors"], Value::Null);
 }

@@ -189,3 +189,33 @@ async fn an_event_of_no_calendar_is_refused_by_name() {
         answer(moved).await.refused(400, 2, Some("calendar_id"));
     }
 }
+
+#[tokio::test]
+async fn an_event_names_its_creator_and_its_rule_in_the_older_form() {
+    let server = TestServer::start().await;
+    let plage = json!({"calendar_id": CALENDAR, "start": "2025-06-03 14:00:00", "end": "2025-06-03 15:00:00",
+        "rrule": "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU"});
+    let made = post(&server, plage).await.is(201);
+    assert_eq!(made["taker"], "Pro A");
+    let older = ["repeat_freq", "repeat_intervall", "repeat_count", "repeat_byday"];
+    let shown = older.map(|name| made[name].clone());
+    assert_eq!(shown, [json!("weekly"), json!(2), json!(null), json!(6)]);
+    assert_eq!(made["availableInterventions"], json!(null));
+
+    let back = put(&server, &made["id"], made.clone()).await.is(200);
+    assert_eq!((&back["rrule"], &back["taker"]), (&made["rrule"], &made["taker"]));
+    let mut emptied = made.clone();
+    emptied["rrule"] = json!("");
+    let emptied = put(&server, &made["id"], emptied).await.is(200);
+    assert_eq!((&emptied["rrule"], &emptied["repeat_freq"]), (&json!(""), &json!(null)));
+    let nth = json!({"rrule": "FREQ=MONTHLY;BYDAY=1TU"});
+    assert_eq!(put(&server, &made["id"], nth).await.is(200)["repeat_freq"], json!(null));
+
+    let web = json!({"appointment": {"date": "2025-06-02 10:00:00", "calendar_id": CALENDAR,
+        "intervention_ids": [CUT], "fiche": {"lastname": "Curie", "firstname": "Marie",
+        "email": "marie@example.org"}}});
+    let booked = server.by_key(Method::POST, "/groups/4/appointments").json(&web);
+    let id = answer(booked).await.is(201)["records"][0]["id"].clone();
+    let shown = server.pro_get(&format!("{PATH}/{id}")).await.is(200);
+    assert_eq!(shown["taker"], "Curie Marie");
+}

@@ -47,6 +47,27 @@ pub enum LegacyError {
     CountWithUntil,
 }
 
+impl LegacyFields<'static> {
+    /// Returns the fields that say a rule, without its end at a time; `None` if none do.
+    #[must_use]
+    pub fn from_rule(rule: &Rule) -> Option<Self> {
+        let (freq, byday) = match rule.repetition() {
+            Repetition::Daily => ("daily", None),
+            Repetition::Weekly(days) => ("weekly", days.map(bits_from_weekdays)),
+            Repetition::Monthly(None) => ("monthly", None),
+            // They have no place for the number of a weekday in its month.
+            Repetition::Monthly(Some(_)) => return None,
+            Repetition::Yearly => ("yearly", None),
+        };
+        let count = match rule.end() {
+            RuleEnd::Count(count) => Some(i64::from(count.get())),
+            RuleEnd::Never | RuleEnd::Until(_) => None,
+        };
+        let interval = Some(i64::from(rule.interval().get()));
+        Some(Self { freq, interval, count, byday, until: None })
+    }
+}
+
 impl LegacyFields<'_> {
     /// Translates the fields to a rule. Reference 5.4.
     ///
@@ -108,12 +129,32 @@ fn positive(number: i64) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(number).ok()?)
 }
 
+/// The days of the bits of `repeat_byday`, from the lowest bit.
+const BYDAY: [Weekday; 7] = [
+    Weekday::Sunday,
+    Weekday::Monday,
+    Weekday::Tuesday,
+    Weekday::Wednesday,
+    Weekday::Thursday,
+    Weekday::Friday,
+    Weekday::Saturday,
+];
+
+/// Returns the bits of days; Sunday is the lowest.
+fn bits_from_weekdays(days: Weekdays) -> i64 {
+    let mut bits = 0;
+    for (bit, day) in BYDAY.into_iter().enumerate() {
+        if days.days().any(|other| other == day) {
+            bits |= 1 << bit;
+        }
+    }
+    bits
+}
+
 /// Returns the days of the seven lowest bits; Sunday is the lowest.
 fn weekdays_from_bits(bits: i64) -> Option<Weekdays> {
-    use Weekday::{Friday, Monday, Saturday, Sunday, Thursday, Tuesday, Wednesday};
-    let week = [Sunday, Monday, Tuesday, Wednesday, Thursday, Friday, Saturday];
     let mut days = Vec::new();
-    for (bit, day) in week.into_iter().enumerate() {
+    for (bit, day) in BYDAY.into_iter().enumerate() {
         if bits >> bit & 1 == 1 {
             days.push(day);
         }
@@ -129,6 +170,27 @@ mod tests {
         fields
             .to_rule(Zone::from_iana("Europe/Paris").expect("a zone"))
             .map(|rule| rule.to_string())
+    }
+
+    #[test]
+    fn a_rule_becomes_the_older_fields_that_say_it() {
+        let utc = Zone::from_iana("Etc/UTC").expect("a zone");
+        for text in [
+            "FREQ=DAILY",
+            "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU,WE,TH,FR",
+            "FREQ=WEEKLY;BYDAY=SU;COUNT=8",
+            "FREQ=WEEKLY",
+            "FREQ=MONTHLY;INTERVAL=3",
+            "FREQ=YEARLY;COUNT=2",
+        ] {
+            let rule: Rule = text.parse().expect("a rule");
+            let fields = LegacyFields::from_rule(&rule).expect("they say it");
+            assert_eq!(fields.to_rule(utc), Ok(rule), "{text}");
+        }
+        let rule: Rule = "FREQ=WEEKLY;BYDAY=MO,FR".parse().expect("a rule");
+        assert_eq!(LegacyFields::from_rule(&rule).and_then(|fields| fields.byday), Some(34));
+        let nth: Rule = "FREQ=MONTHLY;BYDAY=2TU".parse().expect("a rule");
+        assert_eq!(LegacyFields::from_rule(&nth), None);
     }
 
     #[test]

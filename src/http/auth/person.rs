@@ -69,6 +69,14 @@ impl Identity {
         }
     }
 
+    /// Returns the names of the professional; `None` for another caller, and without names.
+    pub(crate) fn pro_names(&self) -> Option<String> {
+        let pro = self.pro()?;
+        let names = format!("{} {}", pro.lastname.as_str(), pro.firstname.as_str());
+        let names = names.trim();
+        if names.is_empty() { None } else { Some(names.to_owned()) }
+    }
+
     /// Returns whether the key belongs to a server, whose source address stands for many clients.
     pub(crate) fn is_server(&self) -> bool {
         self.apikey().is_server()

@@ -19,7 +19,7 @@ use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, json_response};
-use crate::wire::field::{Audience, Scope};
+use crate::wire::field::{Audience, Scope, is_filled};
 use crate::wire::list::Query;
 use crate::wire::query::{parse_id, parse_moment};
 use crate::wire::vevent::{VEVENT, first_start, parse, revise};
@@ -171,7 +171,12 @@ async fn show(request: GroupRequest) -> HandlerResult {
 
 /// POST /api/v1/groups/{group_id}/vevents: a vevent of any type.
 async fn create(request: GroupRequest) -> HandlerResult {
-    let object = read_object(&request)?.clone();
+    let mut object = read_object(&request)?.clone();
+    if !is_filled(&object, "taker")
+        && let Some(names) = request.identity.pro_names()
+    {
+        object.insert("taker".to_owned(), names.into());
+    }
     let draft = VeventDraft::new(move |state, _, draws, at| {
         let input = parse(&object, &Scope::for_group(state), Audience::Pro)?;
         Ok(input.into_vevent(draws.id, draws.key, at, at))

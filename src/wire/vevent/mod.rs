@@ -8,7 +8,7 @@ mod table;
 pub use crate::wire::vevent::input::{AppointmentInput, KindInput, VeventInput};
 pub use crate::wire::vevent::reader::parse;
 pub use crate::wire::vevent::revision::revise;
-pub use crate::wire::vevent::table::{AVAILABILITY, VEVENT, first_start};
+pub use crate::wire::vevent::table::{AVAILABILITY, VEVENT, first_start, render_stored};
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ use crate::wire::field::{Audience, Scope, foreign_group, is_filled};
 use crate::wire::value;
 use crate::wire::vevent::input::{KindInput, VeventInput};
 use crate::wire::vevent::reader::{END_IN_GAP, parse};
-use crate::wire::vevent::table::VEVENT;
+use crate::wire::vevent::table::{VEVENT, render_stored};
 
 /// Obsolete fields, which are parsed but are not in the table of fields. Reference 5.4.
 const LEGACY: [&str; 5] =
@@ -39,13 +39,14 @@ pub fn revise(
 ) -> Result<VeventInput, Vec<Fault>> {
     check_unchangeable(row, given)?;
     // The stored event is parsed again as an import would: with its key and its exact instants.
-    let mut whole = VEVENT.render_for_store(row, scope);
+    let mut whole = render_stored(row, scope);
     whole.retain(|name, _| CustomName::new(name).is_none());
-    if is_filled(given, "repeat_freq") {
+    if is_filled(given, "repeat_freq") && !given.contains_key("rrule") {
         whole.shift_remove("rrule");
     }
+    let is_echo = echoes_legacy_fields(row, given, scope);
     for (name, value) in given {
-        if is_writable(name) || LEGACY.contains(&name.as_str()) {
+        if is_writable(name) || (LEGACY.contains(&name.as_str()) && !is_echo) {
             whole.insert(name.clone(), value.clone());
         }
     }
@@ -99,6 +100,14 @@ pub fn revise(
             Err(faults)
         }
     }
+}
+
+/// Returns whether a client that gives `rrule` sends the older fields back as it has read them.
+/// Then they are no change: an emptied rule stays empty.
+fn echoes_legacy_fields(row: &Vevent, given: &Map<String, Value>, scope: &Scope<'_>) -> bool {
+    let freq = VEVENT.field("repeat_freq").expect("the table has the older fields");
+    given.contains_key("rrule")
+        && given.get("repeat_freq") == Some(&freq.read_value(row, scope).to_json(scope.zone))
 }
 
 fn row_comments(row: &Vevent) -> &str {

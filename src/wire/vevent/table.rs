@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use serde_json::{Map, Value};
+
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning;
 use crate::domain::records::customfield::Model;
@@ -13,7 +15,7 @@ use crate::domain::records::vevent::{
     Appointment, BookingComments, OptionalFields, Permits, ReminderOutcome, State, Vevent,
     VeventKind,
 };
-use crate::domain::recurrence::{Exceptions, Series};
+use crate::domain::recurrence::{Exceptions, LegacyFields, Series};
 use crate::domain::time::zone::{self, Zone};
 use crate::domain::time::{Civil, DAY, INSTANT_MAX, Instant};
 use crate::wire::custom_values::CustomMember;
@@ -108,9 +110,7 @@ fn common_fields() -> Vec<Field<Vevent>> {
                 Some(appointment) => ColumnValue::Moment(Some(appointment.interval().end)),
                 None => ColumnValue::Civil(row.series().map(Series::end)),
             }),
-            pro_field("taker", FieldType::Text { max: 255 }, |row, _| rare_text(row, |rare| rare
-                .taker
-                .as_str())),
+            pro_field("taker", FieldType::Text { max: 255 }, shown_taker),
             pro_field("colorref", FieldType::Colour, |row, _| {
                 rare_text(row, |rare| rare.colorref.as_ref().map_or("", Colour::as_str))
             }),
@@ -120,6 +120,32 @@ fn common_fields() -> Vec<Field<Vevent>> {
             )),
         ]
     )
+}
+
+/// Returns the name of the creator of an event. A booking from the web was made by its client.
+fn shown_taker<'a>(row: &'a Vevent, scope: &Scope<'a>) -> ColumnValue<'a> {
+    let is_from_web = row.appointment().is_some_and(|appointment| appointment.from_web);
+    if has_taker(row) || !is_from_web {
+        return rare_text(row, |rare| rare.taker.as_str());
+    }
+    shown_text(row, scope)
+}
+
+/// Returns whether the name of the creator was given, rather than follows from the client.
+fn has_taker(row: &Vevent) -> bool {
+    row.rare.as_deref().is_some_and(|rare| !rare.taker.is_blank())
+}
+
+/// Renders an event for the store, without what follows from its client.
+pub fn render_stored(row: &Vevent, scope: &Scope<'_>) -> Map<String, Value> {
+    let mut object = VEVENT.render_for_store(row, scope);
+    if row.appointment().is_some() {
+        object.shift_remove("text");
+    }
+    if !has_taker(row) {
+        object.shift_remove("taker");
+    }
+    object
 }
 
 /// Returns the text of an event. For an appointment it is its client's names.
@@ -180,7 +206,10 @@ fn appointment_fields() -> Vec<Field<Vevent>> {
 fn other_kinds_fields() -> Vec<Field<Vevent>> {
     vec![
         pro_field("availableInterventions", FieldType::Text { max: 65_535 }, |row, _| {
-            ColumnValue::Text(permits_text(row).into())
+            match permits_text(row) {
+                text if text.is_empty() => ColumnValue::Null,
+                text => ColumnValue::Text(text.into()),
+            }
         }),
         pro_field("type", FieldType::Text { max: 20 }, |row: &Vevent, _| {
             ColumnValue::Text(Cow::Borrowed(match row.kind {
@@ -205,10 +234,39 @@ fn other_kinds_fields() -> Vec<Field<Vevent>> {
                 None => ColumnValue::Text("".into()),
             },
         ),
+        legacy_field("repeat_freq", FieldType::Text { max: 7 }, |fields| {
+            ColumnValue::Text(fields.freq.into())
+        }),
+        legacy_field("repeat_intervall", COUNTED, |fields| to_number(fields.interval)),
+        legacy_field("repeat_count", COUNTED, |fields| to_number(fields.count)),
+        legacy_field("repeat_byday", COUNTED, |fields| to_number(fields.byday)),
         Field::derived("repeat_until", FieldType::Moment, Audience::Pro, |row: &Vevent, _| {
             ColumnValue::Moment(row.series().and_then(Series::repeat_until))
         }),
     ]
+}
+
+/// Type of the numbers of the older repeat fields.
+const COUNTED: FieldType = FieldType::Integer { min: 0, max: u32::MAX as i64 };
+
+/// Creates an older repeat field: null for an event that does not repeat, and for a rule that these
+/// fields cannot say. Reference 5.4.
+fn legacy_field(
+    name: &'static str,
+    field_type: FieldType,
+    read: fn(LegacyFields<'static>) -> ColumnValue<'static>,
+) -> Field<Vevent> {
+    Field::derived(name, field_type, Audience::Pro, move |row: &Vevent, _| {
+        let rule = row.series().and_then(Series::rule);
+        match rule.and_then(LegacyFields::from_rule) {
+            Some(fields) => read(fields),
+            None => ColumnValue::Null,
+        }
+    })
+}
+
+fn to_number(number: Option<i64>) -> ColumnValue<'static> {
+    number.map_or(ColumnValue::Null, ColumnValue::Integer)
 }
 
 /// Returns the permitted interventions as `,11,13,`; the empty text if all are permitted.
