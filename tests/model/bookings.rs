@@ -232,7 +232,9 @@ fn bookings_by_a_key_alone_use_up_nothing_of_the_client_and_of_professionals() {
             (Caller::Account(Arc::clone(&account)), Some(calendar(2)));
         command
     };
-    shop.book(&by_account("2026-03-03 09:00")).expect("a stranger's booking is none of the client");
+    let refusals = shop.book(&by_account("2026-03-03 09:00")).expect_err("one time, one place");
+    assert!(matches!(refusals[..], [Refusal::SameTimeRdv { .. }]), "{refusals:?}");
+    shop.book(&by_account("2026-03-03 09:30")).expect("a stranger's booking is none of the client");
     let by_pro = by_pro(booking_of("Ada", "2026-03-03 11:30"), true);
     shop.book(&by_pro).expect("nor does it bind the shop");
     let refusals = shop.book(&by_account("2026-03-03 10:00")).expect_err("the client's own count");
