@@ -1,6 +1,7 @@
 //! The month view of step 2: a table of days, each with the number of its free starts.
 
 use crate::domain::booking::merged_starts::DayStarts;
+use crate::domain::recurrence::WEEK;
 use crate::domain::time::{CivilDay, Weekday};
 use crate::notify::language::weekday_name;
 use crate::web::format;
@@ -81,16 +82,7 @@ pub(crate) fn view_month(
 }
 
 fn weekday_names(visit: &Visit) -> Vec<(String, &'static str)> {
-    const DAYS: [Weekday; 7] = [
-        Weekday::Monday,
-        Weekday::Tuesday,
-        Weekday::Wednesday,
-        Weekday::Thursday,
-        Weekday::Friday,
-        Weekday::Saturday,
-        Weekday::Sunday,
-    ];
-    DAYS.map(|day| {
+    WEEK.map(|day| {
         let name = weekday_name(visit.language(), day);
         (name.chars().take(2).collect(), name)
     })

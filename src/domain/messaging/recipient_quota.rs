@@ -76,24 +76,11 @@ impl Message {
     /// Whether the daily maximum of messages caused by a key alone stops it. A link for another
     /// password goes to a client with an account only, who must not be locked out by strangers.
     const fn is_stopped_by_key_quota(&self) -> bool {
-        match &self.content {
-            MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } => false,
-            MessageContent::AccountLink {
-                purpose: LinkPurpose::Confirm | LinkPurpose::NewEmail,
-                ..
-            }
-            | MessageContent::AccountNotice(_)
-            | MessageContent::BookingCode { .. }
-            | MessageContent::ChangeByKey { .. }
-            | MessageContent::ConfirmationByKey(_)
-            | MessageContent::CancellationByKey(_)
-            | MessageContent::Confirmation(_)
-            | MessageContent::Change { .. }
-            | MessageContent::Cancellation(_)
-            | MessageContent::Reminder(..)
-            | MessageContent::Withdrawal(_)
-            | MessageContent::Restoration(_) => self.is_caused_by_key(),
+        if let MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } = &self.content
+        {
+            return false;
         }
+        self.is_caused_by_key()
     }
 
     const fn quota_class(&self) -> QuotaClass {

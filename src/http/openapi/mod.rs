@@ -180,7 +180,9 @@ mod tests {
             routed.push((route.path().to_owned(), route.method().to_string()));
         }
         for method in ["GET", "POST"] {
-            routed.push((links::PATH.to_owned(), method.to_owned()));
+            for path in [links::PATH, links::MOVE_PATH] {
+                routed.push((path.to_owned(), method.to_owned()));
+            }
         }
         documented.sort();
         routed.sort();
