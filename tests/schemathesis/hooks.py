@@ -18,7 +18,7 @@ def filter_case(context, case):
 
 def has_empty_parameter(query):
     """Whether a parameter is empty, which counts as none. Clients would be worse off with it in each type."""
-    return any(value in ("", [], [""]) for value in (query or {}).values())
+    return any(value in (None, "", [], [""], {}) for value in (query or {}).values())
 
 
 def has_unread_fields(body):

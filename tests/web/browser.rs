@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use axum::http::Method;
 use fantoccini::elements::Element;
@@ -16,6 +17,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The axe rules of WCAG 2.2, levels A and AA.
 const AXE: &str = include_str!("axe/axe.min.js");
+
+/// Time after which a page that does not come is missed, on the busiest machine.
+const ARRIVAL_MAX: Duration = Duration::from_secs(30);
 
 /// Browsers that run at once. A browser that starts beside many others on a busy machine misses its
 /// driver's limit of 60 seconds. One test alone needs two of them.
@@ -110,9 +114,18 @@ impl Browser {
         self.client.goto(&format!("{}{path}", self.base)).await.expect("the page opens");
     }
 
-    /// The path of the present page.
-    pub(crate) async fn path(&self) -> String {
-        self.client.current_url().await.expect("a URL").path().to_owned()
+    /// Waits until the present page has a path, since a click does not wait for the page that it
+    /// leads to.
+    pub(crate) async fn arrive_at(&self, path: &str) {
+        let begin = Instant::now();
+        loop {
+            let url = self.client.current_url().await.expect("a URL");
+            if url.path() == path {
+                return;
+            }
+            assert!(begin.elapsed() < ARRIVAL_MAX, "the page is {url}, and not {path}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     pub(crate) async fn run(&self, script: &str) -> Value {

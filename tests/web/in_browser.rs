@@ -53,7 +53,7 @@ async fn a_visitor_books_by_the_keyboard_alone() {
     browser.press("\u{e007}").await;
     browser.tab_to("#fiche-lastname").await;
     browser.press("Durand\u{e007}").await;
-    assert_eq!(browser.path().await, "/b/cut-co/done");
+    browser.arrive_at("/b/cut-co/done").await;
     assert_eq!(live_appointments(&server.engine), 1);
 }
 
@@ -69,7 +69,7 @@ async fn an_appointment_is_moved_by_the_keyboard_alone() {
     browser.tab_to(".send button").await;
     browser.press("\u{e007}").await;
     browser.await_element("details.danger").await;
-    assert_eq!(browser.path().await, link);
+    browser.arrive_at(&link).await;
     let when = "return document.querySelector('.appointment .when').textContent";
     assert_eq!(browser.run(when).await, json!("Monday 2 June 2025 at 10:15"));
     assert_eq!(live_appointments(&server.engine), 1);
@@ -91,7 +91,7 @@ async fn a_code_is_given_by_the_keyboard_alone() {
     let code = crate::codes::code(token.as_str().expect("a token"));
     browser.press(&format!("{code}\u{e007}")).await;
     browser.await_element(".ok").await;
-    assert_eq!(browser.path().await, "/b/cut-co/done");
+    browser.arrive_at("/b/cut-co/done").await;
     assert_eq!(live_appointments(&server.engine), 1);
 }
 
@@ -161,22 +161,21 @@ async fn of_two_browsers_with_one_time_one_books_and_the_other_gets_the_nearest(
         let field = browser.client.find(Locator::Css("#fiche-lastname")).await.expect("a field");
         field.send_keys(name).await.expect("keys");
     }
-    for browser in [&one, &other] {
-        let button = browser.client.find(Locator::Css(".send button")).await.expect("a button");
-        button.click().await.expect("a click");
-    }
-    assert_eq!(one.path().await, "/b/cut-co/done");
-    assert_eq!(other.path().await, "/b/cut-co/you");
+    one.click(".send button").await;
+    one.arrive_at("/b/cut-co/done").await;
+    other.click(".send button").await;
+    other.await_element("button[name=other]").await;
+    other.arrive_at("/b/cut-co/you").await;
     let typed = other.run("return document.querySelector('#fiche-lastname').value").await;
     assert_eq!(typed, json!("Martin"));
     other.picture("taken-meanwhile").await;
-    let nearest = other.client.find(Locator::Css("button[name=other]")).await.expect("a button");
-    nearest.click().await.expect("a click");
-    assert_eq!(other.path().await, "/b/cut-co/done");
+    other.click("button[name=other]").await;
+    other.arrive_at("/b/cut-co/done").await;
     // Back to the form, and sent again: nothing more is booked.
     one.client.back().await.expect("back");
     let button = one.client.find(Locator::Css(".send button")).await.expect("a button");
     button.click().await.expect("a click");
+    one.arrive_at("/b/cut-co/done").await;
     assert_eq!(live_appointments(&server.engine), 2);
 }
 
@@ -194,7 +193,7 @@ async fn a_browser_without_scripts_books_too() {
     field.send_keys("Durand").await.expect("keys");
     let button = browser.client.find(Locator::Css(".send button")).await.expect("a button");
     button.click().await.expect("a click");
-    assert_eq!(browser.path().await, "/b/cut-co/done");
+    browser.arrive_at("/b/cut-co/done").await;
     assert_eq!(live_appointments(&server.engine), 1);
 }
 
