@@ -114,8 +114,10 @@ pub(crate) fn list_parameters(columns: &[String]) -> Vec<Parameter> {
         optional("dir", direction, "asc or desc"),
         optional(
             "search",
-            text().max_length(Some(255)),
-            "words in names; for persons also in e-mail addresses and telephone numbers",
+            // The limit holds without the spaces around the words, which no schema says.
+            text(),
+            "words in names, 255 characters at most; for persons also in e-mail addresses and \
+             telephone numbers",
         ),
         optional(
             "conditions[0][field]",
