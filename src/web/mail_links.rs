@@ -2,13 +2,15 @@
 //!
 //! Mail scanners open links, so that GET changes nothing.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
@@ -44,10 +46,19 @@ fn parse_link(token: &Token) -> Option<MailLink> {
 }
 
 /// A request for the page of a link.
-struct LinkVisit {
+pub(crate) struct LinkVisit {
     pages: Arc<Pages>,
     uri: Uri,
     headers: HeaderMap,
+}
+
+impl FromRequestParts<Arc<Pages>> for LinkVisit {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Infallible> {
+        let (uri, headers) = (parts.uri.clone(), parts.headers.clone());
+        Ok(Self { pages: Arc::clone(pages), uri, headers })
+    }
 }
 
 impl LinkVisit {
@@ -104,13 +115,7 @@ impl LinkVisit {
 }
 
 /// GET /m/{token}.
-pub(crate) async fn show(
-    State(pages): State<Arc<Pages>>,
-    token: Token,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let request = LinkVisit { pages, uri, headers };
+pub(crate) async fn show(request: LinkVisit, token: Token) -> Response {
     match parse_link(&token) {
         Some(MailLink::Cancel(link)) => match request.find_holder(&link) {
             Some(holder) => manage_page::show(&holder),
@@ -134,13 +139,7 @@ pub(crate) async fn show(
 }
 
 /// GET /m/{token}/move.
-pub(crate) async fn show_move(
-    State(pages): State<Arc<Pages>>,
-    token: Token,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let request = LinkVisit { pages, uri, headers };
+pub(crate) async fn show_move(request: LinkVisit, token: Token) -> Response {
     match request.find_mover(&token) {
         Ok(holder) => move_page::show(holder).await,
         Err(gone) => *gone,
@@ -149,14 +148,11 @@ pub(crate) async fn show_move(
 
 /// POST /m/{token}/move.
 pub(crate) async fn act_on_move(
-    State(pages): State<Arc<Pages>>,
+    request: LinkVisit,
     Extension(ClientAddress(from)): Extension<ClientAddress>,
     token: Token,
-    uri: Uri,
-    headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let request = LinkVisit { pages, uri, headers };
     let holder = match request.find_mover(&token) {
         Ok(holder) => holder,
         Err(gone) => return *gone,
@@ -170,14 +166,11 @@ pub(crate) async fn act_on_move(
 
 /// POST /m/{token}, by the button, or by the mail program of a client who unsubscribes.
 pub(crate) async fn act(
-    State(pages): State<Arc<Pages>>,
+    request: LinkVisit,
     Extension(ClientAddress(from)): Extension<ClientAddress>,
     token: Token,
-    uri: Uri,
-    headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let request = LinkVisit { pages, uri, headers };
     match parse_link(&token) {
         Some(MailLink::Cancel(link)) => match request.find_holder(&link) {
             Some(holder) => manage_page::cancel(holder).await,

@@ -9,7 +9,7 @@ use crate::domain::booking::appointment_move::moved_chain;
 use crate::domain::booking::slot_request::OwnTime;
 use crate::domain::state::command::{CancelRight, Command, MoveAppointment};
 use crate::domain::state::refusal::Refusal;
-use crate::domain::time::Civil;
+use crate::domain::time::{Civil, CivilDay};
 use crate::engine::Rejection;
 use crate::http::ApiError;
 use crate::web::appointment_view::{AppointmentView, view_appointment};
@@ -85,7 +85,7 @@ pub(crate) async fn show(holder: Holder) -> Response {
     let own_day = visit.zone().civil_of(appointment.start).day();
     let shown = week_day.or(if month_day.is_none() { Some(own_day) } else { None });
     match search.find_times(visit, shown, month_day).await {
-        Ok(Some(found)) => respond_with_times(&holder, &search, &found),
+        Ok(Some(found)) => respond_with_times(&holder, &search, &found, shown),
         Ok(None) => nothing_free(visit, &search),
         Err(_) => message_page::busy(visit),
     }
@@ -147,12 +147,14 @@ fn move_url(holder: &Holder) -> String {
     holder.visit.url_of(&format!("{}/move", holder.path()), &[])
 }
 
-fn respond_with_times(holder: &Holder, search: &TimeSearch, found: &FoundTimes) -> Response {
+fn respond_with_times(
+    holder: &Holder,
+    search: &TimeSearch,
+    found: &FoundTimes,
+    shown: Option<CivilDay>,
+) -> Response {
     let visit = &holder.visit;
-    let (vevent, appointment) = holder.appointment();
-    let (week_day, month_day) = read_days(visit);
-    let own_day = visit.zone().civil_of(appointment.start).day();
-    let named = week_day.or(if month_day.is_none() { Some(own_day) } else { None });
+    let (vevent, _) = holder.appointment();
     let address = TimesAddress { path: format!("{}/move", holder.path()), pairs: Vec::new() };
     let mut kept = Vec::new();
     if visit.lang.is_in_url {
@@ -164,7 +166,7 @@ fn respond_with_times(holder: &Holder, search: &TimeSearch, found: &FoundTimes) 
         back_url: visit.url_of(&holder.path(), &[]),
         move_url: address.path.clone(),
         kept,
-        times: view_times(visit, &address, search, found, named),
+        times: view_times(visit, &address, search, found, shown),
     };
     respond(StatusCode::OK, Privacy::Holder, render(&page))
 }

@@ -118,11 +118,23 @@ impl GroupActorState {
         prepared: Result<Result<Box<PendingBooking>, Refusals>, Panicked>,
         now: Instant,
     ) {
+        if let Some((envelope, pending)) = self.accept(envelope, prepared) {
+            self.ask_candidate(envelope, pending, now);
+        }
+    }
+
+    /// Returns what was prepared for a command; `None` if the command was refused.
+    fn accept<T>(
+        &mut self,
+        envelope: Envelope,
+        prepared: Result<Result<T, Refusals>, Panicked>,
+    ) -> Option<(Envelope, T)> {
         match prepared {
             Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
             Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Ok(Ok(pending)) => self.ask_candidate(envelope, pending, now),
+            Ok(Ok(accepted)) => return Some((envelope, accepted)),
         }
+        None
     }
 
     /// Queries the calendar whose turn it is in a booking.
@@ -198,19 +210,19 @@ impl GroupActorState {
 
     fn start_confirmation(&mut self, envelope: Envelope, command: &ConfirmBooking, now: Instant) {
         let draws = self.draw_booking(count_legs(&self.group_state, command));
-        match guarded(|| prepare_confirmation(&self.group_state, command, draws, now)) {
-            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
-            Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Ok(Ok(ConfirmationStep::Ask(pending))) => {
+        let step = guarded(|| prepare_confirmation(&self.group_state, command, draws, now));
+        let Some((envelope, step)) = self.accept(envelope, step) else { return };
+        match step {
+            ConfirmationStep::Ask(pending) => {
                 let slot = pending.query().clone();
                 let decision = PendingDecision::Confirmation(pending);
                 self.ask(slot, PendingCommand { envelope, now, decision });
             }
-            Ok(Ok(ConfirmationStep::Refused(event))) => {
+            ConfirmationStep::Refused(event) => {
                 let about = (self.id.number(), Vec::new());
                 self.settle(envelope, Ok(Ok(Some(event))), about, now);
             }
-            Ok(Ok(ConfirmationStep::Repeated(appointments))) => {
+            ConfirmationStep::Repeated(appointments) => {
                 let first = appointments.first().map_or(0, |id| id.number());
                 self.settle(envelope, Ok(Ok(None)), (first, appointments), now);
             }
@@ -232,10 +244,9 @@ impl GroupActorState {
 
     fn start_hold(&mut self, envelope: Envelope, command: &HoldTime, now: Instant) {
         let draws = self.randomness.hold();
-        match guarded(|| prepare_hold(&self.group_state, command, draws, now)) {
-            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
-            Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Ok(Ok(pending)) => self.ask_for_hold(envelope, pending, now),
+        let prepared = guarded(|| prepare_hold(&self.group_state, command, draws, now));
+        if let Some((envelope, pending)) = self.accept(envelope, prepared) {
+            self.ask_for_hold(envelope, pending, now);
         }
     }
 
@@ -272,14 +283,14 @@ impl GroupActorState {
     }
 
     fn start_move(&mut self, envelope: Envelope, command: &MoveAppointment, now: Instant) {
-        match guarded(|| prepare_move(&self.group_state, command, now)) {
-            Err(Panicked) => envelope.send_answer(Err(Rejection::InternalError)),
-            Ok(Err(refusals)) => self.refuse(envelope, refusals),
-            Ok(Ok(None)) => {
+        let prepared = guarded(|| prepare_move(&self.group_state, command, now));
+        let Some((envelope, prepared)) = self.accept(envelope, prepared) else { return };
+        match prepared {
+            None => {
                 let about = (command.id.number(), vec![command.id]);
                 self.settle(envelope, Ok(Ok(None)), about, now);
             }
-            Ok(Ok(Some(pending))) => {
+            Some(pending) => {
                 let slot = pending.slot().clone();
                 let decision = PendingDecision::Move(pending);
                 self.ask(slot, PendingCommand { envelope, now, decision });
