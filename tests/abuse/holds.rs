@@ -210,8 +210,33 @@ async fn the_shop_takes_held_time_by_an_appointment_and_by_a_plage() {
         "calendar_id": free[1].1, "start": free[1].0, "end": free[1].0.replace(":00:00", ":30:00"),
         "text": "closed",
     }}));
-    as_anna(plage).await.is(201);
+    let made = as_anna(plage).await.is(201);
+    assert_eq!(live_holds(&practice), 0, "the plage has ended it");
     answer(booking(&free[1], &closed)).await.refused(400, 14);
+    // A series that is moved over a hold ends it, and the hold stays ended when the series goes.
+    let series = format!("/groups/1/vevents/{}", made["id"]);
+    let change = |vevent: Value| {
+        as_anna(stranger.request(Method::PUT, &series).json(&json!({ "vevent": vevent })))
+    };
+    let held = token(&hold(&stranger, &free[2]).await.is(201));
+    change(json!({"calendar_id": free[2].1, "start": free[2].0,
+        "end": free[2].0.replace(":00:00", ":30:00"), "repeat_freq": "weekly"}))
+    .await
+    .is(200);
+    assert_eq!(live_holds(&practice), 0, "the series has ended it");
+    change(json!({"deleted": 1})).await.is(200);
+    let release = stranger.request(Method::DELETE, &format!("{HOLDS}?token={held}"));
+    answer(release).await.refused(404, 3);
+    answer(booking(&free[2], &held)).await.is(201);
+    // So does a series that is restored.
+    hold(&stranger, &free[3]).await.is(201);
+    change(json!({"calendar_id": free[3].1, "start": free[3].0,
+        "end": free[3].0.replace(":00:00", ":30:00")}))
+    .await
+    .is(200);
+    assert_eq!(live_holds(&practice), 1, "it is deleted");
+    change(json!({"deleted": 0})).await.is(200);
+    assert_eq!(live_holds(&practice), 0, "it is restored");
 }
 
 #[tokio::test]

@@ -1,19 +1,23 @@
-//! Held time against a naive list: free for its holder, taken for every other web caller, and gone when it has expired.
+//! Held time against a naive list: free for its holder, taken for every other web caller, and gone when it has expired
+//! or a professional has written over it.
 
 use proptest::prelude::*;
 use slotbook::domain::booking::bookable::bookable;
 use slotbook::domain::booking::slot_request::{BookingMode, ChainSearch, OwnTime, SlotRequest};
 use slotbook::domain::booking::slots::free_starts;
 use slotbook::domain::messaging::message::MessageContent;
-use slotbook::domain::records::group::VerifyBookings;
+use slotbook::domain::records::group::{Group, VerifyBookings};
 use slotbook::domain::records::hold::{HoldId, HoldState};
+use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::Bounded;
-use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::state::command::HoldTime;
+use slotbook::domain::records::vevent::{Availability, Permits, VeventKind};
+use slotbook::domain::recurrence::Series;
+use slotbook::domain::state::command::{HoldTime, Patch, PutVevent, RecordChange};
 use slotbook::domain::state::invariants;
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
-use slotbook::domain::time::{HOUR, Instant, MINUTE};
+use slotbook::domain::time::zone_names::ZoneName;
+use slotbook::domain::time::{DAY, HOUR, Instant, MINUTE};
 
 use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention};
 
@@ -28,12 +32,90 @@ fn wish(half_hour: i64, chain: &[u64]) -> HoldTime {
     }
 }
 
+/// A plage that a professional writes: each day from `days_before` days before the holds on, at the same time.
+#[derive(Clone, Copy, Debug)]
+struct NaivePlage {
+    on: u64,
+    days_before: i64,
+    days: i64,
+    /// Half hours after eight.
+    half_hour: i64,
+    minutes: i64,
+    /// Whether it does not take place on the day of the holds.
+    excepted: bool,
+    deleted: bool,
+}
+
+/// Half an hour at nine, on the day of the holds alone.
+const AT_NINE: NaivePlage = NaivePlage {
+    on: 1,
+    days_before: 0,
+    days: 1,
+    half_hour: 2,
+    minutes: 30,
+    excepted: false,
+    deleted: false,
+};
+
+impl NaivePlage {
+    fn series(self, shop: &Shop) -> Series {
+        let first = civil("2026-03-03 08:00").plus_seconds(-self.days_before * DAY);
+        let start = first.plus_seconds(self.half_hour * 30 * MINUTE);
+        let end = start.plus_seconds(self.minutes * MINUTE);
+        let mut rule = None;
+        if self.days > 1 {
+            rule = Some(format!("FREQ=DAILY;COUNT={}", self.days).parse().expect("a rule"));
+        }
+        let excepted = if self.excepted { "2026-03-03" } else { "" };
+        let exceptions = excepted.parse().expect("dates");
+        Series::new(shop.group_state.catalogue.zone(), start, end, rule, exceptions).expect("legal")
+    }
+
+    fn kind(self, shop: &Shop) -> VeventKind {
+        VeventKind::Plage(Box::new(self.series(shop)))
+    }
+
+    /// Whether it takes time of calendar 1 within an interval, day by day.
+    fn meets(self, interval: Interval) -> bool {
+        let paris = ZoneName::from_name("Paris").expect("a zone").zone();
+        let day = paris.instant_of(civil("2026-03-03 08:00"));
+        (0..self.days).any(|number| {
+            let days = number - self.days_before;
+            let start = day.plus_seconds(days * DAY + self.half_hour * 30 * MINUTE);
+            let taken = Interval { start, end: start.plus_minutes(self.minutes) };
+            taken.overlaps(interval) && !(self.excepted && days == 0)
+        }) && self.on == 1
+            && !self.deleted
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
-    Hold { half_hour: i64, chain: Vec<u64> },
+    Hold {
+        half_hour: i64,
+        chain: Vec<u64>,
+    },
     Release(prop::sample::Index),
-    Book { half_hour: i64, pro: bool, by: Option<prop::sample::Index> },
+    Book {
+        half_hour: i64,
+        pro: bool,
+        by: Option<prop::sample::Index>,
+    },
+    /// A plage made, or one of those there changed, moved, deleted or restored.
+    Plage {
+        which: Option<prop::sample::Index>,
+        plage: NaivePlage,
+    },
     Wait(i64),
+}
+
+fn a_plage() -> impl Strategy<Value = NaivePlage> {
+    (1..3_u64, 0..3_i64, 1..4_i64, 0..8_i64, 1..5_i64, any::<bool>(), any::<bool>()).prop_map(
+        |(on, days_before, days, half_hour, quarters, excepted, deleted)| {
+            let minutes = quarters * 15;
+            NaivePlage { on, days_before, days, half_hour, minutes, excepted, deleted }
+        },
+    )
 }
 
 fn a_step() -> impl Strategy<Value = Step> {
@@ -43,6 +125,8 @@ fn a_step() -> impl Strategy<Value = Step> {
         1 => any::<prop::sample::Index>().prop_map(Step::Release),
         2 => (0..6_i64, any::<bool>(), any::<Option<prop::sample::Index>>())
             .prop_map(|(half_hour, pro, by)| Step::Book { half_hour, pro, by }),
+        2 => (any::<Option<prop::sample::Index>>(), a_plage())
+            .prop_map(|(which, plage)| Step::Plage { which, plage }),
         2 => (0..700_i64).prop_map(Step::Wait),
     ]
 }
@@ -60,6 +144,7 @@ struct Pair {
     shop: Shop,
     holds: Vec<NaiveHold>,
     appointments: Vec<Interval>,
+    plages: Vec<(VeventId, NaivePlage)>,
     made: Vec<HoldId>,
 }
 
@@ -69,7 +154,9 @@ impl Pair {
         let is_held = self.holds.iter().any(|hold| {
             hold.interval.overlaps(interval) && now < hold.expires_at && own != Some(hold.id)
         });
-        !is_held && !self.appointments.iter().any(|other| other.overlaps(interval))
+        !is_held
+            && !self.appointments.iter().any(|other| other.overlaps(interval))
+            && !self.plages.iter().any(|(_, plage)| plage.meets(interval))
     }
 
     fn interval(&self, half_hour: i64, chain: &[u64]) -> Interval {
@@ -114,7 +201,8 @@ impl Pair {
             Step::Book { half_hour, pro, by } => {
                 let interval = self.interval(*half_hour, &[1]);
                 let own = by.and_then(|which| self.one_of(which));
-                let is_taken = self.appointments.iter().any(|other| other.overlaps(interval));
+                let is_taken = self.appointments.iter().any(|other| other.overlaps(interval))
+                    || self.plages.iter().any(|(_, plage)| plage.meets(interval));
                 let expected = if *pro { !is_taken } else { self.is_free(interval, own) };
                 let mut command =
                     booking_of(&format!("c{}", self.appointments.len()), "2026-03-03 09:00");
@@ -127,6 +215,20 @@ impl Pair {
                     self.appointments.push(interval);
                     self.holds.retain(|hold| !hold.interval.overlaps(interval));
                 }
+            }
+            Step::Plage { which, plage } => {
+                let before = match which {
+                    Some(which) if !self.plages.is_empty() => Some(which.index(self.plages.len())),
+                    Some(_) | None => None,
+                };
+                let id = before.map(|at| self.plages[at].0);
+                let kind = plage.kind(&self.shop);
+                let id = self.shop.puts(id, plage.on, kind, plage.deleted).expect("legal");
+                match before {
+                    Some(at) => self.plages[at] = (id, *plage),
+                    None => self.plages.push((id, *plage)),
+                }
+                self.holds.retain(|hold| !plage.meets(hold.interval));
             }
             Step::Wait(seconds) => self.shop.now = self.shop.now.plus_seconds(*seconds),
         }
@@ -166,6 +268,12 @@ impl Pair {
                 prop_assert_eq!(&offered, &expected);
             }
         }
+        let now = self.shop.now;
+        let live = state.holds().iter().filter(|hold| hold.is_live(now)).map(|hold| hold.id());
+        let mut expected: Vec<HoldId> =
+            self.holds.iter().filter(|hold| now < hold.expires_at).map(|hold| hold.id).collect();
+        expected.sort();
+        prop_assert_eq!(live.collect::<Vec<_>>(), expected);
         prop_assert_eq!(invariants::find_broken(state), vec![]);
         Ok(())
     }
@@ -178,7 +286,9 @@ proptest! {
     fn held_time_is_offered_to_its_holder_alone(steps in proptest::collection::vec(a_step(), 1..25)) {
         let mut shop = Shop::open_on_tuesday();
         shop.group_state = shop.group_state.clone();
-        let mut pair = Pair { shop, holds: Vec::new(), appointments: Vec::new(), made: Vec::new() };
+        let mut pair = Pair {
+            shop, holds: Vec::new(), appointments: Vec::new(), plages: Vec::new(), made: Vec::new(),
+        };
         for step in &steps {
             pair.take(step)?;
             pair.agrees()?;
@@ -241,6 +351,118 @@ fn a_move_by_a_professional_ends_the_hold_of_that_time() {
         shop.holds(&wish(0, &[1])),
         Err(refusals) if matches!(refusals[..], [Refusal::NotAvailable { .. }])
     ));
+}
+
+#[test]
+fn a_plage_written_over_a_hold_ends_it() {
+    let weeks = NaivePlage { days_before: 2, days: 3, ..AT_NINE };
+    let deleted = NaivePlage { deleted: true, ..AT_NINE };
+    let excepted = NaivePlage { excepted: true, ..weeks };
+    let elsewhere = NaivePlage { on: 2, ..AT_NINE };
+    let later = NaivePlage { half_hour: 3, ..AT_NINE };
+    let past = NaivePlage { days_before: 2, days: 2, ..AT_NINE };
+    // The plage when the hold is made, the plage that is written then, whether it ends the hold.
+    let cases = [
+        ("made", None, AT_NINE, true),
+        ("a series made", None, weeks, true),
+        ("a part of the time", None, NaivePlage { minutes: 15, ..AT_NINE }, true),
+        ("moved onto it", Some(later), AT_NINE, true),
+        (
+            "lengthened",
+            Some(NaivePlage { half_hour: 1, ..AT_NINE }),
+            NaivePlage { half_hour: 1, minutes: 45, ..AT_NINE },
+            true,
+        ),
+        ("moved from another calendar", Some(elsewhere), AT_NINE, true),
+        ("restored", Some(deleted), AT_NINE, true),
+        ("a series restored", Some(NaivePlage { deleted: true, ..weeks }), weeks, true),
+        ("its exception taken back", Some(excepted), weeks, true),
+        ("more occurrences", Some(past), weeks, true),
+        ("touching", None, later, false),
+        ("another calendar", None, elsewhere, false),
+        ("deleted", None, deleted, false),
+        ("an exception on that day", None, excepted, false),
+        ("over before that day", None, past, false),
+        ("moved away and deleted", Some(later), deleted, false),
+    ];
+    for (case, before, written, ends) in cases {
+        let mut shop = Shop::open_on_tuesday();
+        let mut id = None;
+        if let Some(before) = before {
+            id = Some(shop.puts(None, before.on, before.kind(&shop), before.deleted).expect(case));
+        }
+        let held = shop.holds(&wish(0, &[1])).expect(case);
+        shop.puts(id, written.on, written.kind(&shop), written.deleted).expect(case);
+        let expected = if ends { HoldState::Overwritten } else { HoldState::Chosen };
+        assert_eq!(shop.group_state.holds().get(held).expect(case).state, expected, "{case}");
+        let view = shop.group_state.calendars.get(&calendar(1)).expect("a calendar");
+        assert_eq!(view.held.iter().count(), usize::from(!ends), "{case}");
+        let mut booking = booking_of("Ada", "2026-03-03 09:00");
+        booking.hold = Some(held);
+        match shop.book(&booking) {
+            Ok(_) => assert!(!ends, "{case}"),
+            Err(refusals) => {
+                assert!(ends && matches!(refusals[..], [Refusal::NotAvailable { .. }]), "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_event_that_takes_no_time_ends_no_hold() {
+    let mut shop = Shop::open_on_tuesday();
+    let held = shop.holds(&wish(0, &[1])).expect("it is free");
+    let series = AT_NINE.series(&shop);
+    let note = VeventKind::Note(Box::new(series.clone()));
+    let opening =
+        VeventKind::Availability(Box::new(Availability { series, permits: Permits::All }));
+    for kind in [note, opening] {
+        shop.puts(None, 1, kind, false).expect("legal");
+        assert!(shop.group_state.holds().get(held).expect("it is there").is_live(shop.now));
+    }
+}
+
+#[test]
+fn a_hold_that_a_plage_has_ended_does_not_come_back_with_its_time() {
+    let mut shop =
+        Shop::open_on_tuesday().with_group(|group| group.verify_bookings = VerifyBookings::Mail);
+    let chosen = shop.holds(&wish(0, &[1])).expect("it is free");
+    let waiting = shop.book_until_code(&booking_of("Ada", "2026-03-03 10:00")).expect("free");
+    let whole = NaivePlage { minutes: 180, ..AT_NINE };
+    let id = shop.puts(None, 1, whole.kind(&shop), false).expect("legal");
+    assert!(!shop.releases(chosen), "it has ended");
+    assert!(matches!(
+        shop.confirms(waiting, true).expect_err("its time is taken")[..],
+        [Refusal::NotAvailable { .. }]
+    ));
+    shop.by_hand(&PutVevent::Delete(id)).expect("legal");
+    assert_eq!(offered_to_strangers(&shop), 6);
+    shop.confirms(waiting, true).expect_err("the booking has ended");
+}
+
+#[test]
+fn a_plage_leaves_a_hold_that_has_expired() {
+    let mut shop = Shop::open_on_tuesday();
+    let held = shop.holds(&wish(0, &[1])).expect("it is free");
+    shop.now = shop.now.plus_minutes(10);
+    shop.puts(None, 1, AT_NINE.kind(&shop), false).expect("legal");
+    assert_eq!(shop.group_state.holds().get(held).expect("kept").state, HoldState::Chosen);
+}
+
+#[test]
+fn a_time_zone_in_which_a_plage_meets_a_hold_ends_it() {
+    let mut shop = Shop::open_on_tuesday();
+    let early = NaivePlage { half_hour: 0, ..AT_NINE };
+    shop.puts(None, 1, early.kind(&shop), false).expect("legal");
+    let met = shop.holds(&wish(0, &[1])).expect("it is free");
+    let free = shop.holds(&wish(1, &[1])).expect("it is free");
+    // Eight in London is nine in Paris.
+    let mut fields = Patch::default();
+    let london = ZoneName::from_name("London").expect("a zone");
+    fields.push(move |group: &mut Group| group.timezone = london);
+    shop.changes(&RecordChange::Group(fields)).expect("no appointment moves");
+    let state = |id| shop.group_state.holds().get(id).expect("it is kept").state.clone();
+    assert_eq!((state(met), state(free)), (HoldState::Overwritten, HoldState::Chosen));
 }
 
 /// The hours of a day that strangers could still take, on one calendar.

@@ -20,7 +20,7 @@ use slotbook::domain::state::command::{Patch, Put, RecordChange, VeventDraws};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 
-use super::shop::{Shop, booking_of, civil, decide_manual_change, redrawn};
+use super::shop::{Shop, booking_of, civil, decide_manual_change, put_event, redrawn};
 use slotbook::domain::state::command::{CancelRight, PutVevent};
 
 /// Open on Tuesday; mails leave a day before, text messages an hour before.
@@ -552,7 +552,7 @@ fn told(before: &GroupState, shop: &Shop, id: VeventId) -> Vec<Message> {
     announcement::draft_messages(
         before,
         &shop.group_state,
-        &Event::VeventPut { at: shop.group_state.last_stamp, row },
+        &put_event(shop.group_state.last_stamp, *row),
         shop.now,
     )
 }
@@ -567,10 +567,7 @@ fn what_is_to_be_said_at_once_does_not_wait_for_a_stamp_that_is_ahead() {
     shop.cancel(id, CancelRight::Pro).expect("live");
     let messages = told(&moved, &shop, id);
     assert!(messages[0].created_at > shop.now, "stamps never go back");
-    let event = Event::VeventPut {
-        at: shop.group_state.last_stamp,
-        row: Box::new(Vevent { deleted: true, ..*row }),
-    };
+    let event = put_event(shop.group_state.last_stamp, Vevent { deleted: true, ..*row });
     shop.carry_out(event.announced_by(messages.clone()));
     let message = claim(&mut shop, DueItem::Message(messages[0].id)).expect("due at once");
     assert!(matches!(message.progress, Progress::Claimed { attempt: 1, .. }), "{message:?}");

@@ -15,7 +15,8 @@ use slotbook::domain::records::hold::HoldId;
 use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::text::{Email, Name, Text};
-use slotbook::domain::records::vevent::Permits;
+use slotbook::domain::records::vevent::{Permits, VeventKind};
+use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
     CancelRight, FollowLink, HoldTime, LinkRequest, Patch, Put, RecordChange, RequestLink,
@@ -29,7 +30,7 @@ use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::store::codec::{self, SNAPSHOT_FORMAT};
 use slotbook::store::state;
 
-use super::shop::{Shop, booking_of, by_pro, calendar, intervention, link_secret, somebody};
+use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, link_secret, somebody};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -79,6 +80,12 @@ enum Step {
         half_hour: i64,
         until_code: bool,
     },
+    /// A plage made, or the newest one moved.
+    Plage {
+        half_hour: i64,
+        days: u8,
+        makes: bool,
+    },
     /// A code given for a booking that waits, or its time given back.
     Confirm {
         which: prop::sample::Index,
@@ -109,6 +116,8 @@ fn a_step() -> impl Strategy<Value = Step> {
         2 => (0..10_i64, any::<bool>()).prop_map(|(half_hour, until_code)| Step::Hold { half_hour, until_code }),
         2 => (any::<prop::sample::Index>(), any::<bool>(), any::<bool>())
             .prop_map(|(which, is_right, releases)| Step::Confirm { which, is_right, releases }),
+        1 => (0..10_i64, 2..4_u8, any::<bool>())
+            .prop_map(|(half_hour, days, makes)| Step::Plage { half_hour, days, makes }),
         // Clocks go back, too.
         1 => (-600..3_600_i64).prop_map(Step::Wait),
         1 => Just(Step::Wait(30_000)),
@@ -131,6 +140,8 @@ struct Story {
     links: Vec<FollowLink>,
     /// Holds, ended or not.
     holds: Vec<HoldId>,
+    /// The newest plage.
+    plage: Option<VeventId>,
 }
 
 impl Story {
@@ -144,7 +155,7 @@ impl Story {
         );
         let mut shop = shop.with_group(|group| (group.sendmail, group.open) = (true, true));
         shop.announces = true;
-        Self { shop, made: Vec::new(), links: Vec::new(), holds: Vec::new() }
+        Self { shop, made: Vec::new(), links: Vec::new(), holds: Vec::new(), plage: None }
     }
 
     fn one_of(&self, which: prop::sample::Index) -> Option<VeventId> {
@@ -187,14 +198,9 @@ impl Story {
             }
             Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
             Step::Zone(which) => {
-                let name = ["Paris", "Lima", "Chennai"][usize::from(which)];
-                let zone = ZoneName::from_name(name).expect("a zone");
-                let mut fields = Patch::default();
-                fields.push(move |group: &mut Group| group.timezone = zone);
-                prop_assert!(
-                    shop.changes(&RecordChange::Group(fields)).is_ok(),
-                    "no clock changes that day"
-                );
+                let changed =
+                    shop.changes(&moved_to(["Paris", "Lima", "Chennai"][usize::from(which)]));
+                prop_assert!(changed.is_ok(), "no clock changes that day");
             }
             Step::Link { client, moves } => {
                 let asked = shop.asks_link(&wish(&shop.group_state, client, moves));
@@ -216,6 +222,7 @@ impl Story {
                 emptied.into_iter().for_each(|event| shop.carry_out(event));
             }
             Step::Hold { half_hour, until_code } => self.hold(half_hour, until_code),
+            Step::Plage { half_hour, days, makes } => self.close(half_hour, days, makes),
             Step::Confirm { which, is_right, releases } => {
                 self.end_hold(which, is_right, releases);
             }
@@ -239,6 +246,19 @@ impl Story {
             self.made.sort();
             self.made.dedup();
         }
+    }
+
+    /// Takes an hour of some days by a plage.
+    fn close(&mut self, half_hour: i64, days: u8, makes: bool) {
+        let shop = &mut self.shop;
+        let start = civil("2026-03-02 09:00").plus_seconds(half_hour * 1_800);
+        let rule = format!("FREQ=DAILY;COUNT={days}").parse().expect("a rule");
+        let zone = shop.group_state.catalogue.zone();
+        let end = start.plus_seconds(3_600);
+        let series = Series::new(zone, start, end, Some(rule), Exceptions::default());
+        let kind = VeventKind::Plage(Box::new(series.expect("no clock changes that day")));
+        let before = if makes { None } else { self.plage };
+        self.plage = Some(shop.puts(before, 1, kind, false).expect("a plage takes any time"));
     }
 
     /// Holds time, or books where a code is asked for.
@@ -456,6 +476,14 @@ fn offer(what: u8, which: u64) -> RecordChange {
         )),
         _ => RecordChange::Customfield(named(None, |_, _| {})),
     }
+}
+
+/// Another time zone for the group.
+fn moved_to(zone: &str) -> RecordChange {
+    let zone = ZoneName::from_name(zone).expect("a zone");
+    let mut fields = Patch::default();
+    fields.push(move |group: &mut Group| group.timezone = zone);
+    RecordChange::Group(fields)
 }
 
 fn named<R: EditableRecord>(

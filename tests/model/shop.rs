@@ -416,6 +416,38 @@ impl Shop {
         ))
     }
 
+    /// Makes an event of this kind by a professional's hand, or changes one; its id.
+    pub(crate) fn puts(
+        &mut self,
+        id: Option<VeventId>,
+        on: u64,
+        kind: VeventKind,
+        deleted: bool,
+    ) -> Result<VeventId, Refusals> {
+        let draft = VeventDraft::new(move |_, before, draws, at| {
+            let (kind, calendar_id) = (kind.clone(), calendar(on));
+            Ok(match before {
+                Some(before) => Vevent { calendar_id, kind, deleted, ..before.clone() },
+                None => Vevent {
+                    id: draws.id,
+                    calendar_id,
+                    kind,
+                    deleted,
+                    created_at: at,
+                    updated_at: at,
+                    rare: None,
+                },
+            })
+        });
+        match id {
+            Some(id) => self.by_hand(&PutVevent::Change(id, draft)).map(|_| id),
+            None => {
+                self.by_hand(&PutVevent::Make(draft))?;
+                Ok(*self.group_state.rows.keys().next_back().expect("it was made"))
+            }
+        }
+    }
+
     pub(crate) fn restores(&mut self, id: VeventId) -> Result<bool, Refusals> {
         self.by_hand(&PutVevent::Change(id, redrawn(|_, row| row.deleted = false)))
     }
@@ -474,6 +506,11 @@ pub(crate) fn decide_manual_change(
     let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
     let verdict = bookable(&state.catalogue, view, &slot.request, now);
     pending.on_reply(verdict).map(Some)
+}
+
+/// The event that puts a vevent, and ends no hold by a plage.
+pub(crate) fn put_event(at: Instant, row: Vevent) -> Event {
+    Event::VeventPut { at, row: Box::new(row), ended_holds: Vec::new() }
 }
 
 /// A draft that changes the event that is there.

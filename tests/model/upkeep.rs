@@ -12,7 +12,7 @@ use slotbook::domain::time::{DAY, HOUR};
 use slotbook::store::codec;
 use slotbook::store::state;
 
-use super::shop::{SECRET, Shop, booking_of, by_pro, civil};
+use super::shop::{SECRET, Shop, booking_of, by_pro, civil, put_event};
 
 fn start(group_state: &GroupState, id: VeventId) -> i64 {
     group_state.rows.get(&id).expect("it is there").appointment().expect("it is one").start.0
@@ -34,7 +34,7 @@ fn shop_of_another_release() -> (Shop, Vec<VeventId>) {
             appointment.start = appointment.start.plus_seconds(HOUR);
         }
         let at = shop.group_state.last_stamp;
-        shop.carry_out(Event::VeventPut { at, row: Box::new(row) });
+        shop.carry_out(put_event(at, row));
     }
     shop.group_state.tzdata = "1999a".into();
     (shop, ids)
@@ -74,7 +74,7 @@ fn what_is_over_stays_where_it_was_and_overlaps_are_told() {
     if let VeventKind::Appointment(appointment) = &mut row.kind {
         appointment.start = appointment.start.plus_seconds(-HOUR);
     }
-    let clash = next.apply(&Event::VeventPut { at: next.last_stamp, row: Box::new(row) });
+    let clash = next.apply(&put_event(next.last_stamp, row));
     let broken = invariants::find_broken(&clash);
     assert!(matches!(broken[..], [BrokenInvariant::Overlap { .. }]), "{broken:?}");
 }

@@ -46,7 +46,10 @@ impl PendingMove {
     /// NotAvailable with the calendar's obstacles.
     pub fn on_reply(self, verdict: Result<(), Vec<Obstacle>>) -> Result<Event, Refusals> {
         match verdict {
-            Ok(()) => Ok(Event::VeventPut { at: self.row.updated_at, row: self.row }),
+            Ok(()) => {
+                let (at, ended_holds) = (self.row.updated_at, Vec::new());
+                Ok(Event::VeventPut { at, row: self.row, ended_holds })
+            }
             Err(obstacles) => Err(vec![Refusal::NotAvailable { obstacles }]),
         }
     }

@@ -6,8 +6,10 @@
 
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::overlap_check::slot_of_appointment;
+use crate::domain::booking::plage_over_hold::find_holds_under;
 use crate::domain::booking::slot_request::CalendarSlotRequest;
 use crate::domain::records::customfield::Model;
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::state::command::{PutVevent, VeventDraws};
@@ -26,6 +28,8 @@ pub struct PendingManualChange {
     row: Box<Vevent>,
     /// The slot that the change newly takes; `None` if it takes no new time.
     slot: Option<CalendarSlotRequest>,
+    /// The holds that the event ends as a plage.
+    ended_holds: Vec<HoldId>,
 }
 
 impl PendingManualChange {
@@ -55,7 +59,7 @@ impl PendingManualChange {
     /// Returns the event of the change. If it has a slot, its calendar must have agreed.
     #[must_use]
     pub fn into_event(self) -> Event {
-        Event::VeventPut { at: self.at, row: self.row }
+        Event::VeventPut { at: self.at, row: self.row, ended_holds: self.ended_holds }
     }
 }
 
@@ -97,7 +101,8 @@ pub fn prepare_manual_change(
     check_required_customs(state, before, &row).map_err(refuse_faults)?;
     row.updated_at = at;
     let slot = newly_taken_slot(before, &row);
-    Ok(Some(PendingManualChange { at, row: Box::new(row), slot }))
+    let ended_holds = find_holds_under(state, &row, now);
+    Ok(Some(PendingManualChange { at, row: Box::new(row), slot, ended_holds }))
 }
 
 fn find_row(state: &GroupState, id: VeventId) -> Result<&Vevent, Refusals> {

@@ -18,6 +18,7 @@ pub mod module_offer;
 pub mod obstacle;
 pub mod open_time;
 pub(crate) mod overlap_check;
+pub(crate) mod plage_over_hold;
 pub mod slot_request;
 pub mod slots;
 pub mod taken_time;

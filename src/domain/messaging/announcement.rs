@@ -52,7 +52,7 @@ pub fn draft_messages(
             (*at, confirm_booking(next, legs, now).into_iter().collect())
         }
         Event::AppointmentCancelled { at, id } => (*at, announce_change(state, next, *id, now)),
-        Event::VeventPut { at, row } => (*at, announce_change(state, next, row.id, now)),
+        Event::VeventPut { at, row, .. } => (*at, announce_change(state, next, row.id, now)),
         Event::FichePut { .. }
         | Event::CalendarPut { .. }
         | Event::CalendarsetPut { .. }

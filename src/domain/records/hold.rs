@@ -108,7 +108,7 @@ pub enum HoldState {
         /// Number of wrong codes given, before and since.
         wrong_codes: u8,
     },
-    /// An appointment took the time.
+    /// An appointment or a plage took the time.
     Overwritten,
     /// Too many wrong codes were given.
     Guessed,

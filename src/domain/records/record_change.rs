@@ -2,6 +2,7 @@
 //! Reference 12.
 
 use crate::domain::booking::overlap_check;
+use crate::domain::booking::plage_over_hold::find_holds_under_plages;
 use crate::domain::identity::directory::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
@@ -149,7 +150,8 @@ fn change_group(
     group.updated_at = at;
     group.record_rescheduling(before, now);
     if group.timezone == before.timezone {
-        return Ok(Some(Event::GroupChanged { at, group: Box::new(group), resolved: Vec::new() }));
+        let (group, resolved, ended_holds) = (Box::new(group), Vec::new(), Vec::new());
+        return Ok(Some(Event::GroupChanged { at, group, resolved, ended_holds }));
     }
     let (old_zone, new_zone) = (before.timezone.zone(), group.timezone.zone());
     let mut resolved = Vec::new();
@@ -163,11 +165,18 @@ fn change_group(
             }
         }
     }
-    let event = Event::GroupChanged { at, group: Box::new(group), resolved };
+    let group = Box::new(group);
+    let next = state.apply(&Event::GroupChanged {
+        at,
+        group: group.clone(),
+        resolved: resolved.clone(),
+        ended_holds: Vec::new(),
+    });
     if !PlantedFault::TimeZoneOverlapUnchecked.is_active() {
-        overlap_check::check_no_overlaps(&state.apply(&event), now)?;
+        overlap_check::check_no_overlaps(&next, now)?;
     }
-    Ok(Some(event))
+    let ended_holds = find_holds_under_plages(&next, now);
+    Ok(Some(Event::GroupChanged { at, group, resolved, ended_holds }))
 }
 
 /// Returns the new instant of an event when the group moves to another zone: the start of an

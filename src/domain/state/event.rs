@@ -45,6 +45,9 @@ pub enum Event {
         at: Instant,
         /// The vevent after the change.
         row: Box<Vevent>,
+        /// The holds that it ends as a plage. Those that it ends as an appointment are not named.
+        #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+        ended_holds: Vec<HoldId>,
     },
     /// A fiche was made or changed.
     FichePut {
@@ -111,6 +114,9 @@ pub enum Event {
         /// The events, deleted ones included, whose instant is another in the new time zone: the
         /// start of an appointment, the UNTIL of a series.
         resolved: Vec<(VeventId, Instant)>,
+        /// The holds whose time a plage takes in the new time zone. They end.
+        #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+        ended_holds: Vec<HoldId>,
     },
     /// An event with the messages that it causes. One entry of the journal holds both or neither.
     Announced {

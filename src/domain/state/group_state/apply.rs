@@ -103,9 +103,10 @@ impl GroupState {
                 self.advance(*at);
                 self.cancel_appointment(*id, *at);
             }
-            Event::VeventPut { at, row } => {
+            Event::VeventPut { at, row, ended_holds } => {
                 self.advance(*at);
                 self.put_vevent(Arc::new(Vevent::clone(row)));
+                ended_holds.iter().for_each(|id| self.overwrite_hold(*id));
             }
             Event::FichePut { at, fiche } => {
                 self.advance(*at);
@@ -123,9 +124,9 @@ impl GroupState {
                 self.advance(*at);
                 self.empty_cancelled(*at, *until, vevents, fiches);
             }
-            Event::GroupChanged { at, group, resolved } => {
+            Event::GroupChanged { at, group, resolved, ended_holds } => {
                 self.advance(*at);
-                self.change_group(group, resolved);
+                self.change_group(group, resolved, ended_holds);
             }
             Event::MessagePut { at, message } => {
                 self.advance(*at);
@@ -374,12 +375,19 @@ impl GroupState {
         self.accounts.remove(&folded)
     }
 
-    /// Sets the group's fields, and the instants of events in its new time zone.
-    fn change_group(&mut self, group: &Group, resolved: &[(VeventId, Instant)]) {
+    /// Sets the group's fields, and the instants of events in its new time zone. Ends the holds
+    /// that a plage meets there.
+    fn change_group(
+        &mut self,
+        group: &Group,
+        resolved: &[(VeventId, Instant)],
+        ended_holds: &[HoldId],
+    ) {
         let catalogue = Arc::make_mut(&mut self.catalogue);
         let is_same_zone = catalogue.group.timezone == group.timezone;
         catalogue.group = group.clone();
         self.set_instants(resolved);
+        ended_holds.iter().for_each(|id| self.overwrite_hold(*id));
         if !is_same_zone {
             self.clear_open_time();
         }

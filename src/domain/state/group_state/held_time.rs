@@ -60,8 +60,13 @@ impl GroupState {
         let Some(view) = self.calendars.get(&calendar) else { return };
         let met: Vec<HoldId> = view.held.overlapping(interval).map(|held| held.id.id).collect();
         for id in met {
-            self.change_hold(id, |state| *state = HoldState::Overwritten);
+            self.overwrite_hold(id);
         }
+    }
+
+    /// Ends a hold, if it exists, because its time is taken.
+    pub(super) fn overwrite_hold(&mut self, id: HoldId) {
+        self.change_hold(id, |state| *state = HoldState::Overwritten);
     }
 
     fn release_time(&mut self, hold: &Hold) {
