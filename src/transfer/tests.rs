@@ -9,7 +9,7 @@ use super::merge::merge_content;
 use super::{ImportFault, StoreContent, demo, export};
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning;
-use crate::domain::records::ids::{FicheId, GroupId, VeventId};
+use crate::domain::records::ids::{FicheId, GroupId, InterventionId, VeventId};
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{ReminderOutcome, Vevent, VeventKind};
 use crate::domain::time::{Civil, Instant};
@@ -449,6 +449,25 @@ fn the_demonstration_lies_around_the_current_week() {
             starts.fold((i32::MAX, i32::MIN), |(first, last), w| (first.min(w), last.max(w)));
         assert_eq!((first, last), (week(now).div_euclid(7) - 1, week(now).div_euclid(7) + 1));
     }
+}
+
+#[test]
+fn a_client_or_a_service_without_the_other_survives_an_export() {
+    let mut document = shop();
+    document["groups"][0]["vevents"][3]["intervention_id"] = json!(12);
+    let content = import(&document).expect("a legal document");
+    let again = serde_json::from_str(&exported(&content)).expect("JSON");
+    let again = import(&again).expect("what was exported is legal");
+    let halves = |content: &StoreContent| {
+        let rows = content.group_states[0].rows.values().filter(|row| row.appointment().is_none());
+        let named = rows.map(|row| {
+            let ids = (row.fiche_id().map(FicheId::number), row.intervention_id());
+            (ids.0, ids.1.map(InterventionId::number))
+        });
+        named.filter(|ids| *ids != (None, None)).collect::<Vec<_>>()
+    };
+    assert_eq!(halves(&content), [(None, Some(12)), (Some(7), None)]);
+    assert_eq!(halves(&again), halves(&content));
 }
 
 #[test]

@@ -176,7 +176,7 @@ async fn an_agenda_synchronises_both_ways() {
     let plage = send(Method::POST, "vevents?", &body).await.is(201);
     assert_eq!(
         (&plage["fiche_id"], &plage["intervention_id"], &plage["text"]),
-        (&json!(0), &json!(0), &json!("Dentist"))
+        (&json!(0), &json!(CUT), &json!("Dentist"))
     );
 
     // It moves in time, then to another calendar, where it is deleted.
@@ -226,6 +226,14 @@ async fn an_agenda_synchronises_both_ways() {
             .await
             .is(200);
     assert!(!ids(&clients).contains(&KNOWN_FICHE) && ids(&clients).len() == 1);
+
+    // The client of that plage is known by now: it becomes an appointment of the service it named.
+    let body = format!(r#"{{"vevent":{{"fiche_id":"{fiche}","taker":"sync"}}}}"#);
+    let arranged = send(Method::PUT, &format!("vevents/{}?", plage["id"]), &body).await.is(200);
+    assert_eq!(
+        (&arranged["fiche_id"], &arranged["intervention_id"], &arranged["text"]),
+        (&json!(fiche), &json!(CUT), &json!("Roux Zoé"))
+    );
 }
 
 #[tokio::test]

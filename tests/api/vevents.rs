@@ -43,7 +43,7 @@ async fn events_of_all_four_kinds_are_made_wrapped_or_bare() {
     let plage = post(&server, plage).await.is(201);
     assert_eq!(
         (&plage["intervention_id"], &plage["text"]),
-        (&json!(0), &json!("lunch")),
+        (&json!(CUT), &json!("lunch")),
         "laid over an appointment"
     );
     assert_eq!(plage["rrule"], "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR");
@@ -154,9 +154,94 @@ async fn kinds_stay_save_that_a_plage_becomes_an_appointment() {
 }
 
 #[tokio::test]
+async fn an_event_with_only_a_client_or_a_service_keeps_it_until_the_other_arrives() {
+    let fields = |name: &str, id: u64| {
+        json!({"calendar_id": CALENDAR, "start": "2025-06-02 10:00:00", "end": "2025-06-02 10:45:00",
+            "text": "New patient", name: id})
+    };
+    for (given, first, other, second) in [
+        ("fiche_id", KNOWN_FICHE, "intervention_id", CUT),
+        ("intervention_id", CUT, "fiche_id", KNOWN_FICHE),
+    ] {
+        let server = TestServer::start().await;
+        for unknown in [99, 51] {
+            post(&server, fields(given, unknown)).await.refused(400, 2, Some(given));
+        }
+        let made = post(&server, fields(given, first)).await.is(201);
+        let shown = |row: &Value| {
+            (row[given].clone(), row[other].clone(), row["text"].clone(), row["type"].clone())
+        };
+        let alone = (json!(first), json!(0), json!("New patient"), json!(""));
+        assert_eq!((shown(&made), &made["key"]), (alone.clone(), &json!("")));
+        let row = format!("{PATH}/{}", made["id"]);
+        assert_eq!(server.pro_get(&row).await.is(200), made);
+        let found = format!(
+            "{PATH}?conditions[0][field]={given}&conditions[0][op]=%3D&conditions[0][value]={first}"
+        );
+        assert_eq!(server.pro_get(&found).await.is(200)["records"], json!([made]));
+        let of_client = format!("{PATH}?fiche_id={KNOWN_FICHE}");
+        let count = u64::from(given == "fiche_id");
+        assert_eq!(server.pro_get(&of_client).await.is(200)["totalRecords"], count);
+        assert!(!offers_half_past_ten(&server).await, "it takes its time");
+        let appointments = "/groups/4/appointments?include_past=1";
+        assert_eq!(server.pro_get(appointments).await.is(200)["totalRecords"], 0);
+
+        let moved = json!({"start": "2025-06-02 10:15:00", "end": "2025-06-02 11:00:00"});
+        assert_eq!(shown(&put(&server, &made["id"], moved).await.is(200)), alone);
+        put(&server, &made["id"], json!({other: 99})).await.refused(400, 2, Some(other));
+        let appointment = put(&server, &made["id"], json!({other: second})).await.is(200);
+        assert_eq!((&appointment[given], &appointment[other]), (&json!(first), &json!(second)));
+        assert_eq!(
+            (&appointment["text"], &appointment["key"].as_str().map(str::len)),
+            (&json!("Known"), &Some(20))
+        );
+        assert_eq!(server.pro_get(appointments).await.is(200)["totalRecords"], 1);
+        put(&server, &made["id"], json!({given: 0})).await.refused(400, 2, Some("fiche_id"));
+        delete(&server, &made["id"]).await.is(200);
+        assert!(offers_half_past_ten(&server).await, "its time is free again");
+    }
+}
+
+/// Whether the calendar of the tests offers 10:30.
+async fn offers_half_past_ten(server: &TestServer) -> bool {
+    let search = format!(
+        "/groups/4/availabletimeslots?intervention_ids[]={CUT}&calendar_id={CALENDAR}&start=2025-06-02+10:30:00&nDays=1"
+    );
+    server.pro_get(&search).await.is(200)["firstSlot"] == "2025-06-02 10:30:00"
+}
+
+#[tokio::test]
+async fn a_series_that_names_a_client_loses_its_rule_to_become_an_appointment() {
+    let server = TestServer::start().await;
+    let series = json!({"calendar_id": CALENDAR, "start": "2025-06-02 14:00:00", "end": "2025-06-02 14:30:00",
+        "rrule": "FREQ=DAILY", "fiche_id": KNOWN_FICHE});
+    let made = post(&server, series).await.is(201);
+    assert_eq!((&made["fiche_id"], &made["rrule"]), (&json!(KNOWN_FICHE), &json!("FREQ=DAILY")));
+    let id = &made["id"];
+    put(&server, id, json!({"intervention_id": CUT})).await.refused(400, 2, Some("rrule"));
+    let other = put(&server, id, json!({"fiche_id": "", "intervention_id": CUT})).await.is(200);
+    assert_eq!((&other["fiche_id"], &other["intervention_id"]), (&json!(0), &json!(CUT)));
+    let both = json!({"fiche_id": KNOWN_FICHE, "rrule": ""});
+    let appointment = put(&server, id, both).await.is(200);
+    assert_eq!(
+        (&appointment["fiche_id"], &appointment["rrule"]),
+        (&json!(KNOWN_FICHE), &json!(""))
+    );
+
+    let note = json!({"calendar_id": CALENDAR, "start": "2025-06-02", "end": "2025-06-02", "note": 1,
+        "fiche_id": KNOWN_FICHE});
+    let note = post(&server, note).await.is(201);
+    assert_eq!((&note["note"], &note["fiche_id"]), (&json!(true), &json!(KNOWN_FICHE)));
+    put(&server, &note["id"], json!({"intervention_id": CUT})).await.refused(400, 2, Some("note"));
+}
+
+#[tokio::test]
 async fn nothing_is_newly_arranged_with_a_deleted_client() {
     let server = TestServer::start().await;
     let stands = post(&server, appointment("10:00", "11:00")).await.is(201);
+    let named = json!({"calendar_id": CALENDAR, "start": "2025-06-02 12:00:00", "end": "2025-06-02 13:00:00",
+        "fiche_id": KNOWN_FICHE});
+    let half = post(&server, named.clone()).await.is(201);
     let client = json!({"fiche": {"deleted": 1}});
     answer(server.by_pro(Method::PUT, &format!("/groups/4/fiches/{KNOWN_FICHE}")).json(&client))
         .await
@@ -166,6 +251,10 @@ async fn nothing_is_newly_arranged_with_a_deleted_client() {
     let plage = post(&server, plage).await.is(201);
     let arranged = json!({"fiche_id": KNOWN_FICHE, "intervention_id": CUT});
     put(&server, &plage["id"], arranged).await.refused(400, 2, Some("fiche_id"));
+    post(&server, named).await.refused(400, 2, Some("fiche_id"));
+    let service = json!({"intervention_id": CUT});
+    put(&server, &half["id"], service).await.refused(400, 2, Some("fiche_id"));
+    put(&server, &half["id"], json!({"end": "2025-06-02 13:30:00"})).await.is(200);
     let moved = put(&server, &stands["id"], json!({"start": "2025-06-02 10:30:00"})).await.is(200);
     assert_eq!(
         (&moved["start"], &moved["text"]),

@@ -2,7 +2,9 @@
 
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::LongText;
-use slotbook::domain::records::vevent::{Permits, Vevent, VeventKind};
+use slotbook::domain::records::vevent::{
+    AppointmentHalf, OptionalFields, Permits, Vevent, VeventKind,
+};
 use slotbook::domain::state::command::CancelRight;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
@@ -172,6 +174,27 @@ fn a_client_with_a_younger_cancellation_is_emptied_after_that() {
     shop.now = shop.now.plus_seconds(1);
     assert!(empty(&mut shop, 30));
     assert_eq!(told(&shop.group_state), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_client_that_another_event_names_is_not_emptied() {
+    for deleted in [false, true] {
+        let mut shop = Shop::open_on_tuesday().closed(1, "2026-03-03 11:00", "2026-03-03 12:00");
+        let gone = book(&mut shop, "named", "09:00");
+        let booked = shop.group_state.rows.get(&gone).expect("it was booked");
+        let client = booked.fiche_id().expect("it has a client");
+        let mut rows = shop.group_state.rows.values();
+        let plage = rows.rfind(|row| matches!(row.kind, VeventKind::Plage(_))).expect("one");
+        let (id, half) = (plage.id, AppointmentHalf::Client(client));
+        let naming = OptionalFields { half, ..OptionalFields::default() };
+        let named = Vevent { rare: naming.boxed(), deleted, ..Vevent::clone(plage) };
+        shop.group_state.put_vevent(named.into());
+        shop.cancel(gone, CancelRight::Pro).expect("a professional may");
+        shop.now = shop.now.plus_seconds(30 * DAY + 1);
+        assert!(empty(&mut shop, 30));
+        assert_eq!(told(&shop.group_state), (vec!["named"], vec![id]));
+        assert_eq!(invariants::find_broken(&shop.group_state), []);
+    }
 }
 
 #[test]

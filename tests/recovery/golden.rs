@@ -105,6 +105,10 @@ async fn write(to: &Path) {
                     .status(),
                 200
             );
+            let half = json!({"vevent": {"calendar_id": 1, "intervention_id": 1, "text": "New",
+                "start": half_hour(nth * 4 + 1), "end": half_hour(nth * 4 + 2)}});
+            let made = pro(http.post(format!("{url}/vevents")).json(&half)).await;
+            assert_eq!(made.expect("an answer").status(), 201);
         } else if nth % 4 == 2 {
             assert_eq!(
                 pro(http.delete(format!("{url}/vevents/{id}"))).await.expect("an answer").status(),

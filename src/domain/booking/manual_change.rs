@@ -139,18 +139,17 @@ fn check_kind(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
     ))
 }
 
-/// Checks that no appointment is given to a deleted fiche. An appointment may stay with the fiche
-/// that it has. Reference 6.8.
+/// Checks that no event is given to a deleted fiche. An event may stay with the fiche that it has,
+/// unless it becomes an appointment. Reference 6.8.
 fn check_client_is_live(
     state: &GroupState,
     before: Option<&Vevent>,
     row: &Vevent,
 ) -> Result<(), Fault> {
-    let Some(appointment) = row.appointment() else { return Ok(()) };
-    let client = appointment.fiche_id;
+    let Some(client) = row.fiche_id() else { return Ok(()) };
     if let Some(before) = before
-        && let Some(appointment) = before.appointment()
-        && appointment.fiche_id == client
+        && before.fiche_id() == Some(client)
+        && before.appointment().is_some() == row.appointment().is_some()
     {
         return Ok(());
     }

@@ -141,6 +141,22 @@ pub struct OptionalFields {
     /// The comments that came with the booking of an appointment.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub booking_comments: BookingComments,
+    /// The half of an appointment that an event of another kind names. An appointment has none.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub half: AppointmentHalf,
+}
+
+/// The client or the intervention of an event that becomes an appointment when it is given the
+/// other. The order of the variants is the format on disk. Reference 6.8.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AppointmentHalf {
+    /// The event names neither.
+    #[default]
+    Neither,
+    /// It names a client, whose intervention is not known yet.
+    Client(FicheId),
+    /// It names an intervention, whose client is not known yet.
+    Intervention(InterventionId),
 }
 
 /// The comments that came with the booking of an appointment. Professionals may have changed
@@ -417,6 +433,37 @@ impl Vevent {
         match &self.kind {
             VeventKind::Appointment(appointment) => Some(appointment),
             VeventKind::Plage(_) | VeventKind::Availability(_) | VeventKind::Note(_) => None,
+        }
+    }
+
+    /// The client that it names: that of an appointment, or the one given alone.
+    #[must_use]
+    pub fn fiche_id(&self) -> Option<FicheId> {
+        if let Some(appointment) = self.appointment() {
+            return Some(appointment.fiche_id);
+        }
+        match self.half() {
+            AppointmentHalf::Client(id) => Some(id),
+            AppointmentHalf::Neither | AppointmentHalf::Intervention(_) => None,
+        }
+    }
+
+    /// The intervention that it names: that of an appointment, or the one given alone.
+    #[must_use]
+    pub fn intervention_id(&self) -> Option<InterventionId> {
+        if let Some(appointment) = self.appointment() {
+            return Some(appointment.intervention_id);
+        }
+        match self.half() {
+            AppointmentHalf::Intervention(id) => Some(id),
+            AppointmentHalf::Neither | AppointmentHalf::Client(_) => None,
+        }
+    }
+
+    fn half(&self) -> AppointmentHalf {
+        match &self.rare {
+            Some(rare) => rare.half,
+            None => AppointmentHalf::Neither,
         }
     }
 

@@ -10,7 +10,8 @@ use crate::domain::time::Instant;
 /// Place of a deleted web booking in the order of deletion: its last change, then its id.
 pub type DeletionPlace = (Instant, VeventId);
 
-/// The deleted appointments of a group. All but `emptied_until` is an index of its vevents.
+/// The deleted appointments of a group, and the other events that name a client. All but
+/// `emptied_until` is an index of its vevents.
 #[derive(Clone, Debug, Default)]
 pub struct CancelledBookings {
     /// The last deleted web booking that upkeep has dealt with. A later deletion has a later place,
@@ -20,14 +21,20 @@ pub struct CancelledBookings {
     waiting: OrdMap<DeletionPlace, FicheId>,
     /// The number of waiting bookings of each client that has any.
     waiting_of_client: OrdMap<FicheId, u32>,
-    /// The number of deleted appointments of each client that were not made from the web, if any.
+    /// The number of events by hand of each client that has any: deleted appointments that were not
+    /// made from the web, and events that name the client without an intervention.
     by_hand: OrdMap<FicheId, u32>,
 }
 
 impl CancelledBookings {
-    /// Adds a vevent, if it is a deleted appointment.
+    /// Adds a vevent, if it is a deleted appointment or names a client otherwise.
     pub(crate) fn add(&mut self, row: &Vevent) {
-        let Some(appointment) = row.appointment() else { return };
+        let Some(appointment) = row.appointment() else {
+            if let Some(client) = row.fiche_id() {
+                increase(&mut self.by_hand, client);
+            }
+            return;
+        };
         if !row.deleted {
             return;
         }
@@ -41,7 +48,12 @@ impl CancelledBookings {
 
     /// Removes a vevent that was added in exactly this form.
     pub(crate) fn remove(&mut self, row: &Vevent) {
-        let Some(appointment) = row.appointment() else { return };
+        let Some(appointment) = row.appointment() else {
+            if let Some(client) = row.fiche_id() {
+                decrease(&mut self.by_hand, client);
+            }
+            return;
+        };
         if !row.deleted {
             return;
         }
@@ -83,8 +95,8 @@ impl CancelledBookings {
         self.waiting_of_client.get(&client).copied().unwrap_or(0)
     }
 
-    /// Whether a client has a deleted appointment that was not made from the web.
-    pub(crate) fn has_deleted_by_hand(&self, client: FicheId) -> bool {
+    /// Whether a client has an event by hand, other than a live appointment.
+    pub(crate) fn has_events_by_hand(&self, client: FicheId) -> bool {
         self.by_hand.contains_key(&client)
     }
 

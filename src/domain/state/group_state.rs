@@ -46,7 +46,8 @@ pub struct GroupState {
     emails: OrdSet<(Box<str>, FicheId)>,
     /// The live appointments of each client. An index of `rows`.
     clients: ClientTime,
-    /// The deleted appointments. An index of `rows`, except for its mark of progress.
+    /// The deleted appointments, and the other events that name a client. An index of `rows`,
+    /// except for its mark of progress.
     cancelled: CancelledBookings,
     /// The bytes of all vevents and fiches. Derived from `rows` and `fiches`.
     record_bytes: u64,
@@ -110,7 +111,7 @@ impl GroupState {
     /// that of single puts, at a fraction of the cost.
     ///
     /// # Panics
-    /// If the calendar of an event or the fiche of an appointment does not exist.
+    /// If the calendar or the fiche of an event does not exist.
     #[must_use]
     pub fn from_records(
         catalogue: Catalogue,
@@ -133,14 +134,13 @@ impl GroupState {
         for row in &vevents {
             state.record_bytes += vevent_bytes(row);
             state.cancelled.add(row);
+            if let Some(client) = row.fiche_id() {
+                assert!(state.fiches.contains_key(&client), "an event's client exists");
+            }
             let Some(appointment) = row.appointment() else {
                 rules.entry(row.calendar_id).or_default().put(row);
                 continue;
             };
-            assert!(
-                state.fiches.contains_key(&appointment.fiche_id),
-                "an appointment's client exists"
-            );
             if !row.deleted {
                 let hold = TakenInterval { interval: appointment.interval(), id: row.id };
                 taken.entry(row.calendar_id).or_default().push(hold);
@@ -274,11 +274,10 @@ impl GroupState {
         if let Some(old) = self.rows.get(&row.id).cloned() {
             self.withdraw(&old);
         }
+        if let Some(client) = row.fiche_id() {
+            assert!(self.fiches.contains_key(&client), "an event's client exists");
+        }
         if let Some(appointment) = row.appointment() {
-            assert!(
-                self.fiches.contains_key(&appointment.fiche_id),
-                "an appointment's client exists"
-            );
             if row.deleted {
                 assert!(
                     self.calendars.contains_key(&row.calendar_id),

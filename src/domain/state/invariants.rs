@@ -165,20 +165,20 @@ fn missing_of_vevent(state: &GroupState, row: &Vevent) -> Vec<String> {
     if !catalogue.calendars.contains_key(&row.calendar_id) {
         missing.push(format!("calendar {}", row.calendar_id));
     }
-    let interventions: &[InterventionId] = match &row.kind {
-        VeventKind::Appointment(appointment) => {
-            if !state.fiches.contains_key(&appointment.fiche_id) {
-                missing.push(format!("fiche {}", appointment.fiche_id));
-            }
-            std::slice::from_ref(&appointment.intervention_id)
-        }
+    if let Some(client) = row.fiche_id()
+        && !state.fiches.contains_key(&client)
+    {
+        missing.push(format!("fiche {client}"));
+    }
+    let permitted: &[InterventionId] = match &row.kind {
         VeventKind::Availability(availability) => match &availability.permits {
             Permits::All => &[],
             Permits::Only(ids) => ids,
         },
-        VeventKind::Plage(_) | VeventKind::Note(_) => &[],
+        VeventKind::Appointment(_) | VeventKind::Plage(_) | VeventKind::Note(_) => &[],
     };
-    for id in interventions {
+    let named = row.intervention_id();
+    for id in named.iter().chain(permitted) {
         if !catalogue.interventions.contains_key(id) {
             missing.push(format!("intervention {id}"));
         }

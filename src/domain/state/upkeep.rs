@@ -136,7 +136,8 @@ pub fn count_cancelled_before(state: &GroupState, moment: Instant) -> usize {
 }
 
 /// Whether a client without waiting cancelled bookings came by a web booking, has no appointments
-/// but cancelled web bookings, no account, and has not been changed since.
+/// but cancelled web bookings, is named by no other event, has no account, and has not been changed
+/// since.
 fn had_cancelled_only(state: &GroupState, client: FicheId) -> bool {
     let Some(fiche) = state.fiches.get(&client) else { return false };
     let has_account = match &fiche.email {
@@ -147,5 +148,5 @@ fn had_cancelled_only(state: &GroupState, client: FicheId) -> bool {
         && fiche.created_at == fiche.updated_at
         && !has_account
         && state.appointments_of(client).is_empty()
-        && !state.cancelled().has_deleted_by_hand(client)
+        && !state.cancelled().has_events_by_hand(client)
 }

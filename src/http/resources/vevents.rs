@@ -40,7 +40,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         right: Some(Right::new(Resource::Vevent, Verb::List, PROS_ONLY)),
         query: &[
             QueryParameter::new("calendar_id", QueryKind::Id, "only vevents of this calendar"),
-            QueryParameter::new("fiche_id", QueryKind::Id, "only appointments of this fiche"),
+            QueryParameter::new("fiche_id", QueryKind::Id, "only vevents that name this fiche"),
             QueryParameter::new(
                 "start_from",
                 QueryKind::DateTime,
@@ -133,7 +133,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
             return false;
         }
         if let Some(fiche) = fiche
-            && vevent.appointment().is_none_or(|appointment| appointment.fiche_id != fiche)
+            && vevent.fiche_id() != Some(fiche)
         {
             return false;
         }

@@ -7,7 +7,8 @@ use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::text::{Colour, InvalidValue, LongText, Text};
 use crate::domain::records::vevent::{
-    AppointmentKey, Availability, BookingComments, OptionalFields, Permits, State, VeventKind,
+    AppointmentHalf, AppointmentKey, Availability, BookingComments, OptionalFields, Permits, State,
+    VeventKind,
 };
 use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
 use crate::domain::state::refusal::Fault;
@@ -64,14 +65,17 @@ pub fn parse(
         // The id 0 stands for none and is no fault by itself, but an event needs a calendar.
         reader.add_fault("calendar_id", "is required: give the id of one of the group's calendars");
     }
-    let kind = reader.read_kind();
+    let (kind, half) = match reader.read_kind() {
+        Some((kind, half)) => (Some(kind), half),
+        None => (None, AppointmentHalf::Neither),
+    };
     let deleted = reader.read_flag("deleted");
     if object.contains_key("deleted") && reader.find_filled("deleted").is_none() {
         // An empty value must not restore a deleted event.
         reader.add_fault("deleted", "must be true or false");
     }
     let is_appointment = matches!(kind, Some(KindInput::Appointment(_)));
-    let rare = reader.read_rare(is_appointment);
+    let rare = OptionalFields { half, ..reader.read_rare(is_appointment) };
     match (calendar_id, kind) {
         (Some(calendar_id), Some(kind)) if reader.faults.is_empty() => {
             Ok(VeventInput { calendar_id, kind, deleted, rare })
@@ -162,8 +166,9 @@ impl<'a> VeventReader<'a> {
         found
     }
 
-    /// Returns the kind that the fields select, with the fields of this kind.
-    fn read_kind(&mut self) -> Option<KindInput> {
+    /// Returns the kind that the fields select, with the fields of this kind, and the client or the
+    /// intervention that an event of another kind than an appointment names.
+    fn read_kind(&mut self) -> Option<(KindInput, AppointmentHalf)> {
         let scope = self.scope;
         let type_name = self.read("type", |given| Ok(value::parse_text(given)?.into_owned()));
         let availability = match type_name.as_deref() {
@@ -198,24 +203,39 @@ impl<'a> VeventReader<'a> {
                 None
             }
             (Some(intervention), Some(fiche)) => {
-                Some(KindInput::Appointment(self.read_appointment(intervention, fiche)?))
+                let appointment = self.read_appointment(intervention, fiche)?;
+                Some((KindInput::Appointment(appointment), AppointmentHalf::Neither))
             }
-            (Some(_), None) | (None, Some(_) | None) => {
-                // No event of these kinds has a state or a reminder, but a wrong value is refused.
-                self.read("state", parse_state);
-                self.read_flag("smsreminder");
-                let series = self.read_series(note)?;
-                let kind = if availability {
-                    let permits = self.read_permits()?;
-                    VeventKind::Availability(Box::new(Availability { series, permits }))
-                } else if note {
-                    VeventKind::Note(Box::new(series))
-                } else {
-                    VeventKind::Plage(Box::new(series))
-                };
-                Some(KindInput::Other(kind))
+            (Some(intervention), None) => {
+                let kind = self.read_other_kind(availability, note)?;
+                Some((kind, AppointmentHalf::Intervention(intervention)))
+            }
+            (None, Some(fiche)) => {
+                let kind = self.read_other_kind(availability, note)?;
+                Some((kind, AppointmentHalf::Client(fiche)))
+            }
+            (None, None) => {
+                let kind = self.read_other_kind(availability, note)?;
+                Some((kind, AppointmentHalf::Neither))
             }
         }
+    }
+
+    /// Returns an event that is no appointment.
+    fn read_other_kind(&mut self, availability: bool, note: bool) -> Option<KindInput> {
+        // No event of these kinds has a state or a reminder, but a wrong value is refused.
+        self.read("state", parse_state);
+        self.read_flag("smsreminder");
+        let series = self.read_series(note)?;
+        let kind = if availability {
+            let permits = self.read_permits()?;
+            VeventKind::Availability(Box::new(Availability { series, permits }))
+        } else if note {
+            VeventKind::Note(Box::new(series))
+        } else {
+            VeventKind::Plage(Box::new(series))
+        };
+        Some(KindInput::Other(kind))
     }
 
     fn read_appointment(

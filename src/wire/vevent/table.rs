@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning;
 use crate::domain::records::customfield::Model;
-use crate::domain::records::ids::{CalendarId, VeventId};
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::Colour;
 use crate::domain::records::vevent::{
     Appointment, BookingComments, OptionalFields, Permits, ReminderOutcome, State, Vevent,
@@ -162,13 +162,10 @@ fn shown_text<'a>(row: &'a Vevent, scope: &Scope<'a>) -> ColumnValue<'a> {
 fn appointment_fields() -> Vec<Field<Vevent>> {
     vec![
         pro_field("intervention_id", FieldType::Reference, |row: &Vevent, _| {
-            let id =
-                row.appointment().map_or(0, |appointment| appointment.intervention_id.number());
-            ColumnValue::Reference(Some(id))
+            ColumnValue::Reference(Some(row.intervention_id().map_or(0, InterventionId::number)))
         }),
         pro_field("fiche_id", FieldType::Reference, |row: &Vevent, _| {
-            let id = row.appointment().map_or(0, |appointment| appointment.fiche_id.number());
-            ColumnValue::Reference(Some(id))
+            ColumnValue::Reference(Some(row.fiche_id().map_or(0, FicheId::number)))
         }),
         pro_field("state", FieldType::Integer { min: 0, max: 3 }, |row: &Vevent, _| {
             let state = match row.appointment() {

@@ -70,7 +70,7 @@ fn the_fields_select_one_of_four_kinds() {
     let row = shown(json!({"fiche_id": 7, "intervention_id": 0, "text": "Lunch"}));
     assert_eq!(
         (&row["fiche_id"], &row["intervention_id"], &row["text"]),
-        (&json!(0), &json!(0), &json!("Lunch"))
+        (&json!(7), &json!(0), &json!("Lunch"))
     );
     let row = shown(json!({"type": "VfreebusyEvent", "availableInterventions": [13, 11]}));
     assert_eq!(
