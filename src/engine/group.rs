@@ -17,7 +17,7 @@ use crate::domain::booking::book::PendingBooking;
 use crate::domain::booking::confirmation::PendingConfirmation;
 use crate::domain::booking::hold::PendingHold;
 use crate::domain::booking::manual_change::PendingManualChange;
-use crate::domain::identity::directory::IdKind;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::records::hold::HoldState;
 use crate::domain::records::ids::{CalendarId, GroupId, VeventId};
 use crate::domain::state::changed_records::ChangedRecords;

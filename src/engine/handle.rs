@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
-use crate::domain::identity::directory::{Directory, IdKind};
+use crate::domain::identity::directory::Directory;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::domain::state::founding::FoundGroup;

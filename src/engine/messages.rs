@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
-use crate::domain::identity::directory::IdKind;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::delivery::DueItem;
 use crate::domain::messaging::planning::PlannedReminder;

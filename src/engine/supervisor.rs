@@ -11,7 +11,8 @@ use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::domain::identity::access::{self, AccessRefusal, ChangeAccess};
-use crate::domain::identity::directory::{BLOCK, Directory, DirectoryEvent, IdKind};
+use crate::domain::identity::directory::{Directory, DirectoryEvent};
+use crate::domain::identity::id_blocks::{BLOCK, IdKind};
 use crate::domain::records::ids::{GroupId, ID_MAX};
 use crate::domain::state::event::Event;
 use crate::domain::state::founding::{self, FoundGroup};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::identity::directory::{BLOCK, Block, IdKind};
+use crate::domain::identity::id_blocks::{BLOCK, Block, IdKind};
 use crate::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;

@@ -9,8 +9,11 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::{AccountLink, AccountLinks};
-use crate::domain::identity::directory::{Apikey, Block, Directory, IdKind, Pro};
+use crate::domain::identity::apikeys::Apikey;
+use crate::domain::identity::directory::Directory;
+use crate::domain::identity::id_blocks::{Block, IdKind};
 use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::identity::professionals::Pro;
 use crate::domain::messaging::message::Message;
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::calendar::{Calendar, Calendarset};

@@ -7,7 +7,10 @@ use std::io;
 use serde_json::{Map, Value};
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::{Apikey, Directory, IdKind, Pro};
+use crate::domain::identity::apikeys::Apikey;
+use crate::domain::identity::directory::Directory;
+use crate::domain::identity::id_blocks::IdKind;
+use crate::domain::identity::professionals::Pro;
 use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::{Directory, IdKind};
+use crate::domain::identity::directory::Directory;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::messaging::message::Message;
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::messaging::reminder;

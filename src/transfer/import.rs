@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::{Directory, IdKind};
+use crate::domain::identity::directory::Directory;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;

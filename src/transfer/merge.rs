@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::identity::directory::{IdKind, Pro, Professionals};
+use crate::domain::identity::id_blocks::IdKind;
+use crate::domain::identity::professionals::{Pro, Professionals};
 use crate::domain::messaging::message::Message;
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::ids::GroupId;

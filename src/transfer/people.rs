@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
+use crate::domain::identity::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::identity::professionals::Pro;
 use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, InvalidValue, Text};

@@ -4,7 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 use slotbook::domain::identity::account::Account;
-use slotbook::domain::identity::directory::{Apikey, ApikeyHolder, Directory, IdKind, Pro};
+use slotbook::domain::identity::apikeys::{Apikey, ApikeyHolder};
+use slotbook::domain::identity::directory::Directory;
+use slotbook::domain::identity::id_blocks::IdKind;
+use slotbook::domain::identity::professionals::Pro;
 use slotbook::domain::identity::site_origin::SiteOrigin;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::catalogue::Catalogue;

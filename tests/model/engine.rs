@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::identity::directory::{Directory, DirectoryEvent, IdKind};
+use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
+use slotbook::domain::identity::id_blocks::IdKind;
 use slotbook::domain::records::ids::{GroupId, VeventId};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};

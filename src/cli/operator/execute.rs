@@ -15,7 +15,8 @@ use crate::cli::operator::store_access::StoreAccess;
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::booking::alike::find_alike;
 use crate::domain::identity::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
-use crate::domain::identity::directory::{Apikey, ApikeyHolder, Pro};
+use crate::domain::identity::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::identity::professionals::Pro;
 use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::messaging::message::Message;
 use crate::domain::records::group::Group;
@@ -63,7 +64,7 @@ pub(crate) fn execute_request(
             Ok(())
         }
         OperatorRequest::FindPro { email } => {
-            if let Some(pro) = store.directory().pro_of_email(&folded(email)) {
+            if let Some(pro) = store.directory().pros.find_by_email(&folded(email)) {
                 out.write_all(pro.email.as_str().as_bytes())?;
             }
             Ok(())

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::domain::identity::directory::{Apikey, ApikeyHolder, Directory, DirectoryEvent, Pro};
+use crate::domain::identity::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::identity::directory::{Directory, DirectoryEvent};
+use crate::domain::identity::professionals::Pro;
 use crate::domain::identity::site_origin::SiteOrigin;
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::{Email, Name, Text};
@@ -201,7 +203,7 @@ pub fn decide(
             remove_pro(directory, &pro.email, &BTreeSet::from([*group]), now)
         }
         ChangeAccess::SetPassword { email, password_hash } => {
-            let Some(pro) = directory.pro_of_email(&email.folded()) else {
+            let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
                 return Err(AccessRefusal::NoPro(email.clone()));
             };
             let pro = Pro {
@@ -221,7 +223,7 @@ fn remove_pro(
     leaves: &BTreeSet<GroupId>,
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
-    let Some(pro) = directory.pro_of_email(&email.folded()) else {
+    let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
         return Err(AccessRefusal::NoPro(email.clone()));
     };
     for group in leaves {
@@ -303,7 +305,7 @@ fn add_pro(
         }
         works_for.insert(*first);
     }
-    let known = directory.pro_of_email(&new.email.folded());
+    let known = directory.pros.find_by_email(&new.email.folded());
     let default_main = match known {
         Some(pro) => {
             works_for.extend(&pro.groups);
@@ -465,7 +467,7 @@ mod tests {
             directory.apply(&decide(&directory, &groups(&[1, 2]), &change, NOW).expect("known"))
         };
         let one = apply(&[1]);
-        let ann = one.pro_of_email("ann@x.org").expect("she is there");
+        let ann = one.pros.find_by_email("ann@x.org").expect("she is there");
         assert_eq!((&ann.groups[..], ann.main), (&[group(2)][..], group(2)));
         assert!(apply(&[]).pros.is_empty() && apply(&[1, 2]).pros.is_empty());
         let email = |text| Email::new(text).expect("an address");
@@ -490,7 +492,7 @@ mod tests {
             )
             .expect("she joins"),
         );
-        let ann = directory.pro_of_email("ann@x.org").expect("she is there");
+        let ann = directory.pros.find_by_email("ann@x.org").expect("she is there");
         assert_eq!(
             (ann.id.number(), &ann.groups[..], ann.main),
             (1, &[group(1), group(2)][..], group(2))
@@ -529,7 +531,7 @@ mod tests {
             &decide(&directory, &groups(&[2]), &set("Ann@X.org"), NOW).expect("she is known"),
         );
         assert_eq!(
-            changed.pro_of_email("ann@x.org").expect("she is there").password_hash.as_str(),
+            changed.pros.find_by_email("ann@x.org").expect("she is there").password_hash.as_str(),
             "new"
         );
         assert!(matches!(refusal(&directory, &set("bob@x.org")), AccessRefusal::NoPro(_)));

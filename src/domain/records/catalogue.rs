@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::domain::booking::slot_request::{BookingMode, Chain, Leg};
 
 use crate::domain::booking::obstacle::NotOffered;
-use crate::domain::identity::directory::IdKind;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, Customfield, Model};
 use crate::domain::records::group::Group;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::domain::identity::directory::IdKind;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset, SortOrder};
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{CustomName, Customfield, Model};

@@ -3,7 +3,7 @@
 
 use crate::domain::booking::overlap_check;
 use crate::domain::booking::plage_over_hold::find_holds_under_plages;
-use crate::domain::identity::directory::IdKind;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::editable_record::EditableRecord;

@@ -13,8 +13,8 @@ use crate::domain::booking::hold::{HoldStep, PendingHold, decide_release, prepar
 use crate::domain::booking::manual_change::prepare_manual_change;
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::slot_request::CalendarSlotRequest;
-use crate::domain::identity::directory::IdKind;
 use crate::domain::identity::enrolment;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::messaging::announcement;
 use crate::domain::messaging::delivery::{self, DeliveryStep};
 use crate::domain::messaging::message::Message;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::domain::identity::directory::IdKind;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::record_change;
 use crate::domain::state::command::{BookingDraws, Command, VeventDraws};

@@ -76,7 +76,7 @@ impl AuthRequest<'_> {
 
     /// Returns the professional of an address.
     pub(crate) fn pro_of(&self, email: &str) -> Option<Candidate> {
-        let pro = self.directory.pro_of_email(email)?;
+        let pro = self.directory.pros.find_by_email(email)?;
         Some(Candidate { person: Person::Pro(pro.id), password_hash: pro.password_hash.clone() })
     }
 

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
-use crate::domain::identity::directory::Pro;
+use crate::domain::identity::professionals::Pro;
 use crate::domain::records::ids::ProId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::refusal::Fault;

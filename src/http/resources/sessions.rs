@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::Pro;
+use crate::domain::identity::professionals::Pro;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::refusal::Fault;
 use crate::http::auth::{

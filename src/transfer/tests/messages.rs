@@ -340,7 +340,7 @@ fn good_of_other_id(row: &Value) -> Value {
 
 #[test]
 fn the_id_of_a_removed_set_is_not_assigned_again_after_an_import() {
-    use crate::domain::identity::directory::IdKind;
+    use crate::domain::identity::id_blocks::IdKind;
     let mut content = import(&shop()).expect("legal");
     let removed = Event::CalendarsetRemoved {
         at: now().plus_seconds(1),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::domain::booking::open_time::CalendarView;
 use crate::domain::identity::account::Account;
 use crate::domain::identity::account_link::AccountLink;
-use crate::domain::identity::directory::IdKind;
+use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::messaging::message::Message;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
