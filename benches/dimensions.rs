@@ -1,5 +1,6 @@
 //! The cost of a booking while one dimension of the store grows, which must stay flat: calendars of
-//! the group, appointments of the calendar, clients of the group, groups of the server.
+//! the group, appointments of the calendar, clients of the group, groups of the server. Likewise
+//! the look-ups of logins, lists and group starts, as the number of groups grows.
 //!
 //! `cargo bench --bench dimensions`.
 
@@ -15,14 +16,21 @@ use booking_command::booking;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use practice::{morning, practice};
 use practice_booking::{NoDisk, book_all, decide_booking, draws};
+use slotbook::domain::identity::account::Account;
+use slotbook::domain::identity::apikeys::{Apikey, ApikeyHolder};
 use slotbook::domain::identity::directory::Directory;
+use slotbook::domain::identity::id_blocks::IdKind;
+use slotbook::domain::identity::professionals::Pro;
+use slotbook::domain::identity::site_origin::SiteOrigin;
 use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
-use slotbook::domain::records::ids::{FicheId, GroupId};
-use slotbook::domain::records::text::Email;
+use slotbook::domain::records::ids::{FicheId, GroupId, ProId};
+use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
+use slotbook::domain::time::zone_names::ZoneName;
+use slotbook::engine::published::Published;
 use slotbook::store::BatchNumber;
 
 /// Returns the sizes of a dimension; only the smallest where the benchmark is just tried.
@@ -97,5 +105,90 @@ fn groups(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, calendars, appointments, clients, groups);
+/// Measures the look-ups that a key of all groups causes: each group has a professional, an account
+/// of an address of its own, a key that names an origin, and a block of ids of each kind.
+fn look_ups(c: &mut Criterion) {
+    for &groups in sizes(&[1, 1_000, 100_000]) {
+        let zone = ZoneName::from_name("Paris").expect("a zone");
+        let mut directory = Directory::default();
+        let mut states = Vec::new();
+        for number in 1..=groups {
+            let id = GroupId::new(number).expect("an id");
+            let mut state = GroupState::new(Catalogue::new(Group::new(id, zone, Instant(0))));
+            let account = account(&format!("c{number}@example.org"));
+            state.accounts.insert(account.email.folded(), Arc::new(account));
+            states.push(state);
+            directory.pros.insert(ProId::new(number).expect("an id"), pro(number));
+            let mut hash = [0; 32];
+            hash[..8].copy_from_slice(&number.to_be_bytes());
+            directory.apikeys.insert(hash, apikey(number));
+            for kind in IdKind::ALL {
+                directory.apply_in_place(&directory.grant_block(kind, id));
+            }
+        }
+        let published = Published::new(directory.clone(), states, []);
+        let (first, last) = (GroupId::new(1).expect("an id"), GroupId::new(groups).expect("an id"));
+        c.bench_function(&format!("dimensions/pros_of_a_group_of_{groups}"), |b| {
+            b.iter(|| {
+                assert_eq!(
+                    directory.pros.of_group(last).map(|pro| pro.id.number()).sum::<u64>(),
+                    groups
+                );
+            });
+        });
+        c.bench_function(&format!("dimensions/unused_ids_of_a_group_of_{groups}"), |b| {
+            b.iter(|| {
+                for kind in IdKind::ALL {
+                    assert_eq!(directory.blocks.unused_ids(kind, last, 0).count(), 1);
+                }
+            });
+        });
+        c.bench_function(&format!("dimensions/accounts_of_an_address_in_{groups}_groups"), |b| {
+            let folded = format!("c{groups}@example.org");
+            b.iter(|| {
+                let found = published.next_group_of_account(&folded, first).expect("its group");
+                let next = GroupId::new(found.number() + 1).expect("an id");
+                assert_eq!((found, published.next_group_of_account(&folded, next)), (last, None));
+            });
+        });
+        c.bench_function(&format!("dimensions/origin_of_one_of_{groups}_keys"), |b| {
+            let origin = format!("https://c{groups}.example.org");
+            b.iter(|| assert!(directory.apikeys.name_origin(&origin)));
+        });
+    }
+}
+
+fn account(email: &str) -> Account {
+    Account {
+        email: Email::new(email).expect("an address"),
+        fiche_id: FicheId::new(1).expect("an id"),
+        password_hash: Text::default(),
+        former: Vec::new(),
+    }
+}
+
+fn pro(number: u64) -> Pro {
+    let group = GroupId::new(number).expect("an id");
+    Pro {
+        id: ProId::new(number).expect("an id"),
+        email: Email::new(&format!("p{number}@example.org")).expect("an address"),
+        password_hash: Text::default(),
+        lastname: Name::default(),
+        firstname: Name::default(),
+        cellphone: Text::default(),
+        groups: vec![group],
+        main: group,
+        synched_at: None,
+        created_at: Instant(0),
+        updated_at: Instant(0),
+    }
+}
+
+fn apikey(number: u64) -> Apikey {
+    let origin = SiteOrigin::new(&format!("https://c{number}.example.org")).expect("an origin");
+    let holder = ApikeyHolder::Public;
+    Apikey { label: Text::default(), groups: None, holder, origins: vec![origin] }
+}
+
+criterion_group!(benches, calendars, appointments, clients, groups, look_ups);
 criterion_main!(benches);

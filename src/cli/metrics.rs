@@ -176,7 +176,7 @@ impl GaugeSampler {
         } else {
             0.0
         });
-        self.groups.set(to_f64(self.engine.published().groups().count() as u64));
+        self.groups.set(to_f64(self.engine.published().count_groups() as u64));
         let (whole, fullest) = self.engine.writes_in_flight();
         self.writes_under_way.set(to_f64(whole as u64));
         self.writes_of_fullest_group.set(to_f64(fullest as u64));

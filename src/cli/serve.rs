@@ -153,7 +153,7 @@ fn warn_of_demo(options: &ServeOptions, directory: &Directory) {
 /// release.
 fn warn_of_unknown_holders(directory: &Directory) {
     let mut unknown = Vec::new();
-    for (hash, apikey) in &directory.apikeys {
+    for (hash, apikey) in directory.apikeys.iter() {
         if apikey.holder == ApikeyHolder::Unknown {
             unknown.push(access::to_hex(hash)[..ID_DIGITS].to_owned());
         }

@@ -20,7 +20,7 @@ pub fn write_backup(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<(), StoreError> {
     let mut generation = NewGeneration::create(to)?.paced();
-    let groups = published.groups().count();
+    let groups = published.count_groups();
     for (written, group) in published.groups().enumerate() {
         progress(written, groups);
         let group_state = published.group_state(group).expect("a published group stays published");

@@ -37,6 +37,11 @@ impl<T> GroupMap<T> {
         OrdMap::clone(&self.0.load()).into_iter()
     }
 
+    /// Returns the number of groups.
+    pub(crate) fn len(&self) -> usize {
+        self.0.load().len()
+    }
+
     /// Adds a value. A group that has one keeps it.
     pub(crate) fn add(&self, group: GroupId, value: T) {
         let value = Arc::new(value);

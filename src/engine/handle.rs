@@ -329,13 +329,13 @@ fn claim_used_ids(directory: &mut Directory, group_state: &GroupState) {
     let group = group_state.catalogue.group.id;
     // An import chooses ids itself, so these may lie in blocks that were never granted.
     for (kind, id) in group_state.catalogue.ids() {
-        directory.claim_imported_id(kind, id, group);
+        directory.blocks.claim_imported(kind, id, group);
     }
     // The directory may be older than the group.
     for kind in IdKind::ALL {
         let highest_used = group_state.highest_id(kind);
         if highest_used > 0 {
-            directory.claim_imported_id(kind, highest_used, group);
+            directory.blocks.claim_imported(kind, highest_used, group);
         }
     }
 }

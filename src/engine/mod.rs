@@ -5,6 +5,7 @@
 //! one. The group asks one calendar after another, and hands its event to the journal. The journal
 //! sends the answer. A read takes a published state and waits for no actor.
 
+mod account_index;
 pub mod admission;
 pub mod backup;
 mod calendar;

@@ -11,6 +11,7 @@ use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
+use crate::engine::account_index::AccountIndex;
 use crate::engine::group_map::GroupMap;
 use crate::engine::mailbox::Mailbox;
 use crate::engine::messages::{GroupChange, SchedulerMessage};
@@ -26,6 +27,8 @@ pub struct Published {
     /// The served groups by their `urlname`, which never changes. It may lack a group that was
     /// added a moment ago.
     urlnames: ArcSwap<OrdMap<Box<str>, GroupId>>,
+    /// The groups of each account's address.
+    accounts: AccountIndex,
     /// The message scheduler, which is notified of every change; empty until it runs.
     scheduler: ArcSwapOption<Mailbox<SchedulerMessage>>,
     /// Groups that are not served.
@@ -40,11 +43,13 @@ impl Published {
         group_states: impl IntoIterator<Item = GroupState>,
         quarantined: impl IntoIterator<Item = QuarantinedGroup>,
     ) -> Self {
+        let mut accounts = Vec::new();
         let mut groups = Vec::new();
         let mut urlnames = OrdMap::new();
         for group_state in group_states {
             let group = &group_state.catalogue.group;
             urlnames.insert(group.urlname.as_str().into(), group.id);
+            accounts.extend(group_state.accounts.keys().map(|folded| (folded.clone(), group.id)));
             groups.push((group.id, ArcSwap::from_pointee(group_state)));
         }
         let mut quarantined_by_id = BTreeMap::new();
@@ -55,6 +60,7 @@ impl Published {
             directory: ArcSwap::from_pointee(directory),
             groups: GroupMap::new(groups),
             urlnames: ArcSwap::from_pointee(urlnames),
+            accounts: AccountIndex::new(accounts),
             scheduler: ArcSwapOption::empty(),
             quarantined: quarantined_by_id,
         }
@@ -78,6 +84,12 @@ impl Published {
         self.urlnames.load().get(urlname).copied()
     }
 
+    /// Returns the first group, from `from` on, that has an account of a folded address.
+    #[must_use]
+    pub fn next_group_of_account(&self, folded: &str, from: GroupId) -> Option<GroupId> {
+        self.accounts.next_group(folded, from)
+    }
+
     /// Returns the groups that are not served, by id.
     #[must_use]
     pub fn quarantined(&self) -> &BTreeMap<GroupId, QuarantinedGroup> {
@@ -87,6 +99,12 @@ impl Published {
     /// Returns the ids of all served groups, ascending.
     pub fn groups(&self) -> impl Iterator<Item = GroupId> + use<> {
         self.groups.entries().map(|(group, _)| group)
+    }
+
+    /// Returns the number of served groups.
+    #[must_use]
+    pub fn count_groups(&self) -> usize {
+        self.groups.len()
     }
 
     /// Publishes a group that is new.
@@ -107,6 +125,7 @@ impl Published {
         for (group, (group_state, changed)) in next_states {
             let swapped = self.groups.with(group, |state| state.swap(Arc::clone(&group_state)));
             let Some(before) = swapped else { continue };
+            self.accounts.follow(&before, &group_state);
             changes.extend(GroupChange::new(&before, group_state, changed));
         }
         if !changes.is_empty()

@@ -10,7 +10,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
-use crate::domain::identity::access::{self, AccessRefusal, ChangeAccess};
+use crate::domain::identity::access::{self, AccessRefusal, ChangeAccess, StoreGroups};
 use crate::domain::identity::directory::{Directory, DirectoryEvent};
 use crate::domain::identity::id_blocks::{BLOCK, IdKind};
 use crate::domain::records::ids::{GroupId, ID_MAX};
@@ -185,7 +185,8 @@ impl SupervisorState {
         let group_state = parts.published.group_state(group)?;
         let mut ids = BTreeMap::new();
         for kind in IdKind::ALL {
-            let unused = parts.directory.unused_ids(kind, group, group_state.highest_id(kind));
+            let unused =
+                parts.directory.blocks.unused_ids(kind, group, group_state.highest_id(kind));
             ids.insert(kind, unused.collect::<VecDeque<_>>());
         }
         let (actor, mailbox) = group::start(
@@ -210,7 +211,7 @@ impl SupervisorState {
     /// Grants a block of ids. The group may use it at once, since its events come later in the same
     /// journal.
     fn grant_ids(&mut self, group: GroupId, kind: IdKind) {
-        let block = self.parts.directory.next_block(kind);
+        let block = self.parts.directory.blocks.next_number(kind);
         let event = self.parts.directory.grant_block(kind, group);
         let next = self.parts.directory.apply(&event);
         self.commit_directory(&event, next, None);
@@ -228,10 +229,12 @@ impl SupervisorState {
         change: &ChangeAccess,
         reply: oneshot::Sender<Result<(), AccessRefusal>>,
     ) {
-        let groups = self.parts.published.groups().collect();
+        let published = &self.parts.published;
         let directory = Arc::clone(&self.parts.directory);
         let now = self.parts.clock.now();
         let decided = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let exists = |group| published.group_state(group).is_some();
+            let groups = StoreGroups::new(exists, published.groups());
             let event = access::decide(&directory, &groups, change, now)?;
             let next = directory.apply(&event);
             Ok::<_, AccessRefusal>((event, next))

@@ -121,6 +121,6 @@ pub(crate) fn may_send_credentials(
     let directory = directory();
     match find_apikey(headers, uri, &directory) {
         Some(apikey) => apikey.names_origin(origin),
-        None => directory.apikeys.values().any(|apikey| apikey.names_origin(origin)),
+        None => directory.apikeys.name_origin(origin),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::identity::id_blocks::{BLOCK, Block, IdKind};
+use crate::domain::identity::id_blocks::{Block, IdKind};
 use crate::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
@@ -123,7 +123,7 @@ fn find_state(
     // The directory is read after the request arrived, and a block is granted before any of its
     // ids is used. So a client that has seen an id finds its block here.
     let directory = published.directory();
-    let owners: &[GroupId] = match directory.blocks.get(&(record.id_kind(), number / BLOCK)) {
+    let owners: &[GroupId] = match directory.blocks.find(record.id_kind(), number) {
         Some(Block::Granted(group)) => std::slice::from_ref(group),
         Some(Block::Imported(groups)) => groups,
         None => &[],

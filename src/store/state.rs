@@ -262,11 +262,11 @@ pub fn write_directory<E>(
     mut write: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut apikeys = Vec::new();
-    for (hash, key) in &directory.apikeys {
+    for (hash, key) in directory.apikeys.iter() {
         apikeys.push((*hash, key.clone()));
     }
     let mut blocks = Vec::new();
-    for (place, block) in &directory.blocks {
+    for (place, block) in directory.blocks.iter() {
         blocks.push((*place, block.clone()));
     }
     write_frames(apikeys.iter(), DirectoryFrame::Apikeys, &mut write)?;

@@ -68,7 +68,7 @@ impl UsedIds {
             used.note_group(state);
         }
         // Ids of granted blocks may be in use before they are published.
-        for ((kind, block), owner) in &content.directory.blocks {
+        for ((kind, block), owner) in content.directory.blocks.iter() {
             match (kind, owner) {
                 (IdKind::Fiche | IdKind::Vevent, _) | (_, Block::Granted(_)) => {
                     used.note(section_name(*kind), (block + 1) * BLOCK - 1);

@@ -309,7 +309,7 @@ impl Import<'_> {
         let section = outline.top.get("apikeys");
         let apikeys = people::read_apikeys(section, &groups, &self.used_ids, faults);
         let directory = Directory {
-            apikeys: apikeys.into(),
+            apikeys: apikeys.into_iter().collect(),
             pros: pros.finish().into_iter().collect(),
             ..Directory::default()
         };

@@ -37,7 +37,7 @@ pub fn merge_content(
         existing.group_states.into_iter().partition(is_replaced);
     let conflicts = find_conflicts(&staying, &new.group_states, &mut faults);
     let mut directory = existing.directory;
-    directory.apikeys.extend(new.directory.apikeys);
+    directory.apikeys.extend(new.directory.apikeys.iter().map(|(hash, key)| (*hash, key.clone())));
     let (pros, duplicates) = merge_pros(&directory.pros, &new.directory.pros, &replaced);
     directory.pros = pros;
     if !conflicts.is_empty() || !duplicates.is_empty() {

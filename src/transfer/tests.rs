@@ -196,9 +196,10 @@ fn missing_fields_take_their_default() {
         (deleted.lastname.as_str(), deleted.birthdate),
         ("Gone", datetime::parse("1850-02-28").ok())
     );
-    let keys: Vec<_> = content.directory.apikeys.values().map(|key| key.groups.clone()).collect();
+    let keys: Vec<_> =
+        content.directory.apikeys.iter().map(|(_, key)| key.groups.clone()).collect();
     assert!(keys.contains(&None) && keys.contains(&Some(vec![GroupId::new(4).expect("an id")])));
-    for apikey in content.directory.apikeys.values() {
+    for (_, apikey) in content.directory.apikeys.iter() {
         assert_eq!(apikey.is_server(), apikey.groups.is_none());
     }
 }

@@ -254,6 +254,18 @@ impl<'t, R: 'static> Query<'t, R> {
         }
     }
 
+    /// Returns the places of the page among all `total` records in the default order. `None` if the
+    /// query selects or sorts records.
+    #[must_use]
+    pub fn plain_places(&self, total: usize) -> Option<std::ops::Range<usize>> {
+        let is_plain = self.conditions.is_empty() && self.search.is_none() && self.sort.is_none();
+        if !is_plain || self.dir.is_some() {
+            return None;
+        }
+        let end = self.start_index.saturating_add(self.results.unwrap_or(total));
+        Some(self.start_index.min(total)..end.min(total))
+    }
+
     /// Returns the cost of one record in this query, relative to a comparison.
     #[must_use]
     pub fn cost_per_record(&self) -> usize {

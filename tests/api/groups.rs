@@ -30,6 +30,24 @@ async fn a_key_of_the_operator_founds_groups_and_lists_all() {
     assert_eq!(shown["name"], "Nails & Co");
     let list = answer(by_operator(Method::GET, "/api/v1/groups")).await.is(200);
     assert_eq!(list["totalRecords"], 3);
+    for (query, ids, start) in [
+        ("", vec![4, 5, 6], 0),
+        ("?results=2", vec![4, 5], 0),
+        ("?results=2&startIndex=2", vec![6], 2),
+        ("?results=all&startIndex=1", vec![5, 6], 1),
+        ("?results=1&startIndex=9", vec![], 9),
+        ("?results=2&dir=desc", vec![6, 5], 0),
+        ("?results=2&startIndex=1&sort=id", vec![5, 6], 1),
+    ] {
+        let page =
+            answer(by_operator(Method::GET, &format!("/api/v1/groups{query}"))).await.is(200);
+        let records = page["records"].as_array().expect("a list");
+        let shown: Vec<_> =
+            records.iter().map(|group| group["id"].as_i64().expect("an id")).collect();
+        assert_eq!(shown, ids, "{query}");
+        let counts = (&page["totalRecords"], &page["recordsReturned"], &page["startIndex"]);
+        assert_eq!(counts, (&json!(3), &json!(ids.len()), &json!(start)), "{query}");
+    }
     let module = answer(by_operator(Method::GET, "/api/v1/modules/nails-co")).await;
     assert_eq!(module.status, 200, "{}", module.text);
 }

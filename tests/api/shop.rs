@@ -130,8 +130,8 @@ pub(crate) fn directory() -> Directory {
     let of_all = Apikey { origins, ..apikey(None) };
     directory.apikeys.insert(Sha256::digest(KEY_OF_ALL).into(), of_all);
     directory.pros.extend([pro(1, ANN.0, 4), pro(2, EVE.0, 5)].map(|pro| (pro.id, pro)));
-    directory.claim_imported_id(IdKind::Fiche, KNOWN_FICHE, GroupId::new(4).expect("an id"));
-    directory.claim_imported_id(IdKind::Vevent, 53, GroupId::new(4).expect("an id"));
+    directory.blocks.claim_imported(IdKind::Fiche, KNOWN_FICHE, GroupId::new(4).expect("an id"));
+    directory.blocks.claim_imported(IdKind::Vevent, 53, GroupId::new(4).expect("an id"));
     directory
 }
 

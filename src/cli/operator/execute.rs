@@ -52,7 +52,7 @@ pub(crate) fn execute_request(
             Ok(())
         }
         OperatorRequest::ListKeys => {
-            for (hash, key) in &store.directory().apikeys {
+            for (hash, key) in store.directory().apikeys.iter() {
                 write_key(hash, key, out)?;
             }
             Ok(())

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use crate::cli::error::CommandError;
 use crate::clock::{Clock as _, SystemClock};
-use crate::domain::identity::access::{self, ChangeAccess};
+use crate::domain::identity::access::{self, ChangeAccess, StoreGroups};
 use crate::domain::identity::directory::Directory;
 use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::state::founding::FoundGroup;
@@ -173,7 +173,9 @@ impl StoreAccess {
                 for group_state in &loaded.group_states {
                     groups.insert(group_state.catalogue.group.id);
                 }
-                let event = access::decide(&loaded.directory, &groups, &change, SystemClock.now())?;
+                let exists = |group| groups.contains(&group);
+                let known = StoreGroups::new(exists, groups.iter().copied());
+                let event = access::decide(&loaded.directory, &known, &change, SystemClock.now())?;
                 Ok(recovery::append_to_directory(loaded, &event)?)
             }
         }

@@ -144,6 +144,28 @@ pub enum AccessRefusal {
     NothingNew(Email),
 }
 
+/// The groups of a store, as far as a change of access depends on them.
+pub struct StoreGroups<'s> {
+    /// Whether a group exists.
+    exists: Box<dyn Fn(GroupId) -> bool + 's>,
+    /// The first of them, ascending; more than one if there are more.
+    first: Vec<GroupId>,
+}
+
+impl<'s> StoreGroups<'s> {
+    /// The groups for which `exists` is true, which `ascending` lists. Only the first few are read
+    /// from the list.
+    pub fn new(
+        exists: impl Fn(GroupId) -> bool + 's,
+        ascending: impl IntoIterator<Item = GroupId>,
+    ) -> Self {
+        Self {
+            exists: Box::new(exists),
+            first: ascending.into_iter().take(GROUPS_SHOWN_MAX).collect(),
+        }
+    }
+}
+
 /// Decides a change. `groups` are the groups of the store. Nothing changes until the event is
 /// applied.
 ///
@@ -151,7 +173,7 @@ pub enum AccessRefusal {
 /// The reason why the change is refused.
 pub fn decide(
     directory: &Directory,
-    groups: &BTreeSet<GroupId>,
+    groups: &StoreGroups<'_>,
     change: &ChangeAccess,
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
@@ -197,7 +219,7 @@ pub fn decide(
             let Some(pro) = directory.pros.get(id).filter(|pro| pro.works_for(*group)) else {
                 return Err(AccessRefusal::NoColleague(*group, *id));
             };
-            if directory.pros_of(*group).nth(1).is_none() {
+            if directory.pros.of_group(*group).nth(1).is_none() {
                 return Err(AccessRefusal::LastOfGroup(*group));
             }
             remove_pro(directory, &pro.email, &BTreeSet::from([*group]), now)
@@ -251,12 +273,14 @@ fn check_operator_groups(holder: ApikeyHolder, covers_all: bool) -> Result<(), A
 
 fn check_groups_exist(
     named: &BTreeSet<GroupId>,
-    groups: &BTreeSet<GroupId>,
+    groups: &StoreGroups<'_>,
 ) -> Result<(), AccessRefusal> {
-    match named.difference(groups).next() {
-        Some(missing) => Err(AccessRefusal::NoGroup(*missing)),
-        None => Ok(()),
+    for group in named {
+        if !(groups.exists)(*group) {
+            return Err(AccessRefusal::NoGroup(*group));
+        }
     }
+    Ok(())
 }
 
 /// Finds the only key that matches a name: the key itself, or else the label or the first digits of
@@ -266,18 +290,17 @@ fn find_apikey(directory: &Directory, name: &ApikeyName) -> Result<[u8; 32], Acc
         return Ok(name.hash);
     }
     let digits = name.text.to_ascii_lowercase();
-    let mut found = Vec::new();
-    for (hash, apikey) in &directory.apikeys {
-        let has_label = !name.text.is_empty() && apikey.label.as_str() == name.text;
-        let has_digits = digits.len() >= ID_DIGITS && to_hex(hash).starts_with(&digits);
-        if has_label || has_digits {
-            found.push(*hash);
-        }
+    let mut found = BTreeSet::new();
+    if !name.text.is_empty() {
+        found.extend(directory.apikeys.with_label(&name.text));
     }
-    match found[..] {
-        [hash] => Ok(hash),
-        [] => Err(AccessRefusal::NoApikey(name.text.clone())),
-        [..] => Err(AccessRefusal::ManyApikeys(name.text.clone(), found.len())),
+    if digits.len() >= ID_DIGITS {
+        found.extend(directory.apikeys.with_digits(&digits));
+    }
+    match found.first() {
+        Some(hash) if found.len() == 1 => Ok(*hash),
+        Some(_) => Err(AccessRefusal::ManyApikeys(name.text.clone(), found.len())),
+        None => Err(AccessRefusal::NoApikey(name.text.clone())),
     }
 }
 
@@ -289,7 +312,7 @@ pub fn to_hex(hash: &[u8; 32]) -> String {
 
 fn add_pro(
     directory: &Directory,
-    groups: &BTreeSet<GroupId>,
+    groups: &StoreGroups<'_>,
     new: &ProDraft,
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
@@ -297,13 +320,14 @@ fn add_pro(
     let mut works_for = new.groups.clone();
     // Without a choice, the only group of the store is meant.
     if works_for.is_empty() {
-        let Some(first) = groups.first() else { return Err(AccessRefusal::NoGroups) };
-        if groups.len() > 1 {
-            let shown: Vec<String> =
-                groups.iter().take(GROUPS_SHOWN_MAX).map(ToString::to_string).collect();
-            return Err(AccessRefusal::WhichGroup(shown.join(", ")));
-        }
-        works_for.insert(*first);
+        match groups.first[..] {
+            [] => return Err(AccessRefusal::NoGroups),
+            [only] => works_for.insert(only),
+            [..] => {
+                let shown: Vec<String> = groups.first.iter().map(ToString::to_string).collect();
+                return Err(AccessRefusal::WhichGroup(shown.join(", ")));
+            }
+        };
     }
     let known = directory.pros.find_by_email(&new.email.folded());
     let default_main = match known {
@@ -366,6 +390,11 @@ mod tests {
         ids.iter().map(|id| group(*id)).collect()
     }
 
+    /// The groups of a store with these.
+    fn store(ids: &'static [u64]) -> StoreGroups<'static> {
+        StoreGroups::new(|id| ids.contains(&id.number()), groups(ids))
+    }
+
     fn new_pro(email: &str, ids: &[u64], password: Option<&str>) -> ChangeAccess {
         ChangeAccess::AddPro(ProDraft {
             email: Email::new(email).expect("an address"),
@@ -389,12 +418,12 @@ mod tests {
     fn after(changes: &[ChangeAccess]) -> Directory {
         changes.iter().fold(Directory::default(), |directory, change| {
             directory
-                .apply(&decide(&directory, &groups(&[1, 2]), change, NOW).expect("it is possible"))
+                .apply(&decide(&directory, &store(&[1, 2]), change, NOW).expect("it is possible"))
         })
     }
 
     fn refusal(directory: &Directory, change: &ChangeAccess) -> AccessRefusal {
-        decide(directory, &groups(&[1, 2]), change, NOW).expect_err("it is refused")
+        decide(directory, &store(&[1, 2]), change, NOW).expect_err("it is refused")
     }
 
     #[test]
@@ -405,8 +434,8 @@ mod tests {
             key(0xce, "other", None),
         ]);
         assert!(
-            directory.apikeys[&[0xab; 32]].covers(group(2))
-                && directory.apikeys[&[0xcd; 32]].covers(group(9))
+            directory.apikeys.get(&[0xab; 32]).expect("known").covers(group(2))
+                && directory.apikeys.get(&[0xcd; 32]).expect("known").covers(group(9))
         );
         let said = |hash: u8, said: &str| {
             ChangeAccess::RevokeApikey(ApikeyName { hash: [hash; 32], text: said.into() })
@@ -417,7 +446,7 @@ mod tests {
             said(0, "ABABABABABAB"),
             said(0, &"ab".repeat(32)),
         ] {
-            let event = decide(&directory, &groups(&[1]), &name, NOW).expect("it is known");
+            let event = decide(&directory, &store(&[1, 2]), &name, NOW).expect("it is known");
             assert_eq!(event, DirectoryEvent::ApikeyRevoked { hash: [0xab; 32] });
             assert_eq!(directory.apply(&event).apikeys.len(), 2);
         }
@@ -437,14 +466,14 @@ mod tests {
     #[test]
     fn the_holder_of_a_key_changes_and_its_label_and_groups_stay() {
         let directory = after(&[key(0xab, "site", Some(&[2]))]);
-        assert!(!directory.apikeys[&[0xab; 32]].is_server());
+        assert!(!directory.apikeys.get(&[0xab; 32]).expect("known").is_server());
         for (holder, is_server) in [(ApikeyHolder::Server, true), (ApikeyHolder::Public, false)] {
             let name = ApikeyName { hash: [0; 32], text: "site".into() };
             let origins = vec![SiteOrigin::new("https://shop.example").expect("an origin")];
             let (holder, origins) = (Some(holder), Some(origins));
             let change = ChangeAccess::SetApikey { name, holder, origins };
-            let event = decide(&directory, &groups(&[1, 2]), &change, NOW).expect("it is known");
-            let apikey = directory.apply(&event).apikeys[&[0xab; 32]].clone();
+            let event = decide(&directory, &store(&[1, 2]), &change, NOW).expect("it is known");
+            let apikey = directory.apply(&event).apikeys.get(&[0xab; 32]).expect("known").clone();
             assert_eq!((apikey.is_server(), apikey.label.as_str()), (is_server, "site"));
             assert_eq!(apikey.groups, Some(vec![group(2)]));
             assert!(apikey.names_origin("https://SHOP.example:443"));
@@ -464,7 +493,7 @@ mod tests {
         };
         let apply = |leaves: &[u64]| {
             let change = remove("ANN@x.org", leaves);
-            directory.apply(&decide(&directory, &groups(&[1, 2]), &change, NOW).expect("known"))
+            directory.apply(&decide(&directory, &store(&[1, 2]), &change, NOW).expect("known"))
         };
         let one = apply(&[1]);
         let ann = one.pros.find_by_email("ann@x.org").expect("she is there");
@@ -484,13 +513,8 @@ mod tests {
             new_pro("bob@x.org", &[1], Some("hash")),
         ]);
         let directory = directory.apply(
-            &decide(
-                &directory,
-                &groups(&[1, 2]),
-                &new_pro("ANN@x.org", &[1], None),
-                Instant(2_000),
-            )
-            .expect("she joins"),
+            &decide(&directory, &store(&[1, 2]), &new_pro("ANN@x.org", &[1], None), Instant(2_000))
+                .expect("she joins"),
         );
         let ann = directory.pros.find_by_email("ann@x.org").expect("she is there");
         assert_eq!(
@@ -513,7 +537,7 @@ mod tests {
             refusal(&directory, &new_pro("c@x.org", &[], Some("h"))),
             AccessRefusal::WhichGroup("1, 2".into())
         );
-        let only = decide(&directory, &groups(&[2]), &new_pro("c@x.org", &[], Some("h")), NOW);
+        let only = decide(&directory, &store(&[2]), &new_pro("c@x.org", &[], Some("h")), NOW);
         assert!(
             matches!(only, Ok(DirectoryEvent::ProPut { pro }) if pro.main == group(2)),
             "the only group is meant"
@@ -528,7 +552,7 @@ mod tests {
             password_hash: Text::new("new").expect("a text"),
         };
         let changed = directory.apply(
-            &decide(&directory, &groups(&[2]), &set("Ann@X.org"), NOW).expect("she is known"),
+            &decide(&directory, &store(&[1, 2]), &set("Ann@X.org"), NOW).expect("she is known"),
         );
         assert_eq!(
             changed.pros.find_by_email("ann@x.org").expect("she is there").password_hash.as_str(),

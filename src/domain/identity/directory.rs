@@ -1,11 +1,10 @@
 //! The directory: application keys, professionals, and the blocks of ids of the groups. Reference
 //! 3.
 
-use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::identity::apikeys::Apikey;
-use crate::domain::identity::id_blocks::{BLOCK, Block, IdKind};
+use crate::domain::identity::apikeys::{Apikey, Apikeys};
+use crate::domain::identity::id_blocks::{Block, IdBlocks, IdKind};
 use crate::domain::identity::link_secret::LinkSecret;
 use crate::domain::identity::professionals::{Pro, Professionals};
 use crate::domain::records::ids::{GroupId, ProId};
@@ -14,12 +13,12 @@ use crate::domain::records::ids::{GroupId, ProId};
 /// the cost of a grant does not grow with the number of groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directory {
-    /// The application keys, by the SHA-256 of the key.
-    pub apikeys: OrdMap<[u8; 32], Apikey>,
+    /// The application keys.
+    pub apikeys: Apikeys,
     /// The professionals.
     pub pros: Professionals,
-    /// The owners of the blocks of ids. A block that an import filled may have several.
-    pub blocks: OrdMap<(IdKind, u64), Block>,
+    /// The blocks of ids of the groups.
+    pub blocks: IdBlocks,
     /// The secret that signs links in mails; `None` before the store is first served.
     pub link_secret: Option<LinkSecret>,
     /// The sequence number of the last event; 0 before the first.
@@ -81,56 +80,10 @@ impl Directory {
         self.apikeys.is_empty() && self.pros.is_empty() && self.blocks.is_empty()
     }
 
-    /// The professionals of a group, ascending by id. The cost grows with all professionals.
-    pub fn pros_of(&self, group: GroupId) -> impl Iterator<Item = &Pro> {
-        self.pros.values().filter(move |pro| pro.works_for(group))
-    }
-
     /// Makes the event that grants a group the next free block.
     #[must_use]
     pub fn grant_block(&self, kind: IdKind, group: GroupId) -> DirectoryEvent {
-        DirectoryEvent::BlockGranted { kind, block: self.next_block(kind), group }
-    }
-
-    /// The number of the block after the highest one in use.
-    #[must_use]
-    pub fn next_block(&self, kind: IdKind) -> u64 {
-        match self.blocks.range((kind, 0)..=(kind, u64::MAX)).next_back() {
-            Some(((_, last), _)) => last + 1,
-            None => 0,
-        }
-    }
-
-    /// The ids that were granted to a group and are not used yet, as ascending ranges. `last_used`
-    /// is the highest id that the group ever used.
-    pub fn unused_ids(
-        &self,
-        kind: IdKind,
-        group: GroupId,
-        last_used: u64,
-    ) -> impl Iterator<Item = std::ops::Range<u64>> {
-        self.blocks
-            .range((kind, 0)..=(kind, u64::MAX))
-            .filter(move |(_, owner)| **owner == Block::Granted(group))
-            .map(move |((_, block), _)| (block * BLOCK).max(last_used + 1)..(block + 1) * BLOCK)
-            .filter(|ids| !ids.is_empty())
-    }
-
-    /// Marks the block of an id as filled by an import.
-    pub fn claim_imported_id(&mut self, kind: IdKind, id: u64, group: GroupId) {
-        let block =
-            self.blocks.entry((kind, id / BLOCK)).or_insert_with(|| Block::Imported(Vec::new()));
-        match block {
-            Block::Granted(owner) if *owner == group => {}
-            Block::Granted(owner) => {
-                *block = Block::Imported(vec![(*owner).min(group), (*owner).max(group)])
-            }
-            Block::Imported(owners) => {
-                if let Err(at) = owners.binary_search(&group) {
-                    owners.insert(at, group);
-                }
-            }
-        }
+        DirectoryEvent::BlockGranted { kind, block: self.blocks.next_number(kind), group }
     }
 
     /// Returns the state after an event. Never refuses.
@@ -192,8 +145,8 @@ mod tests {
     #[test]
     fn a_granted_block_follows_all_imported_ids() {
         let mut directory = Directory::default();
-        directory.claim_imported_id(IdKind::Fiche, 2_000, group(4));
-        directory.claim_imported_id(IdKind::Fiche, 1_500, group(5));
+        directory.blocks.claim_imported(IdKind::Fiche, 2_000, group(4));
+        directory.blocks.claim_imported(IdKind::Fiche, 1_500, group(5));
         let event = directory.grant_block(IdKind::Fiche, group(4));
         assert_eq!(
             event,
@@ -201,11 +154,15 @@ mod tests {
         );
         let directory = directory.apply(&event);
         let ids = |last_used| {
-            directory.unused_ids(IdKind::Fiche, group(4), last_used).flatten().collect::<Vec<_>>()
+            directory
+                .blocks
+                .unused_ids(IdKind::Fiche, group(4), last_used)
+                .flatten()
+                .collect::<Vec<_>>()
         };
         assert_eq!(ids(2_000), (2_048..3_072).collect::<Vec<_>>());
         assert_eq!(ids(2_050), (2_051..3_072).collect::<Vec<_>>());
-        assert_eq!(directory.unused_ids(IdKind::Fiche, group(5), 0).count(), 0);
-        assert_eq!(directory.unused_ids(IdKind::Vevent, group(4), 0).count(), 0);
+        assert_eq!(directory.blocks.unused_ids(IdKind::Fiche, group(5), 0).count(), 0);
+        assert_eq!(directory.blocks.unused_ids(IdKind::Vevent, group(4), 0).count(), 0);
     }
 }

@@ -1,5 +1,8 @@
 //! Blocks of ids, by which an id identifies its group. Reference 3.
 
+use std::ops::Range;
+
+use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::records::ids::GroupId;
@@ -42,4 +45,139 @@ pub enum Block {
     Granted(GroupId),
     /// Filled by an import, with ids of these groups, ascending. No new id is taken from it.
     Imported(Vec<GroupId>),
+}
+
+/// The blocks of ids of all groups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IdBlocks {
+    /// The owners, by kind and number. A block that an import filled may have several.
+    owners: OrdMap<(IdKind, u64), Block>,
+    /// The granted blocks of each group. An index of `owners`.
+    granted: OrdSet<(GroupId, IdKind, u64)>,
+}
+
+impl IdBlocks {
+    /// Finds the block of an id.
+    #[must_use]
+    pub fn find(&self, kind: IdKind, id: u64) -> Option<&Block> {
+        self.owners.get(&(kind, id / BLOCK))
+    }
+
+    /// All blocks with their kinds and numbers, ascending by these.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&(IdKind, u64), &Block)> {
+        self.owners.iter()
+    }
+
+    /// Their number.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.owners.is_empty()
+    }
+
+    /// Inserts a block, or replaces the one with its kind and number. Returns the one before.
+    pub fn insert(&mut self, place: (IdKind, u64), block: Block) -> Option<Block> {
+        let (kind, number) = place;
+        if let Some(Block::Granted(before)) = self.owners.get(&place) {
+            self.granted.remove(&(*before, kind, number));
+        }
+        if let Block::Granted(group) = &block {
+            self.granted.insert((*group, kind, number));
+        }
+        self.owners.insert(place, block)
+    }
+
+    /// The number of the block after the highest one in use.
+    #[must_use]
+    pub fn next_number(&self, kind: IdKind) -> u64 {
+        match self.owners.range((kind, 0)..=(kind, u64::MAX)).next_back() {
+            Some(((_, last), _)) => last + 1,
+            None => 0,
+        }
+    }
+
+    /// The ids that were granted to a group and are not used yet, as ascending ranges. `last_used`
+    /// is the highest id that the group ever used.
+    pub fn unused_ids(
+        &self,
+        kind: IdKind,
+        group: GroupId,
+        last_used: u64,
+    ) -> impl Iterator<Item = Range<u64>> {
+        let first = (last_used + 1) / BLOCK;
+        self.granted
+            .range((group, kind, first)..=(group, kind, u64::MAX))
+            .map(move |(_, _, block)| (block * BLOCK).max(last_used + 1)..(block + 1) * BLOCK)
+    }
+
+    /// Marks the block of an id as filled by an import.
+    pub fn claim_imported(&mut self, kind: IdKind, id: u64, group: GroupId) {
+        let place = (kind, id / BLOCK);
+        let owners = match self.owners.get_mut(&place) {
+            None => vec![group],
+            Some(Block::Granted(owner)) if *owner == group => return,
+            Some(Block::Granted(owner)) => vec![group.min(*owner), group.max(*owner)],
+            Some(Block::Imported(owners)) => {
+                if let Err(at) = owners.binary_search(&group) {
+                    owners.insert(at, group);
+                }
+                return;
+            }
+        };
+        self.insert(place, Block::Imported(owners));
+    }
+}
+
+impl Extend<((IdKind, u64), Block)> for IdBlocks {
+    fn extend<I: IntoIterator<Item = ((IdKind, u64), Block)>>(&mut self, blocks: I) {
+        for (place, block) in blocks {
+            self.insert(place, block);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn group(id: u64) -> GroupId {
+        GroupId::new(id).expect("an id")
+    }
+
+    proptest! {
+        #[test]
+        fn unused_ids_are_those_of_the_granted_blocks_after_the_last_used(
+            steps in proptest::collection::vec((any::<bool>(), 1..4_u64, 0..5_000_u64), 0..30),
+            last_used in 0..6_000_u64,
+        ) {
+            let mut blocks = IdBlocks::default();
+            for (is_granted, owner, id) in steps {
+                if is_granted {
+                    let number = blocks.next_number(IdKind::Fiche);
+                    blocks.insert((IdKind::Fiche, number), Block::Granted(group(owner)));
+                } else {
+                    blocks.claim_imported(IdKind::Fiche, id, group(owner));
+                }
+            }
+            for owner in 1..4 {
+                let mut expected = Vec::new();
+                for (&(_, number), block) in blocks.iter() {
+                    if *block == Block::Granted(group(owner)) {
+                        let ids = number * BLOCK..(number + 1) * BLOCK;
+                        expected.extend(ids.filter(|id| *id > last_used));
+                    }
+                }
+                let found = blocks.unused_ids(IdKind::Fiche, group(owner), last_used).flatten();
+                prop_assert_eq!(found.collect::<Vec<_>>(), expected);
+                prop_assert_eq!(blocks.unused_ids(IdKind::Vevent, group(owner), 0).count(), 0);
+            }
+        }
+    }
 }

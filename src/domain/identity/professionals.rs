@@ -42,12 +42,14 @@ impl Pro {
     }
 }
 
-/// Professionals by id, and by address for their logins.
+/// Professionals by id, by address for their logins, and by group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Professionals {
     by_id: OrdMap<ProId, Pro>,
     /// The folded address of each, with its id.
     emails: OrdSet<(Box<str>, ProId)>,
+    /// Each group that one works for, with its id.
+    by_group: OrdSet<(GroupId, ProId)>,
 }
 
 impl Professionals {
@@ -65,10 +67,18 @@ impl Professionals {
         if **email == *folded { self.get(id) } else { None }
     }
 
+    /// The professionals of a group, ascending by id.
+    pub fn of_group(&self, group: GroupId) -> impl Iterator<Item = &Pro> {
+        let first = ProId::new(1).expect("1 is an id");
+        let entries = self.by_group.range((group, first)..);
+        entries.take_while(move |(of, _)| *of == group).filter_map(|(_, id)| self.get(id))
+    }
+
     /// Inserts a professional, or replaces the one with its id. Returns the one before.
     pub fn insert(&mut self, id: ProId, pro: Pro) -> Option<Pro> {
         let before = self.remove(&id);
         self.emails.insert((pro.email.folded(), id));
+        self.by_group.extend(pro.groups.iter().map(|group| (*group, id)));
         self.by_id.insert(id, pro);
         before
     }
@@ -77,6 +87,9 @@ impl Professionals {
     pub fn remove(&mut self, id: &ProId) -> Option<Pro> {
         let before = self.by_id.remove(id)?;
         self.emails.remove(&(before.email.folded(), *id));
+        for group in &before.groups {
+            self.by_group.remove(&(*group, *id));
+        }
         Some(before)
     }
 
@@ -116,5 +129,61 @@ impl FromIterator<(ProId, Pro)> for Professionals {
         let mut professionals = Self::default();
         professionals.extend(pros);
         professionals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pro(id: u64, email: &str, groups: &[u64]) -> Pro {
+        let mut works_for = Vec::new();
+        for group in groups {
+            works_for.push(GroupId::new(*group).expect("an id"));
+        }
+        Pro {
+            id: ProId::new(id).expect("an id"),
+            email: Email::new(&format!("{email}@example.org")).expect("an address"),
+            password_hash: Text::default(),
+            lastname: Name::default(),
+            firstname: Name::default(),
+            cellphone: Text::default(),
+            main: works_for[0],
+            groups: works_for,
+            synched_at: None,
+            created_at: Instant(0),
+            updated_at: Instant(0),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn professionals_are_found_as_in_a_plain_list(
+            steps in proptest::collection::vec(
+                (1..5_u64, "[abAB]", proptest::collection::btree_set(1..4_u64, 1..3), any::<bool>()),
+                0..30,
+            ),
+        ) {
+            let (mut pros, mut plain) = (Professionals::default(), std::collections::BTreeMap::new());
+            for (id, email, groups, removes) in steps {
+                let pro = pro(id, &email, &Vec::from_iter(groups));
+                if removes {
+                    prop_assert_eq!(pros.remove(&pro.id), plain.remove(&pro.id));
+                } else {
+                    prop_assert_eq!(pros.insert(pro.id, pro.clone()), plain.insert(pro.id, pro));
+                }
+            }
+            prop_assert!(pros.values().eq(plain.values()));
+            for group in 1..4 {
+                let group = GroupId::new(group).expect("an id");
+                prop_assert!(pros.of_group(group).eq(plain.values().filter(|pro| pro.works_for(group))));
+            }
+            for folded in ["a@example.org", "b@example.org", "c@example.org"] {
+                let expected = plain.values().find(|pro| *pro.email.folded() == *folded);
+                prop_assert_eq!(pros.find_by_email(folded), expected);
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ const CHARACTERS_MAX: usize = 255;
 
 /// Scheme, host and port of a web page: `https://rdv.example.org` or `http://localhost:3000`. It is
 /// in lower case, and the default port of its scheme is left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SiteOrigin(Box<str>);
 

@@ -176,10 +176,10 @@ impl GroupState {
     pub fn claim_ids(&self, directory: &mut Directory) {
         let group = self.catalogue.group.id;
         for id in self.fiches.keys() {
-            directory.claim_imported_id(IdKind::Fiche, id.number(), group);
+            directory.blocks.claim_imported(IdKind::Fiche, id.number(), group);
         }
         for id in self.rows.keys() {
-            directory.claim_imported_id(IdKind::Vevent, id.number(), group);
+            directory.blocks.claim_imported(IdKind::Vevent, id.number(), group);
         }
     }
 

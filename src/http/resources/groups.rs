@@ -7,6 +7,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 
 use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Fault;
@@ -80,36 +81,54 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 /// GET /api/v1/groups: the professional's or account's own groups, or the groups named on the key.
 async fn list(request: ApiRequest) -> HandlerResult {
     let published = request.server.engine.published();
-    let groups = match request.identity.groups() {
-        Some(groups) => groups,
-        None if request.identity.is_operator() => published.groups().collect(),
-        None => {
-            return Err(ApiError::unauthorized(
-                "this key covers all groups, and only professionals may list theirs: send their credentials",
-            ));
-        }
-    };
+    let named = request.identity.groups();
+    if named.is_none() && !request.identity.is_operator() {
+        return Err(ApiError::unauthorized(
+            "this key covers all groups, and only professionals may list theirs: send their credentials",
+        ));
+    }
     let audience = request.identity.audience();
     // Fields of a group refer to no other record, so any scope serves to read and order them.
     // Datetimes in conditions are read in the time zone of the first group.
-    let first = match groups.iter().find_map(|group| published.group_state(*group)) {
+    let first = match &named {
+        Some(groups) => groups.iter().find_map(|group| published.group_state(*group)),
+        None => published.groups().find_map(|group| published.group_state(group)),
+    };
+    let first = match first {
         Some(state) => state,
         None => Arc::new(GroupState::new(Catalogue::new(GROUP.blank.clone()))),
     };
     let query = Query::parse(&request.params, &GROUP, &Scope::for_group(&first), audience)?;
     let server = Arc::clone(&request.server);
-    compute_page(&request.server, groups.len().saturating_mul(query.cost_per_record()), move || {
+    let count = match &named {
+        Some(groups) => groups.len(),
+        None => published.count_groups(),
+    };
+    compute_page(&request.server, count.saturating_mul(query.cost_per_record()), move || {
         let published = server.engine.published();
+        // A page of all groups in their own order needs the states of its groups only.
+        let plain = if named.is_none() { query.plain_places(count) } else { None };
+        let groups: Vec<GroupId> = match (named, &plain) {
+            (Some(groups), _) => groups,
+            (None, Some(places)) => {
+                published.groups().skip(places.start).take(places.len()).collect()
+            }
+            (None, None) => published.groups().collect(),
+        };
         let mut states: BTreeMap<u64, Arc<GroupState>> = BTreeMap::new();
         for group in groups {
             if let Some(state) = published.group_state(group) {
                 states.insert(group.number(), state);
             }
         }
-        let records = states.values().map(|state| &state.catalogue.group).collect();
-        let page = query.select_page(records, &Scope::for_group(&first));
-        let numbers: Vec<u64> = page.records.iter().map(|group| query.record_id(group)).collect();
-        let head = query.envelope_head(numbers.len(), page.total);
+        let (numbers, total): (Vec<u64>, usize) = if plain.is_some() {
+            (states.keys().copied().collect(), count)
+        } else {
+            let records = states.values().map(|state| &state.catalogue.group).collect();
+            let page = query.select_page(records, &Scope::for_group(&first));
+            (page.records.iter().map(|group| query.record_id(group)).collect(), page.total)
+        };
+        let head = query.envelope_head(numbers.len(), total);
         PageAnswer::new(head, numbers, move |number, bytes| {
             let state = &states[&number];
             GROUP.append(&state.catalogue.group, &Scope::for_group(state), audience, bytes);

@@ -85,21 +85,18 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let query = Query::parse(&request.params, &PROFESSIONAL, &request.scope(), audience)?;
     let state = Arc::clone(&request.state);
     let directory = Arc::clone(request.identity.directory());
-    compute_page(
-        &request.server,
-        directory.pros.len().saturating_mul(query.cost_per_record()),
-        move || {
-            let records = directory.pros_of(state.catalogue.group.id).collect();
-            let page = query.select_page(records, &Scope::for_group(&state));
-            let numbers: Vec<u64> = page.records.iter().map(|pro| query.record_id(pro)).collect();
-            let head = query.envelope_head(numbers.len(), page.total);
-            PageAnswer::new(head, numbers, move |number, bytes| {
-                let id = ProId::new(number).expect("the page holds ids");
-                let pro = directory.pros.get(&id).expect("the page is from this directory");
-                PROFESSIONAL.append(pro, &Scope::for_group(&state), audience, bytes);
-            })
-        },
-    )
+    let count = directory.pros.of_group(state.catalogue.group.id).count();
+    compute_page(&request.server, count.saturating_mul(query.cost_per_record()), move || {
+        let records = directory.pros.of_group(state.catalogue.group.id).collect();
+        let page = query.select_page(records, &Scope::for_group(&state));
+        let numbers: Vec<u64> = page.records.iter().map(|pro| query.record_id(pro)).collect();
+        let head = query.envelope_head(numbers.len(), page.total);
+        PageAnswer::new(head, numbers, move |number, bytes| {
+            let id = ProId::new(number).expect("the page holds ids");
+            let pro = directory.pros.get(&id).expect("the page is from this directory");
+            PROFESSIONAL.append(pro, &Scope::for_group(&state), audience, bytes);
+        })
+    })
     .await
 }
 
