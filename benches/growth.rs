@@ -67,6 +67,7 @@ fn wish(client: u64) -> Command {
         },
         comments: LongText::default(),
         internal_comments: Text::default(),
+        taker: Text::default(),
         websource: Text::default(),
         smsreminder: None,
         customs: Vec::new(),

@@ -26,6 +26,7 @@ pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
         client: Client { id: None, email: None, fields, customs: Vec::new() },
         comments: LongText::default(),
         internal_comments: Text::default(),
+        taker: Text::default(),
         websource: Text::default(),
         smsreminder: None,
         customs: Vec::new(),

@@ -135,6 +135,7 @@ pub fn parse(
         client,
         comments,
         internal_comments,
+        taker: Text::default(),
         websource,
         smsreminder,
         customs,

@@ -308,3 +308,23 @@ async fn an_event_names_its_creator_and_its_rule_in_the_older_form() {
     let shown = server.pro_get(&format!("{PATH}/{id}")).await.is(200);
     assert_eq!(shown["taker"], "Curie Marie");
 }
+
+#[tokio::test]
+async fn an_appointment_names_who_booked_it_through_every_change() {
+    let server = TestServer::start().await;
+    let taker =
+        async |id: &Value| server.pro_get(&format!("{PATH}/{id}")).await.is(200)["taker"].clone();
+    for (hour, from_web) in [("09", json!(0)), ("10", json!(1)), ("11", json!(null))] {
+        let wish = json!({"appointment": {"date": format!("2025-06-02 {hour}:00:00"), "calendar_id": CALENDAR,
+            "intervention_ids": [CUT], "from_web": from_web, "fiche": {"lastname": "Curie", "firstname": "Marie"}}});
+        let booked = server.by_pro(Method::POST, "/groups/4/appointments").json(&wish);
+        let id = answer(booked).await.is(201)["records"][0]["id"].clone();
+        assert_eq!(taker(&id).await, "Pro A", "from_web {from_web}");
+        put(&server, &id, json!({"state": 1, "calendar_id": OTHER_CALENDAR})).await.is(200);
+        delete(&server, &id).await.is(200);
+        put(&server, &id, json!({"deleted": 0})).await.is(200);
+        assert_eq!(taker(&id).await, "Pro A");
+        put(&server, &id, json!({"taker": "Front desk"})).await.is(200);
+        assert_eq!(taker(&id).await, "Front desk");
+    }
+}

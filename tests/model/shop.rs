@@ -550,6 +550,7 @@ pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
         client: somebody(name),
         comments: LongText::default(),
         internal_comments: Text::default(),
+        taker: Text::default(),
         websource: Text::default(),
         smsreminder: None,
         customs: Vec::new(),

@@ -86,6 +86,7 @@ impl Running {
             client: Client { id: None, email: Some(email), fields, customs: Vec::new() },
             comments: LongText::default(),
             internal_comments: Text::default(),
+            taker: Text::default(),
             websource: Text::default(),
             smsreminder: None,
             customs: Vec::new(),

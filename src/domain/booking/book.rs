@@ -187,6 +187,7 @@ fn book_slot(
     // Back-office comments are not the client's.
     let booked = if command.from_web { command.comments.clone() } else { LongText::default() };
     let rare = OptionalFields {
+        taker: command.taker.clone(),
         booking_comments: BookingComments::record(booked, &command.comments),
         comments: command.comments.clone(),
         internal_comments: command.internal_comments.clone(),

@@ -89,6 +89,8 @@ pub struct BookAppointment {
     pub comments: LongText,
     /// A comment that only professionals read. Only they give one.
     pub internal_comments: LongText,
+    /// The names of the professional who books; empty for the public and for clients.
+    pub taker: Text<255>,
     /// A label for the origin of the booking.
     pub websource: Text<255>,
     /// Whether the client wants a text message as a reminder; `None` takes the group's setting.

@@ -133,6 +133,9 @@ async fn book(request: GroupRequest) -> HandlerResult {
         Err(refusal) => return Err(ApiError::from_refusals(&[refusal], request.zone(), audience)),
     };
     let mut booking = parse(object?, claims, permission, &request.scope(), request.caller())?;
+    if let Some(names) = request.identity.pro_names() {
+        booking.command.taker = names;
+    }
     booking.command.web_origin =
         request.server.source_hasher.origin(&request.identity, request.from);
     let sent = booking.sent;

@@ -175,7 +175,7 @@ async fn create(request: GroupRequest) -> HandlerResult {
     if !is_filled(&object, "taker")
         && let Some(names) = request.identity.pro_names()
     {
-        object.insert("taker".to_owned(), names.into());
+        object.insert("taker".to_owned(), names.as_str().into());
     }
     let draft = VeventDraft::new(move |state, _, draws, at| {
         let input = parse(&object, &Scope::for_group(state), Audience::Pro)?;

@@ -122,7 +122,8 @@ fn common_fields() -> Vec<Field<Vevent>> {
     )
 }
 
-/// Returns the name of the creator of an event. A booking from the web was made by its client.
+/// Returns the name of the creator of an event: the one given, or that of the professional who made
+/// it. Every other booking from the web was made by its client.
 fn shown_taker<'a>(row: &'a Vevent, scope: &Scope<'a>) -> ColumnValue<'a> {
     let is_from_web = row.appointment().is_some_and(|appointment| appointment.from_web);
     if has_taker(row) || !is_from_web {
