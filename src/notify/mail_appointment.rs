@@ -4,6 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::messaging::message::{AppointmentTime, Message, WithdrawnAppointment};
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
+use crate::domain::records::mail_domain::with_ascii_domain;
 use crate::domain::records::postal_address::PostalAddress;
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::group_state::GroupState;
@@ -195,8 +196,10 @@ pub(crate) fn render_invitation(
     from_address: &str,
 ) -> String {
     let (location, summary) = (appointment.location(state), appointment.summary(state));
-    let invitation =
-        InvitationAddresses { organizer: from_address, attendee: message.recipient.as_str() };
+    let recipient = message.recipient.as_str();
+    // The same spelling as in the header of the mail, by which mail programs find the attendee.
+    let attendee = with_ascii_domain(recipient).unwrap_or(recipient.into());
+    let invitation = InvitationAddresses { organizer: from_address, attendee: &attendee };
     let event = CalendarEvent {
         // It grows with every message about the appointment, also after an import: an export
         // keeps the creation times and the message ids.

@@ -12,6 +12,7 @@ use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 
 use crate::clock;
 use crate::domain::messaging::delivery::DeliveryOutcome;
+use crate::domain::records::mail_domain::with_ascii_domain;
 use crate::domain::time::Instant;
 use crate::notify::calendar::ItipMethod;
 use crate::notify::language::short_line;
@@ -20,6 +21,9 @@ use crate::notify::outgoing_message::OutgoingMessage;
 
 /// Maximum number of characters of the sender's display name.
 const FROM_NAME_CHARS_MAX: usize = 64;
+
+/// The reason why a mail is refused whose address has letters outside ASCII before the `@`.
+const NO_UTF8: &str = "the SMTP server takes only ASCII letters before the @ of an address: it does not offer SMTPUTF8";
 
 /// Encryption of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +83,7 @@ impl SmtpClient {
     /// # Errors
     /// Options that cannot work.
     pub fn new(server: &SmtpServer) -> Result<Self, InvalidSmtpOptions> {
-        let from: Address = server.from.parse().map_err(InvalidSmtpOptions::From)?;
+        let from = parse_address(&server.from).map_err(InvalidSmtpOptions::From)?;
         let tls = match server.tls_mode {
             TlsMode::None => Tls::None,
             TlsMode::Starttls => Tls::Required(build_tls_parameters(server)?),
@@ -118,11 +122,9 @@ impl SmtpClient {
             Err(_) => deferred("the SMTP server did not answer in time"),
             Ok(Ok(_)) => DeliveryOutcome::Taken,
             Ok(Err(error)) if error.is_permanent() => refused(&error_chain(&error)),
-            // The server lacks SMTPUTF8 for this address, and a retry changes neither. It may offer
-            // other missing extensions, as TLS or a login, at the next attempt.
-            Ok(Err(error)) if error.is_client() && !mail.to.is_ascii() => {
-                refused(&error_chain(&error))
-            }
+            // A retry changes neither the server nor the address. Other extensions that the server
+            // lacks, as TLS or a login, it may offer at the next attempt.
+            Ok(Err(error)) if lacks_utf8(&error) => refused(NO_UTF8),
             Ok(Err(error)) => deferred(&error_chain(&error)),
         }
     }
@@ -134,7 +136,7 @@ impl SmtpClient {
         message_id: &str,
         now: Instant,
     ) -> Result<lettre::Message, String> {
-        let to: Address = match mail.to.parse() {
+        let to = match parse_address(&mail.to) {
             Ok(to) => to,
             Err(error) => return Err(format!("mail cannot be sent to that address: {error}")),
         };
@@ -155,6 +157,20 @@ impl SmtpClient {
         let body = build_body(mail).map_err(|error| error.to_string())?;
         builder.multipart(body).map_err(|error| error.to_string())
     }
+}
+
+/// Parses a mail address. Its domain becomes ASCII, which every mail server takes.
+fn parse_address(address: &str) -> Result<Address, AddressError> {
+    match with_ascii_domain(address) {
+        Some(address) => address.parse(),
+        None => Err(AddressError::InvalidDomain),
+    }
+}
+
+/// Whether a mail failed because the server takes no letters outside ASCII in addresses. Texts of
+/// mails are always encoded in ASCII.
+fn lacks_utf8(error: &lettre::transport::smtp::Error) -> bool {
+    error.is_client() && error_chain(error).contains("non-ascii chars")
 }
 
 /// Builds the body: text and HTML as alternatives, and the iCalendar objects as attachments. A

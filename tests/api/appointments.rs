@@ -170,6 +170,23 @@ async fn a_known_client_is_booked_for_and_stays_as_it_is() {
 }
 
 #[tokio::test]
+async fn both_spellings_of_a_mail_domain_are_one_client() {
+    let server = TestServer::start().await;
+    let mut clients = Vec::new();
+    for (time, email) in [("09:00", "d@b\u{fc}cher.example"), ("10:00", "D@xn--bcher-kva.example")]
+    {
+        let mut wish = booking(time);
+        wish["fiche"]["email"] = json!(email);
+        let record = book(&server, &wish).await.is(201)["records"][0].clone();
+        assert_eq!(record["fiche"]["email"], email);
+        let seen = server.pro_get(&format!("{PATH}/{}", record["id"])).await.is(200);
+        assert_eq!(seen["fiche"]["email"], "d@b\u{fc}cher.example", "as it was entered first");
+        clients.push(seen["fiche_id"].clone());
+    }
+    assert_eq!(clients[0], clients[1]);
+}
+
+#[tokio::test]
 async fn what_a_key_alone_may_not_book() {
     let server = TestServer::start().await;
     let mut back_office = booking("09:00");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant as Stopwatch;
 
@@ -82,6 +82,8 @@ struct Desk {
     met: Mutex<Vec<Met>>,
     drops: AtomicU64,
     life: AtomicU64,
+    /// Whether addresses outside ASCII are taken.
+    offers_utf8: AtomicBool,
     clock: Arc<ManualClock>,
 }
 
@@ -103,6 +105,7 @@ impl Post {
             met: Mutex::default(),
             drops: AtomicU64::new(0),
             life: AtomicU64::new(0),
+            offers_utf8: AtomicBool::new(true),
             clock: Arc::clone(clock),
         });
         let bind = || runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
@@ -132,6 +135,11 @@ impl Post {
     /// From now on each connection meets this mood.
     pub(crate) fn is(&self, mood: Mood) {
         *self.desk.mood.lock().expect("nobody panicked") = Box::new(move || mood);
+    }
+
+    /// From now on the SMTP server offers no SMTPUTF8.
+    pub(crate) fn takes_only_ascii(&self) {
+        self.desk.offers_utf8.store(false, Ordering::SeqCst);
     }
 
     /// From now on every other connection meets something bad, drawn by a seed.
@@ -262,6 +270,7 @@ async fn converse(stream: TcpStream, desk: &Desk, caller: Caller) -> std::io::Re
             mood = met;
         }
         let answer: &[u8] = match verb.as_str() {
+            "EHLO" if !desk.offers_utf8.load(Ordering::SeqCst) => b"250-test\r\n250 8BITMIME\r\n",
             "EHLO" => b"250-test\r\n250-SMTPUTF8\r\n250 8BITMIME\r\n",
             "RCPT" if mood == Mood::Refuses => b"550 nobody of that name\r\n",
             "RCPT" if mood == Mood::Busy => b"451 come again\r\n",

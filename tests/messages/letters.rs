@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use slotbook::domain::messaging::message::Progress;
 use slotbook::domain::records::ids::{CalendarId, FicheId};
-use slotbook::domain::records::text::{Bounded, Name, ReminderLead, Text};
+use slotbook::domain::records::text::{Bounded, Email, Name, ReminderLead, Text};
 use slotbook::domain::records::vevent::{Vevent, VeventKind};
 use slotbook::domain::state::command::{Command, Patch, PutVevent, RecordChange, VeventDraft};
 use slotbook::engine::Engine;
@@ -114,6 +114,52 @@ fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
     let html = parsed.body_html(0).expect("a page");
     assert!(html.contains("Cut &#38; Co") && html.contains("12 rue de l’Église"), "{html}");
     assert_eq!(header(&taken[0], "Message-ID"), taken[0].identity);
+}
+
+/// Cancels the appointment of a client with an address; returns the mail that was taken, and how the message ended.
+fn sends_to(email: &'static str, takes_only_ascii: bool) -> (Option<Taken>, Progress) {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |_| {});
+    if takes_only_ascii {
+        house.post.takes_only_ascii();
+    }
+    house.knows(1, move |fiche| fiche.email = Some(Email::new(email).expect("an address")));
+    house.holds(1, 1, house.local("2026-03-05 10:00"), 30);
+    let group_state = house.live(async |engine| {
+        cancel(engine, 1).await;
+        until(engine, "the cancellation is settled", |group_state| settled(group_state) == 1).await
+    });
+    let message = group_state.outbox.messages().next().expect("there is a message");
+    (house.post.taken().pop(), message.progress.clone())
+}
+
+#[test]
+fn a_domain_outside_ascii_travels_in_ascii() {
+    let (mail, _) = sends_to("Ann@B\u{fc}cher.example", true);
+    let mail = mail.expect("it is taken without SMTPUTF8");
+    assert_eq!(mail.to, "Ann@xn--bcher-kva.example");
+    assert_eq!(header(&mail, "To"), "Ann@xn--bcher-kva.example");
+    let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
+    let mut invitations = 0;
+    for part in &parsed.parts {
+        if let PartType::Text(text) = &part.body
+            && text.contains("BEGIN:VCALENDAR")
+        {
+            assert!(unfold(text).contains("mailto:Ann@xn--bcher-kva.example"), "{text}");
+            invitations += 1;
+        }
+    }
+    assert_eq!(invitations, 2);
+}
+
+#[test]
+fn an_address_outside_ascii_needs_a_server_that_takes_it() {
+    let (mail, _) = sends_to("zo\u{e9}@b\u{fc}cher.example", false);
+    let mail = mail.expect("it is taken with SMTPUTF8");
+    assert_eq!(mail.to, "zo\u{e9}@xn--bcher-kva.example");
+    let (mail, progress) = sends_to("zo\u{e9}@b\u{fc}cher.example", true);
+    assert!(mail.is_none());
+    let Progress::Failed { reason, .. } = progress else { panic!("{progress:?}") };
+    assert!(reason.as_str().contains("SMTPUTF8"), "{reason:?}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub mod group;
 pub mod hold;
 pub mod ids;
 pub mod intervention;
+pub mod mail_domain;
 pub mod postal_address;
 pub mod record_change;
 pub(crate) mod slug;

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::domain::records::mail_domain;
+
 /// The rule that a value breaks, such as "must be from 1 to 5, not 7".
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
@@ -141,17 +143,27 @@ fn looks_like_address(text: &str) -> bool {
     !domain.starts_with('.') && !domain.ends_with('.') && !domain.contains("..")
 }
 
-/// Returns a text in lower case, for the comparison of addresses. A letter outside ASCII whose
-/// lower case is partly ASCII is kept: mail servers take it for another letter, so the mailbox is
-/// another.
+/// Returns a text in lower case, for the comparison of addresses. Both spellings of a domain have
+/// one form. In the part before `@`, a letter outside ASCII whose lower case is partly ASCII is
+/// kept: mail servers take it for another letter, so the mailbox is another.
 ///
 /// ```
 /// use slotbook::domain::records::text::folded;
 /// assert_eq!(*folded("Kim@Élan.fr"), *"kim@élan.fr");
+/// assert_eq!(folded("kim@xn--lan-9la.fr"), folded("kim@élan.fr"));
 /// assert_ne!(folded("\u{212a}im@x.org"), folded("kim@x.org"));
 /// ```
 #[must_use]
 pub fn folded(text: &str) -> Box<str> {
+    if let Some((local, domain)) = text.rsplit_once('@')
+        && let Some(domain) = mail_domain::in_letters(domain)
+    {
+        return format!("{}@{domain}", fold_letters(local)).into();
+    }
+    fold_letters(text)
+}
+
+fn fold_letters(text: &str) -> Box<str> {
     let lower = text.to_lowercase();
     if text.is_ascii() {
         return lower.into();

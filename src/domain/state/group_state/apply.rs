@@ -14,6 +14,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId, HoldState, WRONG_CODES_MAX};
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::text::folded;
 use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::event::Event;
@@ -352,8 +353,11 @@ impl GroupState {
             self.put_fiche(Arc::new(fiche.clone()));
         }
         let folded = account.email.folded();
-        if let Some(was) = was {
-            let before = self.take_account(was).expect("a changed account exists");
+        // Of two accounts of an earlier release whose addresses have one folded form now, the later
+        // one stays. So the one that changed may be gone, and a new one may replace another.
+        if let Some(was) = was
+            && let Some(before) = self.take_account(was)
+        {
             self.links.remove_passwords(&before.email.folded());
             if before.password_hash != account.password_hash || *was != *folded {
                 self.links.remove_changes(was);
@@ -361,15 +365,16 @@ impl GroupState {
         }
         assert!(self.fiches.contains_key(&account.fiche_id), "an account's fiche exists");
         self.links.remove_passwords(&folded);
-        let before = self.accounts.insert(folded, Arc::new(account.clone()));
-        assert!(before.is_none(), "an address has one account");
+        self.accounts.insert(folded, Arc::new(account.clone()));
     }
 
     /// Removes the account of a folded address. Journals of earlier releases hold the address in
     /// lower case, which may differ from its folded form.
     fn take_account(&mut self, was: &str) -> Option<Arc<Account>> {
-        if let Some(account) = self.accounts.remove(was) {
-            return Some(account);
+        for key in [was, &folded(was)] {
+            if let Some(account) = self.accounts.remove(key) {
+                return Some(account);
+            }
         }
         let folded = self.accounts.keys().find(|folded| folded.to_lowercase() == was).cloned()?;
         self.accounts.remove(&folded)
