@@ -44,7 +44,7 @@ fn slotbook(data: &Path) -> Command {
             command.env_remove(name);
         }
     }
-    // All clients of the benchmark book from one address.
+    // A client of the benchmark books more often than a person may.
     for limit in ["SOURCE_HOURLY", "SOURCE_DAILY", "CLIENT_HOURLY"] {
         command.env(format!("SLOTBOOK_BOOKINGS_{limit}_MAX"), "0");
     }

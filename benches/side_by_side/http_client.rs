@@ -1,9 +1,10 @@
 //! HTTP/1.1 client over one kept connection, which costs little: the same for every server.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::data::{APIKEY, Booking, write_civil};
 use crate::search::SearchPlace;
@@ -24,9 +25,15 @@ pub(crate) struct Answer<'a> {
 }
 
 impl HttpClient {
-    /// Connects to `host:port` and waits until the server accepted the connection.
-    pub(crate) async fn connect(address: &str) -> Self {
-        let stream = TcpStream::connect(address).await.expect("the server listens");
+    /// Connects to an address and port, and waits until the server accepted the connection. Each
+    /// client has a loopback address of its own, as clients have who book from their homes.
+    pub(crate) async fn connect(address: &str, number: u64) -> Self {
+        let socket = TcpSocket::new_v4().expect("the process may open a socket");
+        let [.., high, low] = number.to_be_bytes();
+        let own = SocketAddr::from(([127, 1, high, low], 0));
+        socket.bind(own).expect("all of 127.0.0.0/8 is this machine");
+        let server = address.parse().expect("an address and a port");
+        let stream = socket.connect(server).await.expect("the server listens");
         stream.set_nodelay(true).expect("a TCP socket has this option");
         let buffer = || Vec::with_capacity(4_096);
         let mut client = Self { stream, request: buffer(), body: buffer(), answer: buffer() };

@@ -27,9 +27,9 @@ enum Client {
 }
 
 impl Client {
-    async fn connect(target: &Target) -> Self {
+    async fn connect(target: &Target, number: u64) -> Self {
         match target.protocol {
-            Protocol::Http => Self::Http(HttpClient::connect(&target.address).await),
+            Protocol::Http => Self::Http(HttpClient::connect(&target.address, number).await),
             Protocol::Postgres => Self::Postgres(PostgresClient::connect(&target.address).await),
         }
     }
@@ -105,8 +105,8 @@ pub(crate) fn run(parameters: &str) -> String {
 
 async fn drive(parameters: LoadParameters) -> LoadResult {
     let mut clients = Vec::new();
-    for _ in 0..parameters.connections {
-        clients.push(Client::connect(&parameters.target).await);
+    for number in 0..parameters.connections {
+        clients.push(Client::connect(&parameters.target, number).await);
     }
     if let Work::Burst { first_day, days, random } = parameters.work {
         return drive_bursts(&parameters, clients, first_day..first_day + days, random).await;
@@ -300,7 +300,7 @@ pub(crate) fn sample(
 ) -> (Vec<u8>, Vec<u8>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime starts").block_on(async {
-        let mut client = HttpClient::connect(address).await;
+        let mut client = HttpClient::connect(address, 0).await;
         let booked = client.book(booking).await.body.to_vec();
         let Some((mut places, size)) = search else { return (booked, b"{}".to_vec()) };
         (booked, client.search(&places.draw(size)).await.body.to_vec())

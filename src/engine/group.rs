@@ -211,7 +211,7 @@ impl GroupActorState {
     /// the caller.
     fn commit(
         &mut self,
-        envelope: Envelope,
+        mut envelope: Envelope,
         decided: Result<(Event, Arc<GroupState>), Panicked>,
         (object, appointments): (u64, Vec<VeventId>),
         now: Instant,
@@ -241,6 +241,9 @@ impl GroupActorState {
             Err(rejection) => return envelope.send_answer(Err(rejection)),
         };
         envelope.timing.record_decision();
+        if let Some(hook) = envelope.on_acceptance.take() {
+            hook.call();
+        }
         let next = Arc::clone(&committed.group_state);
         self.update_views(&next, changed, now);
         let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);

@@ -29,7 +29,7 @@ use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
 use crate::engine::steady_clock::{SteadyClock, find_last_stamp};
 use crate::engine::supervisor::{self, SupervisorParts};
-use crate::engine::write::{Envelope, IdempotentRequest, Rejection, WriteResult};
+use crate::engine::write::{AcceptanceHook, Envelope, IdempotentRequest, Rejection, WriteResult};
 use crate::store::{Generations, Log, StoreError};
 
 /// The recovered states and the resources that an engine starts from.
@@ -232,11 +232,11 @@ impl Engine {
     /// # Errors
     /// Every [`Rejection`]; with any of them nothing has been changed.
     pub async fn write(&self, group: GroupId, command: Command) -> WriteResult {
-        self.write_idempotent(group, command, None).await
+        self.write_idempotent(group, command, None, None).await
     }
 
     /// Writes as [`Engine::write`] does, at most once per idempotency key: a repetition gets the
-    /// recorded answer. Reference 6.6.
+    /// recorded answer. Reference 6.6. `on_acceptance` is called before the answer is durable.
     ///
     /// # Errors
     /// Every [`Rejection`]; with any of them nothing has been changed or recorded.
@@ -245,6 +245,7 @@ impl Engine {
         group: GroupId,
         command: Command,
         idempotent_request: Option<IdempotentRequest>,
+        on_acceptance: Option<AcceptanceHook>,
     ) -> WriteResult {
         if self.published.group_state(group).is_none() {
             return Err(Rejection::GroupNotFound);
@@ -260,6 +261,7 @@ impl Engine {
         let envelope = Envelope {
             command,
             idempotent_request,
+            on_acceptance,
             timing: Box::new(timing.clone()),
             deadline: tokio::time::Instant::now() + self.decision_timeout,
             reply,

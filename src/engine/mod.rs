@@ -40,4 +40,4 @@ mod write;
 
 pub use self::handle::{Engine, EngineParts};
 pub use self::messaging::{MessagingHandle, MessagingOptions};
-pub use self::write::{Committed, IdempotentRequest, Rejection, WriteResult};
+pub use self::write::{AcceptanceHook, Committed, IdempotentRequest, Rejection, WriteResult};

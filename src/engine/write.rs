@@ -68,6 +68,28 @@ impl std::fmt::Debug for IdempotentRequest {
     }
 }
 
+/// Called once a command is accepted: it cannot be refused any more, but is not durable yet. A
+/// refused command drops it uncalled.
+pub struct AcceptanceHook(Box<dyn FnOnce() + Send>);
+
+impl AcceptanceHook {
+    /// Creates a hook. It runs in the group's actor, so it must be short.
+    #[must_use]
+    pub fn new(hook: impl FnOnce() + Send + 'static) -> Self {
+        Self(Box::new(hook))
+    }
+
+    pub(crate) fn call(self) {
+        (self.0)();
+    }
+}
+
+impl std::fmt::Debug for AcceptanceHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("AcceptanceHook").finish_non_exhaustive()
+    }
+}
+
 /// Reason why a command was not carried out. Nothing has been changed.
 #[derive(Clone, Debug)]
 pub enum Rejection {
@@ -92,6 +114,8 @@ pub enum Rejection {
 pub(crate) struct Envelope {
     pub(crate) command: Command,
     pub(crate) idempotent_request: Option<IdempotentRequest>,
+    /// Called when the command is accepted.
+    pub(crate) on_acceptance: Option<AcceptanceHook>,
     pub(crate) timing: Box<WriteTiming>,
     /// A command undecided at this time is rejected.
     pub(crate) deadline: tokio::time::Instant,

@@ -129,20 +129,21 @@ impl BookingLimit {
         Self { rules: make_rules(limits, 1), hold_rules: make_rules(limits, HOLDS_PER_BOOKING) }
     }
 
-    /// Takes one place of every limit for each of `number` appointments. More appointments than a
-    /// limit has places take all of them, if all are free. A hold also needs a free place of each
-    /// limit on bookings, and does not take it.
+    /// Takes one place of every limit for each of `number` appointments. A booking without an
+    /// origin takes none. More appointments than a limit has places take all of them, if all are
+    /// free. A hold also needs a free place of each limit on bookings, and does not take it.
     ///
     /// # Errors
     /// The limit that has too few places, by its name in metrics, and 429 with the time to wait.
     /// Nothing is taken.
     pub(crate) fn reserve(
         &self,
-        origin: &BookingOrigin,
+        origin: Option<&BookingOrigin>,
         number: usize,
         now: Instant,
     ) -> Result<BookingReservation<'_>, (&'static str, ApiError)> {
         let mut reservation = BookingReservation { taken: Vec::new(), number, at: now };
+        let Some(origin) = origin else { return Ok(reservation) };
         if origin.is_hold {
             for rule in &self.rules {
                 let Some(subject) = (rule.subject)(origin) else { continue };
@@ -203,9 +204,19 @@ fn make_rules(limits: BookingLimits, factor: usize) -> Vec<BookingRule> {
 }
 
 impl BookingReservation<'_> {
+    /// Gives the places back if nothing was booked. Returns the limit that has the fewest places
+    /// left for the source, without this booking's places.
+    pub(crate) fn settle(self, has_booked: bool) -> Option<RateLimit> {
+        let limit = self.tightest();
+        if !has_booked {
+            self.give_back();
+        }
+        limit
+    }
+
     /// Returns the limit of the source that has the fewest places left; `None` if none counts the
     /// booking. The other limits would tell of bookings by others.
-    pub(crate) fn tightest(&self) -> Option<RateLimit> {
+    fn tightest(&self) -> Option<RateLimit> {
         let mut tightest: Option<RateLimit> = None;
         for (rule, subject) in &self.taken {
             if !matches!(subject, BookingSubject::Source(_)) {
@@ -221,7 +232,7 @@ impl BookingReservation<'_> {
     }
 
     /// Gives the places back: nothing was booked.
-    pub(crate) fn give_back(self) {
+    fn give_back(self) {
         for (rule, subject) in &self.taken {
             rule.window.take_back(subject, self.number, self.at);
         }
@@ -312,7 +323,7 @@ mod tests {
 
     /// The limit that refuses a booking, with its Retry-After.
     fn refused(limit: &BookingLimit, origin: &BookingOrigin, now: Instant) -> Option<&'static str> {
-        limit.reserve(origin, 1, now).err().map(|(name, _)| name)
+        limit.reserve(Some(origin), 1, now).err().map(|(name, _)| name)
     }
 
     #[test]
@@ -339,7 +350,7 @@ mod tests {
     fn a_refused_booking_gives_back_the_places_of_every_limit() {
         let limit = BookingLimit::new(limits([3, 3], 1, 0));
         let busy = origin(Some("10.0.0.1"), 1);
-        limit.reserve(&busy, 1, NOW).expect("free").give_back();
+        limit.reserve(Some(&busy), 1, NOW).expect("free").give_back();
         assert_eq!(refused(&limit, &busy, NOW), None);
         for _ in 0..9 {
             assert_eq!(refused(&limit, &busy, NOW), Some("client_hourly"));
@@ -355,12 +366,12 @@ mod tests {
     fn a_chain_takes_one_place_for_each_appointment() {
         let limit = BookingLimit::new(limits([5, 0], 0, 0));
         let origin = origin(Some("10.0.0.1"), 1);
-        assert!(limit.reserve(&origin, 3, NOW).is_ok());
-        assert!(limit.reserve(&origin, 3, NOW).is_err());
-        assert!(limit.reserve(&origin, 2, NOW).is_ok());
+        assert!(limit.reserve(Some(&origin), 3, NOW).is_ok());
+        assert!(limit.reserve(Some(&origin), 3, NOW).is_err());
+        assert!(limit.reserve(Some(&origin), 2, NOW).is_ok());
         let later = NOW.plus_seconds(HOUR_SECONDS);
-        assert!(limit.reserve(&origin, 9, later).is_ok(), "longer than the limit, alone");
-        assert!(limit.reserve(&origin, 1, later).is_err());
+        assert!(limit.reserve(Some(&origin), 9, later).is_ok(), "longer than the limit, alone");
+        assert!(limit.reserve(Some(&origin), 1, later).is_err());
     }
 
     #[test]

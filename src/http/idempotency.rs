@@ -76,7 +76,12 @@ impl IdempotencyKey {
         let known = state.idempotency_records.find(&self.scope, now)?;
         if known.body == self.body || PlantedFault::OtherBodyAccepted.is_active() {
             let bytes = self.texts.expand(&known.answer);
-            Some(Ok(CreatedAnswer { bytes, awaits_code: known.awaits_code, is_replay: true }))
+            Some(Ok(CreatedAnswer {
+                bytes,
+                appointment: None,
+                awaits_code: known.awaits_code,
+                is_replay: true,
+            }))
         } else {
             Some(Err(ApiError::conflict()))
         }

@@ -43,7 +43,6 @@ pub use metrics::{HttpMetrics, serve_metrics};
 pub use openapi::import_schema;
 pub(crate) use request::ClientAddress;
 pub(crate) use resources::accounts::{FoundLink, find_link, group_in_token};
-pub(crate) use resources::appointments::{book_in_reserved_places, book_within_limits};
 pub(crate) use resources::holds::{confirmation, tries_left};
 pub(crate) use resources::slots::INLINE_COST_MAX;
 pub use route_table::routes;

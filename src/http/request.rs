@@ -13,7 +13,7 @@ use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::published::Published;
-use crate::engine::{Committed, IdempotentRequest};
+use crate::engine::{AcceptanceHook, Committed, IdempotentRequest};
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
@@ -143,20 +143,23 @@ impl GroupRequest {
         command: Command,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
-        let answer = self.create_once(command, render).await?;
+        let answer = self.create_once(command, None, render).await?;
         Ok(created_response(answer, self.path, &self.state))
     }
 
-    /// Does the same, and says whether the command was carried out.
+    /// Does the same, and says whether the command was carried out. The hook is called once the
+    /// command is accepted.
     ///
     /// # Errors
     /// As [`GroupRequest::create`].
     pub(crate) async fn create_once(
         &self,
         command: Command,
+        on_acceptance: Option<AcceptanceHook>,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> Result<CreatedAnswer, ApiError> {
         let key = self.idempotency_key.clone()?;
+        let command = (command, on_acceptance);
         create_once(&self.server, &self.state, command, key, self.audience(), render).await
     }
 
@@ -190,7 +193,7 @@ impl GroupRequest {
 pub(crate) async fn create_once(
     server: &Server,
     state: &GroupState,
-    command: Command,
+    (command, on_acceptance): (Command, Option<AcceptanceHook>),
     key: Option<IdempotencyKey>,
     audience: Audience,
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
@@ -201,14 +204,17 @@ pub(crate) async fn create_once(
         let render = Arc::new(move |done: &Committed| texts.condense(&render(done)));
         IdempotentRequest { scope: key.scope, body: key.body, share: key.share, render }
     });
-    match server.engine.write_idempotent(state.catalogue.group.id, command, once).await {
+    let group = state.catalogue.group.id;
+    match server.engine.write_idempotent(group, command, once, on_acceptance).await {
         Ok(done) => {
             let bytes = match (&done.answer, &key) {
                 (Some(kept), Some(key)) => key.texts.expand(kept),
                 (Some(_) | None, _) => render(&done),
             };
-            let (awaits_code, is_replay) = (done.awaits_code, done.is_replay());
-            Ok(CreatedAnswer { bytes, awaits_code, is_replay })
+            let is_replay = done.is_replay();
+            // A replay names nothing but its bytes.
+            let appointment = if is_replay { None } else { done.appointments.first().copied() };
+            Ok(CreatedAnswer { bytes, appointment, awaits_code: done.awaits_code, is_replay })
         }
         Err(rejection) => {
             Err(ApiError::from_rejection(rejection, state.catalogue.zone(), audience))

@@ -7,6 +7,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::domain::records::ids::VeventId;
 use crate::domain::state::group_state::GroupState;
 use crate::http::error::ApiError;
 
@@ -26,6 +27,8 @@ pub(crate) fn json_response(status: StatusCode, bytes: impl Into<Body>) -> Respo
 pub(crate) struct CreatedAnswer {
     /// Serialised JSON.
     pub(crate) bytes: Vec<u8>,
+    /// The first appointment that was booked, if known.
+    pub(crate) appointment: Option<VeventId>,
     /// Whether nothing was created yet, because the request waits for a code. Reference 6.15.
     pub(crate) awaits_code: bool,
     /// Whether it is that of an earlier request under the same idempotency key.
@@ -54,13 +57,16 @@ pub(crate) fn created_response(
     pattern: &str,
     state: &GroupState,
 ) -> Response {
-    let CreatedAnswer { bytes, awaits_code, is_replay: _ } = answer;
+    let CreatedAnswer { bytes, appointment, awaits_code, is_replay: _ } = answer;
     if awaits_code {
         return json_response(StatusCode::ACCEPTED, bytes);
     }
-    let ids: Option<CreatedIds> = serde_json::from_slice(&bytes).ok();
+    let id = match appointment {
+        Some(id) => Some(id.number()),
+        None => serde_json::from_slice(&bytes).ok().and_then(|ids: CreatedIds| ids.first()),
+    };
     let mut response = json_response(StatusCode::CREATED, bytes);
-    if let Some(id) = ids.and_then(|ids| ids.first()) {
+    if let Some(id) = id {
         let (group, name) = (state.catalogue.group.id, pattern.rsplit('/').next());
         let location = format!("/api/v1/groups/{group}/{}/{id}", name.unwrap_or_default());
         let location = HeaderValue::from_str(&location).expect("a path of letters and digits");

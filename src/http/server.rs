@@ -21,9 +21,10 @@ use crate::http::auth::enumeration_limit::EnumerationLimit;
 use crate::http::auth::sliding_window::SlidingWindow;
 use crate::http::blocking_pool::BlockingPool;
 use crate::http::body_limits::BodyLimits;
-use crate::http::booking_limit::{BookingLimit, BookingLimits};
+use crate::http::booking_limit::{BookingLimit, BookingLimits, BookingOrigin, BookingReservation};
 use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
 use crate::http::connection::source_shares::SourceShares;
+use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
 use crate::http::web_origin::SourceHasher;
 use crate::notify::Gateways;
@@ -142,6 +143,25 @@ impl Server {
         }
         self.links_mailed.add(address, now);
         Some(self.link_secret())
+    }
+
+    /// Takes places of the limits on bookings, as [`BookingLimit::reserve`] does.
+    ///
+    /// # Errors
+    /// 429 if a limit has too few places; then nothing is taken.
+    pub(crate) fn reserve_places(
+        &self,
+        origin: Option<&BookingOrigin>,
+        number: usize,
+        now: Instant,
+    ) -> Result<BookingReservation<'_>, ApiError> {
+        match self.booking_limit.reserve(origin, number, now) {
+            Ok(reservation) => Ok(reservation),
+            Err((limit, error)) => {
+                self.metrics.record_limit(limit);
+                Err(error)
+            }
+        }
     }
 
     /// Sets the metrics that requests are counted in.

@@ -18,9 +18,7 @@ use crate::domain::state::command::{BookAppointment, Caller, Command};
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::{Fault, Refusal};
 use crate::engine::{Committed, IdempotentRequest, Rejection};
-use crate::http::{
-    ApiError, BookingOrigin, ClientAddress, Incoming, book_in_reserved_places, book_within_limits,
-};
+use crate::http::{ApiError, BookingOrigin, ClientAddress, Incoming};
 use crate::web::appointment_view::holder_query;
 use crate::web::booking_form::booking_object;
 use crate::web::code_step::{self, respond_to_waiting, without_code};
@@ -103,14 +101,6 @@ pub(crate) async fn book(
     send_booking(&visit, &request, (&given, scope), command, from).await
 }
 
-/// The reason why a booking of a page was not made.
-enum PageRefusal {
-    /// A limit on bookings has no place.
-    Limited(ApiError),
-    /// The engine's rejection.
-    Rejected(Rejection),
-}
-
 /// Sends a booking, once for each key of a form, and answers with its result.
 async fn send_booking(
     visit: &Arc<Visit>,
@@ -124,6 +114,14 @@ async fn send_booking(
     let origin = BookingOrigin::of_page(visit.group().id, command.client.email.as_ref(), from);
     command.web_origin = Some(server.source_hasher.page_origin(from));
     let email = command.client.email.as_ref().map(Email::folded);
+    let permit = match server.guesses.admit(email, Some(from), visit.now).await {
+        Ok(permit) => permit,
+        Err(limited) => return message_page::failed(visit, &limited),
+    };
+    let places = match server.reserve_places(Some(&origin), number, visit.now) {
+        Ok(places) => places,
+        Err(limited) => return message_page::failed(visit, &limited),
+    };
     let once = IdempotentRequest {
         scope,
         body: form_body(given),
@@ -131,30 +129,21 @@ async fn send_booking(
         render: Arc::new(FormAnswer::record),
     };
     let command = Command::BookAppointment(Box::new(command));
-    let booking = server.engine.write_idempotent(visit.group().id, command, Some(once));
-    let is_booked = |done: &Committed| !done.is_replay();
-    let booking =
-        book_in_reserved_places(server, (Some(&origin), number), visit.now, booking, is_booked);
-    let zone = visit.zone();
-    let takes_known_only = !visit.group().open;
-    let reveals_client = |refused: &PageRefusal| match refused {
-        PageRefusal::Limited(_) => false,
-        PageRefusal::Rejected(rejection) => {
-            let error = ApiError::from_rejection(rejection.clone(), zone, Audience::Application);
-            error.reveals_client(takes_known_only)
-        }
+    let hook = Some(permit.acceptance_hook());
+    let result = server.engine.write_idempotent(visit.group().id, command, Some(once), hook).await;
+    places.settle(result.as_ref().is_ok_and(|done| !done.is_replay()));
+    let api_error = |rejection: &Rejection| {
+        ApiError::from_rejection(rejection.clone(), visit.zone(), Audience::Application)
     };
-    let booking = async {
-        match booking.await {
-            Ok((result, _)) => result.map_err(PageRefusal::Rejected),
-            Err(limited) => Err(PageRefusal::Limited(limited)),
-        }
-    };
-    match book_within_limits(server, email, Some(from), visit.now, booking, reveals_client).await {
-        Err(limited) | Ok(Err(PageRefusal::Limited(limited))) => {
-            message_page::failed(visit, &limited)
-        }
-        Ok(Ok(done)) => {
+    if let Err(rejection) = &result
+        && api_error(rejection).reveals_client(!visit.group().open)
+    {
+        permit.count_refusal(visit.now);
+    }
+    // The page that follows keeps no other booking waiting.
+    drop(permit);
+    match result {
+        Ok(done) => {
             let recorded = done.answer.as_deref().map(FormAnswer::parse);
             match recorded.unwrap_or_else(|| FormAnswer::parse(&FormAnswer::record(&done))) {
                 FormAnswer::Booked(query) => redirect(&done_url(visit, &query)),
@@ -163,11 +152,11 @@ async fn send_booking(
                 }
             }
         }
-        Ok(Err(PageRefusal::Rejected(Rejection::Refused(refusals)))) => {
+        Err(Rejection::Refused(refusals)) => {
             respond_with_form(visit, request, given, &refusals).await
         }
         // Another form with this key was faster; the recorded answer is visible by now.
-        Ok(Err(PageRefusal::Rejected(Rejection::IdempotencyConflict))) => {
+        Err(Rejection::IdempotencyConflict) => {
             match find_record(visit, scope, given).map(|earlier| earlier.answer) {
                 Some(FormAnswer::Booked(query)) => {
                     redirect(&done_url(visit, &format!("{query}&used=1")))
@@ -175,10 +164,7 @@ async fn send_booking(
                 Some(FormAnswer::Waits(_)) | None => message_page::busy(visit),
             }
         }
-        Ok(Err(PageRefusal::Rejected(rejection))) => message_page::failed(
-            visit,
-            &ApiError::from_rejection(rejection, zone, Audience::Application),
-        ),
+        Err(rejection) => message_page::failed(visit, &api_error(&rejection)),
     }
 }
 

@@ -51,7 +51,7 @@ async fn book_once(engine: &Engine, key: u8, name: &str, date: &str) -> WriteRes
         render,
     };
     let command = Command::BookAppointment(Box::new(booking_of(name, date)));
-    engine.write_idempotent(group(), command, Some(request)).await
+    engine.write_idempotent(group(), command, Some(request), None).await
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn an_answer_is_repeated_for_a_day_whatever_the_clock_does() {
                 id: first.appointments[0],
                 right: CancelRight::Pro,
             });
-        engine.write_idempotent(group(), gone, Some(request)).await.expect("live");
+        engine.write_idempotent(group(), gone, Some(request), None).await.expect("live");
         repeated(&engine).await;
         engine.shut_down().await;
         // It is set right, and stepped while the server runs.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
 use crate::domain::time::Instant;
+use crate::engine::AcceptanceHook;
 use crate::http::auth::sliding_window::{SlidingWindow, source};
 use crate::http::error::ApiError;
 
@@ -27,15 +29,15 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 /// The refusals of the last hour, and the bookings under way.
 #[derive(Debug)]
 pub(crate) struct EnumerationLimit {
-    emails: RefusalCount<Box<str>>,
-    sources: RefusalCount<IpAddr>,
+    emails: Arc<RefusalCount<Box<str>>>,
+    sources: Arc<RefusalCount<IpAddr>>,
 }
 
 impl Default for EnumerationLimit {
     fn default() -> Self {
         Self {
-            emails: RefusalCount::new(REFUSALS_PER_EMAIL_MAX),
-            sources: RefusalCount::new(REFUSALS_PER_SOURCE_MAX),
+            emails: Arc::new(RefusalCount::new(REFUSALS_PER_EMAIL_MAX)),
+            sources: Arc::new(RefusalCount::new(REFUSALS_PER_SOURCE_MAX)),
         }
     }
 }
@@ -47,15 +49,18 @@ struct RefusalCount<K: Ord> {
     refusals: SlidingWindow<K>,
     /// The bookings under way. Each may become a refusal, so together with the counted refusals
     /// they stay within the limit: a burst reveals no more than a sequence. A key without bookings
-    /// under way has no entry.
+    /// under way or waiting has no entry.
     under_way: Mutex<BTreeMap<K, UnderWay>>,
 }
 
-/// The bookings of one key that are under way, at least one.
-#[derive(Debug)]
+/// The bookings of one key that are under way or wait for that.
+#[derive(Debug, Default)]
 struct UnderWay {
+    /// Number of bookings under way.
     count: usize,
-    /// Notified when one of them is no longer under way.
+    /// Number of bookings that wait.
+    waiting: usize,
+    /// Wakes one that waits, in order of arrival, for each that leaves.
     left: Arc<Notify>,
 }
 
@@ -68,18 +73,28 @@ enum Admission {
     Exhausted(i64),
 }
 
-/// One booking under way, until this is dropped.
+/// One booking under way, until it leaves or this is dropped.
 #[derive(Debug)]
-struct Turn<'g, K: Ord> {
-    count: &'g RefusalCount<K>,
+struct Turn<K: Ord> {
+    count: Arc<RefusalCount<K>>,
     key: K,
+    is_under_way: AtomicBool,
 }
 
-/// Permission for one booking, which is under way until this is dropped.
+/// A booking that waits to be under way, until this is dropped.
+struct Waiting<'c, K: Ord> {
+    count: &'c RefusalCount<K>,
+    key: &'c K,
+}
+
+/// Permission for one booking, which is under way until it is accepted or this is dropped.
 #[derive(Debug)]
-pub(crate) struct BookingPermit<'g> {
-    email: Option<Turn<'g, Box<str>>>,
-    source: Option<Turn<'g, IpAddr>>,
+pub(crate) struct BookingPermit(Arc<Turns>);
+
+#[derive(Debug)]
+struct Turns {
+    email: Option<Turn<Box<str>>>,
+    source: Option<Turn<IpAddr>>,
 }
 
 impl EnumerationLimit {
@@ -94,33 +109,64 @@ impl EnumerationLimit {
         email: Option<Box<str>>,
         from: Option<IpAddr>,
         now: Instant,
-    ) -> Result<BookingPermit<'_>, ApiError> {
-        let admitted = async {
-            let email = match email {
-                Some(email) => Some(self.emails.enter(email, now).await?),
-                None => None,
-            };
-            let source = match from {
-                Some(from) => Some(self.sources.enter(source(from), now).await?),
-                None => None,
-            };
-            Ok(BookingPermit { email, source })
+    ) -> Result<BookingPermit, ApiError> {
+        let email = match email {
+            Some(email) => Some(enter(&self.emails, email, now).await?),
+            None => None,
         };
-        match tokio::time::timeout(WAIT_MAX, admitted).await {
-            Ok(admitted) => admitted,
-            Err(_) => Err(ApiError::overloaded()),
-        }
+        let source = match from {
+            Some(from) => Some(enter(&self.sources, source(from), now).await?),
+            None => None,
+        };
+        Ok(BookingPermit(Arc::new(Turns { email, source })))
     }
 }
 
-impl BookingPermit<'_> {
+impl BookingPermit {
     /// Counts the booking as a refusal that reveals something about a client.
     pub(crate) fn count_refusal(&self, now: Instant) {
-        if let Some(email) = &self.email {
+        if let Some(email) = &self.0.email {
             email.count.refusals.add(email.key.clone(), now);
         }
-        if let Some(source) = &self.source {
+        if let Some(source) = &self.0.source {
             source.count.refusals.add(source.key, now);
+        }
+    }
+
+    /// Returns the hook that ends the turn once the booking is accepted. It cannot be refused any
+    /// more, so others need not wait until it is durable.
+    pub(crate) fn acceptance_hook(&self) -> AcceptanceHook {
+        let turns = Arc::clone(&self.0);
+        AcceptanceHook::new(move || {
+            if let Some(email) = &turns.email {
+                email.leave();
+            }
+            if let Some(source) = &turns.source {
+                source.leave();
+            }
+        })
+    }
+}
+
+/// Puts a booking under way once it could be refused without exceeding the limit.
+async fn enter<K: Ord + Clone>(
+    count: &Arc<RefusalCount<K>>,
+    key: K,
+    now: Instant,
+) -> Result<Turn<K>, ApiError> {
+    let entered = match count.try_enter(&key, now) {
+        Admission::Entered => Ok(()),
+        Admission::Exhausted(seconds) => Err(seconds),
+        Admission::Wait(left) => {
+            let waited = tokio::time::timeout(WAIT_MAX, count.wait_in_line(&key, left, now));
+            waited.await.map_err(|_| ApiError::overloaded())?
+        }
+    };
+    match entered {
+        Ok(()) => Ok(Turn { count: Arc::clone(count), key, is_under_way: AtomicBool::new(true) }),
+        Err(seconds) => {
+            let what = "bookings were refused for reasons that tell of a client";
+            Err(ApiError::too_many(what, seconds))
         }
     }
 }
@@ -131,17 +177,29 @@ impl<K: Ord + Clone> RefusalCount<K> {
         Self { max, refusals, under_way: Mutex::default() }
     }
 
-    /// Puts a booking under way once it could be refused without exceeding the limit.
-    async fn enter(&self, key: K, now: Instant) -> Result<Turn<'_, K>, ApiError> {
+    /// Waits until a booking that waits, with its first notification, is under way.
+    ///
+    /// # Errors
+    /// The refusals are used up. Holds the seconds until there is one more.
+    async fn wait_in_line(
+        &self,
+        key: &K,
+        mut left: OwnedNotified,
+        now: Instant,
+    ) -> Result<(), i64> {
         loop {
-            match self.try_enter(&key, now) {
-                Admission::Entered => return Ok(Turn { count: self, key }),
-                Admission::Wait(left) => left.await,
+            let waiting = Waiting { count: self, key };
+            left.await;
+            match self.try_enter(key, now) {
+                Admission::Entered => return Ok(()),
+                Admission::Wait(next) => left = next,
                 Admission::Exhausted(seconds) => {
-                    let what = "bookings were refused for reasons that tell of a client";
-                    return Err(ApiError::too_many(what, seconds));
+                    // The next one that waits is to be refused too.
+                    self.change(key, |others| others.left.notify_one());
+                    return Err(seconds);
                 }
             }
+            drop(waiting);
         }
     }
 
@@ -151,35 +209,133 @@ impl<K: Ord + Clone> RefusalCount<K> {
             return Admission::Exhausted(seconds);
         }
         let refused = self.refusals.count(key, now);
-        match under_way.get_mut(key) {
-            Some(others) if others.count + refused >= self.max => {
-                // Created under the lock, so that no booking that leaves is missed.
-                Admission::Wait(Arc::clone(&others.left).notified_owned())
-            }
-            Some(others) => {
-                others.count += 1;
-                Admission::Entered
-            }
-            None => {
-                under_way.insert(key.clone(), UnderWay { count: 1, left: Arc::default() });
-                Admission::Entered
-            }
+        let others = under_way.entry(key.clone()).or_default();
+        if others.count + refused >= self.max {
+            others.waiting += 1;
+            // Created under the lock, so that no booking that leaves is missed.
+            return Admission::Wait(Arc::clone(&others.left).notified_owned());
         }
-    }
-
-    fn under_way(&self) -> MutexGuard<'_, BTreeMap<K, UnderWay>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+        others.count += 1;
+        Admission::Entered
     }
 }
 
-impl<K: Ord> Drop for Turn<'_, K> {
-    fn drop(&mut self) {
-        let mut under_way = self.count.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(others) = under_way.get_mut(&self.key) else { return };
-        others.count -= 1;
-        others.left.notify_waiters();
-        if others.count == 0 {
-            under_way.remove(&self.key);
+impl<K: Ord> RefusalCount<K> {
+    fn under_way(&self) -> MutexGuard<'_, BTreeMap<K, UnderWay>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the entry of a key, and removes it if no booking is left in it.
+    fn change(&self, key: &K, change: impl FnOnce(&mut UnderWay)) {
+        let mut under_way = self.under_way();
+        let Some(others) = under_way.get_mut(key) else { return };
+        change(others);
+        if others.count == 0 && others.waiting == 0 {
+            under_way.remove(key);
         }
+    }
+}
+
+impl<K: Ord> Turn<K> {
+    /// Ends the turn, if it has not ended yet, and wakes one booking that waits.
+    fn leave(&self) {
+        if !self.is_under_way.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        self.count.change(&self.key, |others| {
+            others.count -= 1;
+            if others.waiting > 0 {
+                others.left.notify_one();
+            }
+        });
+    }
+}
+
+impl<K: Ord> Drop for Turn<K> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<K: Ord> Drop for Waiting<'_, K> {
+    fn drop(&mut self) {
+        self.count.change(self.key, |others| others.waiting -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    const NOW: Instant = Instant(1_000);
+
+    type Booking<'l> = Pin<Box<dyn Future<Output = Result<BookingPermit, ApiError>> + 'l>>;
+
+    fn from_one_source(limit: &EnumerationLimit) -> Booking<'_> {
+        Box::pin(limit.admit(None, Some([10, 0, 0, 1].into()), NOW))
+    }
+
+    fn poll(booking: &mut Booking<'_>) -> Poll<Result<BookingPermit, ApiError>> {
+        booking.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn permit(booking: &mut Booking<'_>) -> BookingPermit {
+        let Poll::Ready(Ok(permit)) = poll(booking) else { panic!("is permitted") };
+        permit
+    }
+
+    /// Permits as many bookings from one source as may be under way.
+    fn fill(limit: &EnumerationLimit) -> Vec<BookingPermit> {
+        (0..REFUSALS_PER_SOURCE_MAX).map(|_| permit(&mut from_one_source(limit))).collect()
+    }
+
+    #[tokio::test]
+    async fn an_accepted_booking_keeps_no_other_waiting() {
+        let limit = EnumerationLimit::default();
+        let permits = fill(&limit);
+        let mut next = from_one_source(&limit);
+        assert!(poll(&mut next).is_pending());
+        permits[0].acceptance_hook().call();
+        let next = permit(&mut next);
+        drop(permits);
+        drop(next);
+        assert!(limit.sources.under_way().is_empty(), "each turn ended once");
+    }
+
+    #[tokio::test]
+    async fn bookings_that_wait_come_in_order_and_one_by_one() {
+        let limit = EnumerationLimit::default();
+        let mut permits = fill(&limit);
+        let mut waiting: Vec<_> = (0..3).map(|_| from_one_source(&limit)).collect();
+        assert!(waiting.iter_mut().all(|booking| poll(booking).is_pending()));
+        // Its notification goes to the next one.
+        drop(permits.pop());
+        drop(waiting.remove(0));
+        assert!(poll(&mut waiting[1]).is_pending(), "not its turn");
+        permits.push(permit(&mut waiting[0]));
+        assert!(poll(&mut waiting[1]).is_pending(), "one left, one came");
+        drop(permits.pop());
+        permits.push(permit(&mut waiting[1]));
+        drop((permits, waiting));
+        assert!(limit.sources.under_way().is_empty());
+    }
+
+    #[tokio::test]
+    async fn bookings_that_wait_are_refused_with_the_last_refusal() {
+        let limit = EnumerationLimit::default();
+        let permits = fill(&limit);
+        let mut waiting: Vec<_> = (0..3).map(|_| from_one_source(&limit)).collect();
+        assert!(waiting.iter_mut().all(|booking| poll(booking).is_pending()));
+        for permit in permits {
+            permit.count_refusal(NOW);
+        }
+        for booking in &mut waiting {
+            assert!(matches!(poll(booking), Poll::Ready(Err(_))));
+        }
+        drop(waiting);
+        assert!(limit.sources.under_way().is_empty());
     }
 }

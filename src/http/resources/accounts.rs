@@ -164,7 +164,8 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
     let render = move |_: &Committed| answer.to_string().into_bytes();
     let answer =
-        create_once(&request.server, &state, command, key, Audience::Application, render).await?;
+        create_once(&request.server, &state, (command, None), key, Audience::Application, render)
+            .await?;
     Ok(json_response(StatusCode::CREATED, answer.bytes))
 }
 

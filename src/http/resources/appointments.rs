@@ -1,6 +1,5 @@
 //! Endpoints of appointments. Reference 13.8, 6.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
@@ -16,7 +15,8 @@ use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Comm
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Committed;
-use crate::http::booking_limit::{BookingOrigin, RateLimit, with_rate_limit};
+use crate::http::auth::enumeration_limit::BookingPermit;
+use crate::http::booking_limit::{BookingOrigin, with_rate_limit};
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -26,8 +26,7 @@ use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{CreatedAnswer, HandlerResult, created_response, json_response};
-use crate::http::server::Server;
+use crate::http::response::{HandlerResult, created_response, json_response};
 use crate::wire::appointment::{self, table_for_audience};
 use crate::wire::booking::{BookingClaims, parse, parse_move};
 use crate::wire::field::{Audience, Scope};
@@ -161,87 +160,32 @@ async fn book(request: GroupRequest) -> HandlerResult {
         Caller::Application => true,
         Caller::Account(_) | Caller::Pro(_) => false,
     };
-    let email = booking.command.client.email.as_ref().map(Email::folded);
+    let server = &request.server;
+    // Refusals of a caller without credentials could reveal who is a client, so they are counted.
+    // Only a booking behind the key of a server has no address that it comes from. Reference 3.6.
+    let permit = if is_public {
+        let email = booking.command.client.email.as_ref().map(Email::folded);
+        let from = if request.identity.is_server() { None } else { Some(request.from) };
+        Some(server.guesses.admit(email, from, now).await?)
+    } else {
+        None
+    };
     let origin = {
         let (identity, email) = (&request.identity, booking.command.client.email.as_ref());
         BookingOrigin::new(identity, request.state.catalogue.group.id, email, request.from)
     };
     let number = booking.command.intervention_ids.len();
     let command = Command::BookAppointment(Box::new(booking.command));
-    let booked = async {
-        let booking = request.create_once(command, render_booked);
-        let is_booked = |answer: &CreatedAnswer| !answer.is_replay;
-        let places = (origin.as_ref(), number);
-        let (answer, limit) =
-            book_in_reserved_places(&request.server, places, now, booking, is_booked).await?;
-        Ok(with_rate_limit(created_response(answer?, request.path, &request.state), limit))
-    };
-    if !is_public {
-        return booked.await;
-    }
-    let takes_known_only = !request.state.catalogue.group.open;
-    let reveals_client = |error: &ApiError| error.reveals_client(takes_known_only);
-    let from = if request.identity.is_server() { None } else { Some(request.from) };
-    book_within_limits(&request.server, email, from, now, booked, reveals_client).await?
-}
-
-/// Awaits a booking by a caller without credentials, for a folded e-mail address if it has one,
-/// within the limits on such callers. Only a booking behind the key of a server has no address that
-/// it comes from. Refusals could reveal who is a client, so they are counted.
-/// The API and the pages both book through it. Reference 3.6.
-///
-/// # Errors
-/// Outer: 429 over a limit, or 503; then nothing was done. Inner: the error of the booking.
-pub(crate) async fn book_within_limits<T, E>(
-    server: &Server,
-    email: Option<Box<str>>,
-    from: Option<IpAddr>,
-    now: Instant,
-    booking: impl Future<Output = Result<T, E>>,
-    reveals_client: impl FnOnce(&E) -> bool,
-) -> Result<Result<T, E>, ApiError> {
-    let turn = server.guesses.admit(email, from, now).await?;
-    let result = booking.await;
-    if let Err(error) = &result
-        && reveals_client(error)
+    let places = server.reserve_places(origin.as_ref(), number, now)?;
+    let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
+    let answer = request.create_once(command, hook, render_booked).await;
+    let limit = places.settle(answer.as_ref().is_ok_and(|answer| !answer.is_replay));
+    if let (Some(permit), Err(error)) = (&permit, &answer)
+        && error.reveals_client(!request.state.catalogue.group.open)
     {
-        turn.count_refusal(now);
+        permit.count_refusal(now);
     }
-    Ok(result)
-}
-
-/// Awaits a booking that takes places of the limits, as many as it has interventions. It gives them
-/// back if nothing was booked. A booking without an origin takes none. Also returns the limit that
-/// has the fewest places left for the source. Reference 6.11.
-///
-/// # Errors
-/// Outer: 429 if a limit has too few places; then nothing was done. Inner: the error of the
-/// booking.
-pub(crate) async fn book_in_reserved_places<T, E>(
-    server: &Server,
-    (origin, number): (Option<&BookingOrigin>, usize),
-    now: Instant,
-    booking: impl Future<Output = Result<T, E>>,
-    is_booked: impl FnOnce(&T) -> bool,
-) -> Result<(Result<T, E>, Option<RateLimit>), ApiError> {
-    let Some(origin) = origin else { return Ok((booking.await, None)) };
-    let reservation = match server.booking_limit.reserve(origin, number, now) {
-        Ok(reservation) => reservation,
-        Err((limit, error)) => {
-            server.metrics.record_limit(limit);
-            return Err(error);
-        }
-    };
-    let result = booking.await;
-    let has_booked = match &result {
-        Ok(done) => is_booked(done),
-        Err(_) => false,
-    };
-    let limit = reservation.tightest();
-    if !has_booked {
-        reservation.give_back();
-    }
-    Ok((result, limit))
+    Ok(with_rate_limit(created_response(answer?, request.path, &request.state), limit))
 }
 
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,

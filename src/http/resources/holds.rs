@@ -20,10 +20,7 @@ use crate::http::endpoint::{
 use crate::http::error::ApiError;
 use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
-use crate::http::resources::appointments::book_in_reserved_places;
-use crate::http::response::{
-    CreatedAnswer, HandlerResult, created_response, json_response, ok_response,
-};
+use crate::http::response::{HandlerResult, created_response, json_response, ok_response};
 use crate::http::server::Server;
 use crate::wire::appointment::{self, visible_fiche_fields};
 use crate::wire::field::{Audience, Scope};
@@ -85,16 +82,16 @@ async fn hold(request: GroupRequest) -> HandlerResult {
     let command = parse(object, &request.scope(), request.caller(), source)?;
     let origin = BookingOrigin::new(&request.identity, catalogue.group.id, None, request.from)
         .map(BookingOrigin::for_hold);
-    let places = (origin.as_ref(), command.intervention_ids.len());
+    let number = command.intervention_ids.len();
     let render_hold = move |done: &Committed| {
         let made = done.hold.and_then(|id| done.group_state.holds().get(id));
         let object = made.map(|hold| render(hold, zone)).unwrap_or_default();
         Value::Object(object).to_string().into_bytes()
     };
-    let held = request.create_once(Command::HoldTime(Box::new(command)), render_hold);
-    let is_held = |answer: &CreatedAnswer| !answer.is_replay;
-    let (answer, limit) =
-        book_in_reserved_places(&request.server, places, request.now, held, is_held).await?;
+    let places = request.server.reserve_places(origin.as_ref(), number, request.now)?;
+    let command = Command::HoldTime(Box::new(command));
+    let answer = request.create_once(command, None, render_hold).await;
+    let limit = places.settle(answer.as_ref().is_ok_and(|answer| !answer.is_replay));
     Ok(with_rate_limit(created_response(answer?, request.path, &request.state), limit))
 }
 
