@@ -6,12 +6,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Frame;
 use sha2::{Digest as _, Sha256};
 
+use crate::http::compression::COMPRESSED_BYTES_MIN;
 use crate::http::error::ApiError;
 
 /// Bytes of a hash in a tag.
@@ -48,6 +49,9 @@ pub(crate) async fn tag_response(response: Response, known: Option<HeaderValue>)
         return Response::from_parts(parts, Body::from(bytes));
     }
     parts.status = StatusCode::NOT_MODIFIED;
+    if bytes.len() >= COMPRESSED_BYTES_MIN {
+        parts.headers.append(VARY, HeaderValue::from_static("accept-encoding"));
+    }
     parts.headers.remove(CONTENT_TYPE);
     parts.headers.remove(CONTENT_LENGTH);
     Response::from_parts(parts, Body::empty())

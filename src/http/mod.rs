@@ -7,6 +7,7 @@ mod blocking_pool;
 mod body;
 mod body_limits;
 mod booking_limit;
+pub(crate) mod compression;
 mod condensed_answer;
 pub(crate) mod connection;
 mod cors;

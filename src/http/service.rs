@@ -12,10 +12,8 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::header::{
-    ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN,
-};
-use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
+use axum::http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
 use hyper::body::{Frame, SizeHint};
@@ -23,6 +21,7 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tower_http::compression::CompressionLayer;
 
+use crate::http::compression::{WorthCompressing, reduce_accepted};
 use crate::http::connection::source_shares::SourceShare;
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
@@ -32,9 +31,6 @@ use crate::http::route_table::routes;
 use crate::http::server::Server;
 use crate::http::{openapi, pipeline};
 use crate::wire::errors::Problem;
-
-/// Size of a response from which it is compressed, in bytes.
-const COMPRESSED_BYTES_MIN: usize = 1_024;
 
 /// The service that answers requests.
 #[derive(Clone)]
@@ -65,7 +61,7 @@ impl HttpService {
             .merge(pages(Arc::clone(&server)))
             .fallback(not_found)
             .method_not_allowed_fallback(method_not_allowed)
-            .layer(CompressionLayer::new().compress_when(is_worth_compressing));
+            .layer(CompressionLayer::new().compress_when(WorthCompressing));
         Self { router: TowerToHyperService::new(router), server, metrics }
     }
 
@@ -95,11 +91,7 @@ impl HttpService {
             method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         let may_log_in = is_preflight && may_send_credentials(headers, request.uri(), directory);
         let mut request = strip_suffix(request.map(Body::new));
-        // Where a secret of the person and a text of a stranger meet in one answer, its compressed
-        // size could reveal the secret.
-        if pages != AllowedPages::All {
-            request.headers_mut().remove(ACCEPT_ENCODING);
-        }
+        reduce_accepted(request.headers_mut());
         request.extensions_mut().insert(ClientAddress(client));
         let mut response = match CatchPanic(Box::pin(self.router.call(request))).await {
             Ok(Ok(response)) => response,
@@ -154,21 +146,6 @@ impl HttpBody for ShareHolder {
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
     }
-}
-
-/// Returns whether a response is a page or JSON, and long enough to gain by compression.
-fn is_worth_compressing(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
-    let is_short = match headers.get(CONTENT_LENGTH) {
-        Some(length) => length.to_str().is_ok_and(|text| {
-            text.parse::<usize>().is_ok_and(|bytes| bytes < COMPRESSED_BYTES_MIN)
-        }),
-        None => false,
-    };
-    let Some(Ok(media_type)) = headers.get(CONTENT_TYPE).map(HeaderValue::to_str) else {
-        return false;
-    };
-    let is_text = media_type.starts_with("text/html") || media_type.starts_with("application/json");
-    is_text && !is_short
 }
 
 /// Removes the suffix `.json` or `.xml` from a request's path.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 
+use crate::http::compression::accepts_gzip;
 use crate::web::assets::IMMUTABLE;
 use crate::web::pages::Pages;
 
@@ -39,42 +40,4 @@ pub(crate) async fn show(
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
-}
-
-/// Returns whether a request accepts gzip. A weight of zero refuses it.
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    for value in headers.get_all(ACCEPT_ENCODING) {
-        let Ok(value) = value.to_str() else { continue };
-        for coding in value.split(',') {
-            let mut parts = coding.split(';').map(str::trim);
-            if !parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip")) {
-                continue;
-            }
-            let weight = parts.next().and_then(|part| part.strip_prefix("q="));
-            return !weight.is_some_and(|weight| weight.parse() == Ok(0.0_f32));
-        }
-    }
-    false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gzip_is_sent_only_to_those_who_accept_it() {
-        for (given, accepted) in [
-            ("gzip, br", true),
-            ("br, GZIP;q=0.5", true),
-            ("gzip;q=0", false),
-            ("gzip; q=0.0, br", false),
-            ("br", false),
-            ("", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(ACCEPT_ENCODING, given.parse().expect("a header"));
-            assert_eq!(accepts_gzip(&headers), accepted, "{given}");
-        }
-        assert!(!accepts_gzip(&HeaderMap::new()));
-    }
 }

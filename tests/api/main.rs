@@ -5,6 +5,7 @@ mod appointments;
 mod auth;
 mod bodies;
 mod catalogue;
+mod compression;
 mod docs;
 mod enrolment;
 mod enumeration_limit;
