@@ -449,6 +449,16 @@ fn an_account_of_an_older_journal_is_found_by_its_address_in_small_letters() {
         put(Some("kim@example.org"), account("ada@example.org", "four"))[0],
         "ada@example.org"
     );
+    // Once the two spellings of a domain were two addresses. The later account stays, and what
+    // follows about the other one is still applied.
+    let ada = "ada@example.org";
+    let kim = "\u{212a}im@example.org";
+    let ann = "ann@b\u{fc}cher.example";
+    assert_eq!(put(None, account(ann, "five")), [ada, ann, kim]);
+    assert_eq!(put(None, account("ann@xn--bcher-kva.example", "six")), [ada, ann, kim]);
+    let eve = "eve@example.org";
+    assert_eq!(put(Some("ann@xn--bcher-kva.example"), account(eve, "seven")), [ada, eve, kim]);
+    assert_eq!(put(Some(ann), account(ann, "eight")), [ada, ann, eve, kim]);
 }
 
 /// A change of what the group offers; it may be of something that is not there.
