@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::booking::client_time::ClientTime;
@@ -20,6 +20,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
+use crate::domain::state::client_emails::ClientEmails;
 use crate::domain::state::holds::Holds;
 use crate::domain::state::idempotency::IdempotencyRecords;
 use crate::domain::state::space::{ACCOUNT_BYTES, fiche_bytes, vevent_bytes};
@@ -43,8 +44,8 @@ pub struct GroupState {
     pub fiches: OrdMap<FicheId, Arc<Fiche>>,
     /// The accounts, by their folded address.
     pub accounts: OrdMap<Box<str>, Arc<Account>>,
-    /// The live fiches with an address, by its folded form. An index of `fiches`.
-    emails: OrdSet<(Box<str>, FicheId)>,
+    /// The live fiches with an address. An index of `fiches`.
+    emails: ClientEmails,
     /// The live appointments of each client. An index of `rows`.
     clients: ClientTime,
     /// The deleted appointments, and the other events that name a client. An index of `rows`,
@@ -94,7 +95,7 @@ impl GroupState {
             rows: OrdMap::new(),
             fiches: OrdMap::new(),
             accounts: OrdMap::new(),
-            emails: OrdSet::new(),
+            emails: ClientEmails::default(),
             clients: ClientTime::default(),
             cancelled: CancelledBookings::default(),
             record_bytes: 0,
@@ -123,7 +124,7 @@ impl GroupState {
         let mut state = Self::new(catalogue);
         state.highest_ids.fiche = fiches.iter().map(|fiche| fiche.id.number()).max().unwrap_or(0);
         state.highest_ids.vevent = vevents.iter().map(|row| row.id.number()).max().unwrap_or(0);
-        state.emails = fiches.iter().filter_map(|fiche| email_entry(fiche)).collect();
+        state.emails = ClientEmails::of(fiches.iter().map(AsRef::as_ref));
         state.record_bytes = fiches.iter().map(|fiche| fiche_bytes(fiche)).sum();
         state.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
         state.accounts =
@@ -217,9 +218,13 @@ impl GroupState {
     /// Finds the live fiche with a folded address; of several, the one with the lowest id.
     #[must_use]
     pub fn fiche_of_email(&self, folded: &str) -> Option<&Arc<Fiche>> {
-        let first = FicheId::new(1).expect("1 is an id");
-        let (email, id) = self.emails.range((Box::from(folded), first)..).next()?;
-        if **email == *folded { self.fiches.get(id) } else { None }
+        for id in self.emails.candidates(folded) {
+            let fiche = self.fiches.get(&id)?;
+            if fiche.email.as_ref().is_some_and(|email| *email.folded() == *folded) {
+                return Some(fiche);
+            }
+        }
+        None
     }
 
     /// The live appointments of a client, ascending by start.
@@ -254,14 +259,10 @@ impl GroupState {
         self.highest_ids.fiche = self.highest_ids.fiche.max(fiche.id.number());
         if let Some(old) = self.fiches.get(&fiche.id).cloned() {
             self.record_bytes = self.record_bytes.saturating_sub(fiche_bytes(&old));
-            if let Some(entry) = email_entry(&old) {
-                self.emails.remove(&entry);
-            }
+            self.emails.remove(&old);
         }
         self.record_bytes += fiche_bytes(&fiche);
-        if let Some(entry) = email_entry(&fiche) {
-            self.emails.insert(entry);
-        }
+        self.emails.add(&fiche);
         self.fiches.insert(fiche.id, fiche);
     }
 
@@ -325,10 +326,4 @@ impl GroupState {
             None => self.view(old.calendar_id).change_rules(|rules| rules.remove(old.id)),
         }
     }
-}
-
-/// The entry of a fiche in the index of addresses.
-fn email_entry(fiche: &Fiche) -> Option<(Box<str>, FicheId)> {
-    let email = fiche.email.as_ref()?;
-    if fiche.deleted { None } else { Some((email.folded(), fiche.id)) }
 }

@@ -2,6 +2,7 @@
 
 pub mod cancelled_bookings;
 pub mod changed_records;
+mod client_emails;
 pub mod command;
 pub mod event;
 pub mod founding;
