@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::domain::booking::appointment_move::{move_mode_by_secret, moved_chain};
 use crate::domain::booking::book::booking_mode;
+use crate::domain::booking::free_places::FreePlaces;
 use crate::domain::booking::merged_starts::{DayStarts, SearchExtent, StartSearch};
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
@@ -387,8 +388,8 @@ pub struct SlotsAnswer {
     middle: String,
     /// Id of each searched calendar as text, in the order of the search.
     calendars: Vec<String>,
-    /// Indices of the free calendars of the last slot.
-    last_free: Vec<usize>,
+    /// The free calendars of the last slot, as the words of [`FreePlaces`]; empty without one.
+    last_free: Vec<u64>,
     /// Bytes of `out` that hold the last slot's JSON after its start.
     last_end: Range<usize>,
     /// Whether no slot has been written yet.
@@ -433,12 +434,8 @@ impl SlotsAnswer {
 
     /// Appends a start, which must be later than all previous ones.
     ///
-    /// `free` holds the indices of its free calendars in the list of searched calendars.
-    pub fn append_slot(
-        &mut self,
-        start: Instant,
-        free: impl ExactSizeIterator<Item = usize> + Clone,
-    ) {
+    /// `free` holds the places of its free calendars in the list of searched calendars.
+    pub fn append_slot(&mut self, start: Instant, free: FreePlaces<'_>) {
         if self.empty {
             self.empty = false;
             self.out.extend_from_slice(self.head.as_bytes());
@@ -461,36 +458,36 @@ impl SlotsAnswer {
             append_rfc_3339(start, &mut self.out);
         }
         // Neighbouring slots mostly have the same free calendars.
-        if free.len() == self.last_free.len() && free.clone().eq(self.last_free.iter().copied()) {
+        if *free.0 == *self.last_free {
             self.out.extend_from_within(self.last_end.clone());
             return;
         }
         self.last_free.clear();
-        self.last_free.extend(free);
+        self.last_free.extend_from_slice(free.0);
         let end = self.out.len();
-        self.append_end();
+        self.append_end(free);
         self.last_end = end..self.out.len();
     }
 
     /// Appends the first start of a day, with the number of the day's starts.
     pub fn append_day(&mut self, day: &DayStarts) {
-        self.append_slot(day.first, day.places.iter().copied());
+        self.append_slot(day.first, day.free());
         // The count comes before the brace that ends the slot. So its end is not that of another.
         self.out.pop();
         write!(self.out, r#","count":{}}}"#, day.count).expect("writing to a Vec does not fail");
         self.last_free.clear();
     }
 
-    /// Appends the part of a slot after its start, for the calendars in `last_free`.
-    fn append_end(&mut self) {
+    /// Appends the part of a slot after its start.
+    fn append_end(&mut self, free: FreePlaces<'_>) {
         self.out.extend_from_slice(br#"","capacity":"#);
-        write!(self.out, "{}", self.last_free.len()).expect("writing to a Vec does not fail");
+        write!(self.out, "{}", free.count()).expect("writing to a Vec does not fail");
         self.out.extend_from_slice(br#","calendar_ids":["#);
-        for (nth, place) in self.last_free.iter().enumerate() {
+        for (nth, place) in free.iter().enumerate() {
             if nth > 0 {
                 self.out.push(b',');
             }
-            self.out.extend_from_slice(self.calendars[*place].as_bytes());
+            self.out.extend_from_slice(self.calendars[place].as_bytes());
         }
         self.out.extend_from_slice(b"]}");
     }

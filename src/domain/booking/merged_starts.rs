@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::domain::booking::bookable::lead_times;
+use crate::domain::booking::free_places::{FreePlaces, MergedStarts};
 use crate::domain::booking::slot_request::ChainSearch;
 use crate::domain::booking::slots::free_starts;
 use crate::domain::records::ids::CalendarId;
@@ -51,8 +52,16 @@ pub struct DayStarts {
     pub count: usize,
     /// The first of them.
     pub first: Instant,
-    /// The places of the first's free calendars in the list of searched calendars, ascending.
-    pub places: Vec<usize>,
+    /// The first's free calendars, as the words of [`FreePlaces`].
+    free: Vec<u64>,
+}
+
+impl DayStarts {
+    /// Returns the free calendars of the first start.
+    #[must_use]
+    pub fn free(&self) -> FreePlaces<'_> {
+        FreePlaces(&self.free)
+    }
 }
 
 impl StartSearch<'_> {
@@ -89,8 +98,7 @@ impl StartSearch<'_> {
             match days.last_mut() {
                 Some(last) if last.day == day => last.count += 1,
                 Some(_) | None => {
-                    let places = free.iter().collect();
-                    days.push(DayStarts { day, count: 1, first: start, places });
+                    days.push(DayStarts { day, count: 1, first: start, free: free.0.to_vec() });
                 }
             }
         });
@@ -116,7 +124,7 @@ impl StartSearch<'_> {
     ) -> ControlFlow<()> {
         let catalogue = &self.state.catalogue;
         let mut starts: Vec<Instant> = Vec::new();
-        let mut free: Vec<FreePlace> = Vec::new();
+        let mut merged = MergedStarts::new(self.calendars.len());
         let mut from = window.start;
         let mut step_seconds = match extent {
             SearchExtent::Nearest => FIRST_STEP_SECONDS,
@@ -127,21 +135,17 @@ impl StartSearch<'_> {
             let step = Interval { start: from, end };
             from = step.end;
             step_seconds = (2 * step_seconds).min(STEP_SECONDS_MAX);
-            free.clear();
-            let mut most_starts = 0;
-            for (place, id) in (0..).zip(self.calendars) {
+            merged.clear();
+            for (place, id) in self.calendars.iter().enumerate() {
                 let view = self.state.calendars.get(id).expect("each calendar has a view");
                 starts.clear();
                 free_starts(catalogue, view, self.search, step, self.now, &mut starts);
-                free.extend(starts.iter().map(|start| FreePlace::new(step.start, *start, place)));
-                most_starts = most_starts.max(starts.len());
-            }
-            // The starts of each calendar already ascend, so this sort only merges sorted runs.
-            if self.calendars.len() > 1 {
-                free.sort();
+                let seconds = |at: &Instant| u32::try_from(at.seconds_since(step.start));
+                let within = "a start lies within its step, which is a month at most";
+                merged.add(place, starts.iter().map(|at| seconds(at).expect(within)));
             }
             let (start, at_least) = (step.start, self.at_least);
-            found(&StartStep { start, free: &free, at_least, most_starts })?;
+            found(&StartStep { start, merged: &merged, at_least })?;
         }
         ControlFlow::Continue(())
     }
@@ -183,58 +187,29 @@ impl StartSearch<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct StartStep<'f> {
     start: Instant,
-    /// Ascending by start, then by place.
-    free: &'f [FreePlace],
+    merged: &'f MergedStarts,
     at_least: usize,
-    /// The number of free starts of the calendar that has the most.
-    pub most_starts: usize,
 }
 
 impl StartStep<'_> {
+    /// Returns the number of starts at which at least one calendar is free.
+    #[must_use]
+    pub fn starts_max(&self) -> usize {
+        self.merged.len()
+    }
+
     /// Calls `found` with each start of the step, ascending, and its free calendars. Ends early
     /// when `found` breaks, and returns that.
     pub fn each_start(
         &self,
         mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        for slot in self.free.chunk_by(|a, b| a.seconds() == b.seconds()) {
-            if slot.len() >= self.at_least {
-                found(self.start.plus_seconds(slot[0].seconds()), FreePlaces(slot))?;
+        for (seconds, free) in self.merged.iter() {
+            // Each start has one free calendar at least.
+            if self.at_least <= 1 || free.count() >= self.at_least {
+                found(self.start.plus_seconds(i64::from(seconds)), free)?;
             }
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// The free calendars of one start.
-#[derive(Clone, Copy, Debug)]
-pub struct FreePlaces<'f>(&'f [FreePlace]);
-
-impl<'f> FreePlaces<'f> {
-    /// Returns their places in the list of searched calendars, ascending.
-    pub fn iter(self) -> impl ExactSizeIterator<Item = usize> + Clone + use<'f> {
-        self.0.iter().map(|free| free.place())
-    }
-}
-
-/// A free start of one calendar: the seconds since the beginning of the step, then the calendar's
-/// place in the search. One number sorts several times faster than a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct FreePlace(u64);
-
-impl FreePlace {
-    fn new(step_start: Instant, start: Instant, place: u32) -> Self {
-        let seconds = u32::try_from(start.seconds_since(step_start));
-        let seconds = seconds.expect("a start lies within its step, which is a month at most");
-        Self(u64::from(seconds) << 32 | u64::from(place))
-    }
-
-    fn seconds(self) -> i64 {
-        i64::try_from(self.0 >> 32).expect("32 bits fit")
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half is the place")]
-    fn place(self) -> usize {
-        self.0 as u32 as usize
     }
 }

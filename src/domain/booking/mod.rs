@@ -11,6 +11,7 @@ pub mod client_record;
 pub(crate) mod client_rules;
 pub(crate) mod client_time;
 pub mod confirmation;
+pub mod free_places;
 pub mod hold;
 pub mod manual_change;
 pub mod merged_starts;

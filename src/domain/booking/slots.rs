@@ -295,13 +295,13 @@ impl<'a> Grid<'a> {
         for anchor in self.anchors[self.at..].iter().take_while(|a| a.start < range.end) {
             let last = range.end.min(anchor.end);
             let behind = range.start.seconds_since(anchor.start).max(0);
-            let mut point = anchor.start.plus_seconds(
+            let first = anchor.start.plus_seconds(
                 (behind + self.step_seconds - 1) / self.step_seconds * self.step_seconds,
             );
-            while point < last {
-                self.starts.push(point);
-                point = point.plus_seconds(self.step_seconds);
-            }
+            // A whole range at once is written without a look at the room for each point.
+            let points = (last.seconds_since(first) + self.step_seconds - 1) / self.step_seconds;
+            let points = 0..points.max(0);
+            self.starts.extend(points.map(|nth| first.plus_seconds(nth * self.step_seconds)));
         }
     }
 

@@ -283,16 +283,16 @@ fn append_slots(
     match search.goal {
         SearchGoal::First | SearchGoal::Explanation(_) => {
             let found = starts.each_start(window, SearchExtent::Nearest, |start, free| {
-                answer.append_slot(start, free.iter());
+                answer.append_slot(start, free);
                 ControlFlow::Break(())
             });
             found.is_break()
         }
         SearchGoal::All => {
             let found = starts.each_step(window, SearchExtent::Whole, |step| {
-                answer.reserve(step.most_starts);
+                answer.reserve(step.starts_max());
                 step.each_start(|start, free| {
-                    answer.append_slot(start, free.iter());
+                    answer.append_slot(start, free);
                     ControlFlow::Continue(())
                 })
             });
