@@ -15,7 +15,7 @@ pub(crate) struct ClientEmails(OrdSet<(u64, FicheId)>);
 
 impl ClientEmails {
     /// Builds the index of some fiches.
-    pub(crate) fn of<'f>(fiches: impl Iterator<Item = &'f Fiche>) -> Self {
+    pub(crate) fn from_fiches<'f>(fiches: impl Iterator<Item = &'f Fiche>) -> Self {
         Self(fiches.filter_map(entry).collect())
     }
 

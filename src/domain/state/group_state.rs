@@ -124,7 +124,7 @@ impl GroupState {
         let mut state = Self::new(catalogue);
         state.highest_ids.fiche = fiches.iter().map(|fiche| fiche.id.number()).max().unwrap_or(0);
         state.highest_ids.vevent = vevents.iter().map(|row| row.id.number()).max().unwrap_or(0);
-        state.emails = ClientEmails::of(fiches.iter().map(AsRef::as_ref));
+        state.emails = ClientEmails::from_fiches(fiches.iter().map(AsRef::as_ref));
         state.record_bytes = fiches.iter().map(|fiche| fiche_bytes(fiche)).sum();
         state.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
         state.accounts =
