@@ -266,7 +266,8 @@ fn write_generation(
 /// Returns a state without the newest event of its agenda: a planted fault.
 fn without_newest_vevent(group_state: &GroupState) -> Arc<GroupState> {
     let mut older = group_state.clone();
-    if let Some(newest) = older.rows.keys().next_back().copied() {
+    let newest = older.rows.keys().next_back().copied();
+    if let Some(newest) = newest {
         older.rows.remove(&newest);
     }
     Arc::new(older)

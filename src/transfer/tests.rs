@@ -60,7 +60,7 @@ fn passed_over(mut content: StoreContent) -> StoreContent {
                 appointment.reminders.mail.set_since(now());
                 appointment.reminders.sms.set_since(now());
             }
-            state.rows.insert(row.id, row);
+            state.rows.insert(row);
         }
     }
     content

@@ -36,7 +36,7 @@ async fn what_is_too_much_is_refused_and_what_was_answered_is_there() {
     {
         let kept = answered
             .iter()
-            .filter(|id| group_state.rows.get(**id).is_some_and(|row| row.appointment().is_some()));
+            .filter(|id| group_state.rows.get(id).is_some_and(|row| row.appointment().is_some()));
         assert_eq!(kept.count(), answered.len(), "all that was answered is {place}");
         let appointments =
             group_state.rows.values().filter(|row| row.appointment().is_some()).count();

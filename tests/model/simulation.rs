@@ -70,7 +70,7 @@ fn group() -> GroupId {
 /// Returns the appointments of a state. The name of each client is `c` and its number.
 fn agenda_of(state: &GroupState) -> Agenda {
     let mut agenda = Agenda::new();
-    for (id, row) in &state.rows {
+    for row in state.rows.values() {
         let Some(appointment) = row.appointment() else { continue };
         let seconds = appointment.start.seconds_since(*FIRST_START);
         assert_eq!((seconds % (30 * MINUTE), appointment.length_seconds), (0, 1_800));
@@ -80,7 +80,7 @@ fn agenda_of(state: &GroupState) -> Agenda {
             is_cancelled: row.deleted,
             client: name[1..].parse().expect("a number"),
         };
-        agenda.insert(*id, entry);
+        agenda.insert(row.id, entry);
     }
     agenda
 }

@@ -1,5 +1,7 @@
 //! What happens to a group though nobody asks: other rules of the zones, the end of what was deleted, broken promises.
 
+use std::sync::Arc;
+
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::LongText;
 use slotbook::domain::records::vevent::{
@@ -183,8 +185,8 @@ fn a_client_that_another_event_names_is_not_emptied() {
         let gone = book(&mut shop, "named", "09:00");
         let booked = shop.group_state.rows.get(&gone).expect("it was booked");
         let client = booked.fiche_id().expect("it has a client");
-        let mut rows = shop.group_state.rows.values();
-        let plage = rows.rfind(|row| matches!(row.kind, VeventKind::Plage(_))).expect("one");
+        let is_plage = |row: &&Arc<Vevent>| matches!(row.kind, VeventKind::Plage(_));
+        let plage = shop.group_state.rows.values().rfind(is_plage).expect("one");
         let (id, half) = (plage.id, AppointmentHalf::Client(client));
         let naming = OptionalFields { half, ..OptionalFields::default() };
         let named = Vevent { rare: naming.boxed(), deleted, ..Vevent::clone(plage) };

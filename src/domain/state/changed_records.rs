@@ -32,10 +32,8 @@ impl ChangedRecords {
     /// of the parts that the states do not share.
     #[must_use]
     pub fn between(before: &GroupState, after: &GroupState) -> Self {
-        let mut changed = Self::default();
-        for change in before.rows.diff(&after.rows) {
-            changed.vevents.extend(changed_key(change));
-        }
+        let vevents = after.rows.changed_since(&before.rows);
+        let mut changed = Self { vevents, ..Self::default() };
         for change in before.fiches.diff(&after.fiches) {
             changed.fiches.extend(changed_key(change));
         }

@@ -17,13 +17,14 @@ use crate::domain::identity::id_blocks::IdKind;
 use crate::domain::messaging::outbox::Outbox;
 use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::fiche::Fiche;
-use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
 use crate::domain::state::client_emails::ClientEmails;
 use crate::domain::state::holds::Holds;
 use crate::domain::state::idempotency::IdempotencyRecords;
 use crate::domain::state::space::{ACCOUNT_BYTES, fiche_bytes, vevent_bytes};
+use crate::domain::state::vevent_rows::VeventRows;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
 use crate::planted_faults::PlantedFault;
@@ -39,7 +40,7 @@ pub struct GroupState {
     /// The time of each calendar: one view for every calendar of the catalogue.
     pub calendars: OrdMap<CalendarId, Arc<CalendarView>>,
     /// The events of all calendars, deleted ones included.
-    pub rows: OrdMap<VeventId, Arc<Vevent>>,
+    pub rows: VeventRows,
     /// The clients, deleted ones included.
     pub fiches: OrdMap<FicheId, Arc<Fiche>>,
     /// The accounts, by their folded address.
@@ -92,7 +93,7 @@ impl GroupState {
             tzdata: tzdata_version().into(),
             last_stamp: catalogue.group.updated_at,
             catalogue: Arc::new(catalogue),
-            rows: OrdMap::new(),
+            rows: VeventRows::default(),
             fiches: OrdMap::new(),
             accounts: OrdMap::new(),
             emails: ClientEmails::default(),
@@ -163,7 +164,7 @@ impl GroupState {
             state.calendars.insert(id, Arc::new(view));
         }
         state.clients = ClientTime::from_lists(clients);
-        state.rows = vevents.into_iter().map(|row| (row.id, row)).collect();
+        state.rows = vevents.into_iter().collect();
         state
     }
 
@@ -300,7 +301,7 @@ impl GroupState {
         }
         self.record_bytes += vevent_bytes(&row);
         self.cancelled.add(&row);
-        self.rows.insert(row.id, row);
+        self.rows.insert(row);
     }
 
     /// The view of a calendar, for a change.

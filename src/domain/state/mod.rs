@@ -14,3 +14,4 @@ pub mod refusal;
 pub mod space;
 pub mod space_quota;
 pub mod upkeep;
+pub mod vevent_rows;

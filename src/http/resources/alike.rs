@@ -89,7 +89,7 @@ fn response(count: usize, cancelled: usize) -> Response {
 }
 
 fn count_deleted(state: &GroupState, ids: &[VeventId]) -> usize {
-    ids.iter().filter(|id| state.rows.get(*id).is_none_or(|row| row.deleted)).count()
+    ids.iter().filter(|id| state.rows.get(id).is_none_or(|row| row.deleted)).count()
 }
 
 /// Reads the body.
