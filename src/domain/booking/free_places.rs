@@ -65,6 +65,8 @@ impl MergedStarts {
             }
             if self.seconds.get(at) == Some(&start) {
                 self.free[at * self.words + word] |= bit;
+                // The next start is mostly the next one of the others.
+                at += 1;
             } else {
                 self.missing.push(start);
             }
