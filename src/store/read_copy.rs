@@ -61,6 +61,9 @@ impl ReadCopy {
             (PathBuf::from(MEMORY), Path::new(MEMORY).join(&elsewhere)),
             (std::env::temp_dir(), std::env::temp_dir().join(&elsewhere)),
         ];
+        // A process that was ended as it read has left its copy. The store is locked, so that no
+        // other process reads in it now.
+        drop(fs::remove_dir_all(&places[0].1));
         for (disk, path) in places {
             // Where the room cannot be seen, the next place is tried.
             if free_bytes(&disk).is_ok_and(|free| free > needed)
@@ -168,5 +171,24 @@ mod tests {
         assert!(copy.path().join("blobs").is_dir());
         drop(copy);
         assert_eq!(list_paths(data.path()).unwrap(), [original]);
+    }
+
+    #[test]
+    fn a_copy_that_an_ended_process_left_is_replaced() {
+        let data = tempfile::tempdir().unwrap();
+        let original = data.path().join("journal-000001");
+        fs::create_dir_all(original.join("blobs")).unwrap();
+        fs::write(original.join("db"), b"new").unwrap();
+        let before = ReadCopy::create(&original, None).unwrap();
+        let number: u64 =
+            before.path().to_str().unwrap().rsplit_once('-').unwrap().1.parse().unwrap();
+        // Other tests of this process number their copies, too.
+        for next in number + 1..number + 500 {
+            let left = data.path().join(COPY).join(format!("journal-000001-{next}"));
+            fs::create_dir_all(left.join("blobs")).unwrap();
+            fs::write(left.join("db"), b"a longer one").unwrap();
+        }
+        let copy = ReadCopy::create(&original, None).unwrap();
+        assert_eq!(fs::read(copy.path().join("db")).unwrap(), b"new");
     }
 }
