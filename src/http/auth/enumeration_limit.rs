@@ -23,7 +23,7 @@ const WINDOW_SECONDS: i64 = 3_600;
 const REFUSALS_PER_EMAIL_MAX: usize = 10;
 /// Maximum number of refusals to one source address within the window.
 const REFUSALS_PER_SOURCE_MAX: usize = 20;
-/// Longest time that a booking waits for others of the same address.
+/// Longest time that a booking waits for others of the same address and of the same source.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The refusals of the last hour, and the bookings under way.
@@ -110,12 +110,13 @@ impl EnumerationLimit {
         from: Option<IpAddr>,
         now: Instant,
     ) -> Result<BookingPermit, ApiError> {
+        let deadline = tokio::time::Instant::now() + WAIT_MAX;
         let email = match email {
-            Some(email) => Some(enter(&self.emails, email, now).await?),
+            Some(email) => Some(enter(&self.emails, email, now, deadline).await?),
             None => None,
         };
         let source = match from {
-            Some(from) => Some(enter(&self.sources, source(from), now).await?),
+            Some(from) => Some(enter(&self.sources, source(from), now, deadline).await?),
             None => None,
         };
         Ok(BookingPermit(Arc::new(Turns { email, source })))
@@ -153,12 +154,13 @@ async fn enter<K: Ord + Clone>(
     count: &Arc<RefusalCount<K>>,
     key: K,
     now: Instant,
+    deadline: tokio::time::Instant,
 ) -> Result<Turn<K>, ApiError> {
     let entered = match count.try_enter(&key, now) {
         Admission::Entered => Ok(()),
         Admission::Exhausted(seconds) => Err(seconds),
         Admission::Wait(left) => {
-            let waited = tokio::time::timeout(WAIT_MAX, count.wait_in_line(&key, left, now));
+            let waited = tokio::time::timeout_at(deadline, count.wait_in_line(&key, left, now));
             waited.await.map_err(|_| ApiError::overloaded())?
         }
     };
@@ -190,16 +192,16 @@ impl<K: Ord + Clone> RefusalCount<K> {
         loop {
             let waiting = Waiting { count: self, key };
             left.await;
+            drop(waiting);
             match self.try_enter(key, now) {
                 Admission::Entered => return Ok(()),
                 Admission::Wait(next) => left = next,
                 Admission::Exhausted(seconds) => {
                     // The next one that waits is to be refused too.
-                    self.change(key, |others| others.left.notify_one());
+                    self.change(key, |others| others.wake_one());
                     return Err(seconds);
                 }
             }
-            drop(waiting);
         }
     }
 
@@ -216,7 +218,20 @@ impl<K: Ord + Clone> RefusalCount<K> {
             return Admission::Wait(Arc::clone(&others.left).notified_owned());
         }
         others.count += 1;
+        if others.count + refused < self.max {
+            // Several left before one that waits listened. That is one notification, not several.
+            others.wake_one();
+        }
         Admission::Entered
+    }
+}
+
+impl UnderWay {
+    /// Wakes the first booking that waits, if any does.
+    fn wake_one(&self) {
+        if self.waiting > 0 {
+            self.left.notify_one();
+        }
     }
 }
 
@@ -244,9 +259,7 @@ impl<K: Ord> Turn<K> {
         }
         self.count.change(&self.key, |others| {
             others.count -= 1;
-            if others.waiting > 0 {
-                others.left.notify_one();
-            }
+            others.wake_one();
         });
     }
 }
@@ -321,6 +334,45 @@ mod tests {
         permits.push(permit(&mut waiting[1]));
         drop((permits, waiting));
         assert!(limit.sources.under_way().is_empty());
+    }
+
+    #[tokio::test]
+    async fn places_that_are_left_before_others_wait_for_them_are_all_taken() {
+        let limit = EnumerationLimit::default();
+        let mut permits = fill(&limit);
+        let key = source([10, 0, 0, 1].into());
+        let mut lines = Vec::new();
+        for _ in 0..3 {
+            let Admission::Wait(left) = limit.sources.try_enter(&key, NOW) else {
+                panic!("no place is left")
+            };
+            lines.push(Box::pin(limit.sources.wait_in_line(&key, left, NOW)));
+        }
+        permits.truncate(REFUSALS_PER_SOURCE_MAX - 2);
+        let mut entered = Vec::new();
+        for line in &mut lines {
+            let poll = line.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            entered.push(poll.is_ready());
+        }
+        assert_eq!(entered, [true, true, false]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_booking_waits_no_longer_for_its_source_after_its_address() {
+        let limit = EnumerationLimit::default();
+        let _permits = fill(&limit);
+        let admit = |source: u8| -> Booking<'_> {
+            Box::pin(limit.admit(Some("ann@x.org".into()), Some([10, 0, 0, source].into()), NOW))
+        };
+        let mut others: Vec<_> =
+            (0..REFUSALS_PER_EMAIL_MAX).map(|_| permit(&mut admit(2))).collect();
+        let mut booking = admit(1);
+        assert!(poll(&mut booking).is_pending(), "it waits for its address");
+        tokio::time::advance(WAIT_MAX * 3 / 4).await;
+        drop(others.pop());
+        assert!(poll(&mut booking).is_pending(), "it waits for its source");
+        tokio::time::advance(WAIT_MAX * 3 / 4).await;
+        assert!(matches!(poll(&mut booking), Poll::Ready(Err(_))), "the time is over");
     }
 
     #[tokio::test]
