@@ -26,7 +26,8 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
         for coding in value.split(',') {
             let mut parts = coding.split(';').map(str::trim);
             let name = parts.next().unwrap_or_default();
-            let weight = parts.next().and_then(|part| part.strip_prefix("q="));
+            let weight =
+                parts.next().and_then(|part| part.strip_prefix(['q', 'Q'])?.strip_prefix('='));
             let is_accepted = !weight.is_some_and(|weight| weight.parse() == Ok(0.0_f32));
             if name.eq_ignore_ascii_case("gzip") {
                 return is_accepted;
@@ -78,6 +79,7 @@ mod tests {
             ("br, GZIP;q=0.5", true),
             ("*", true),
             ("gzip;q=0", false),
+            ("gzip;Q=0", false),
             ("gzip; q=0.0, br", false),
             ("*, gzip;q=0", false),
             ("*;q=0", false),
