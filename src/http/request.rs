@@ -159,8 +159,8 @@ impl GroupRequest {
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> Result<CreatedAnswer, ApiError> {
         let key = self.idempotency_key.clone()?;
-        let command = (command, on_acceptance);
-        create_once(&self.server, &self.state, command, key, self.audience(), render).await
+        let audience = self.audience();
+        create_once(&self.server, &self.state, command, on_acceptance, key, audience, render).await
     }
 
     /// Wraps a professional's command so that the client gets no message about it, if the body
@@ -193,7 +193,8 @@ impl GroupRequest {
 pub(crate) async fn create_once(
     server: &Server,
     state: &GroupState,
-    (command, on_acceptance): (Command, Option<AcceptanceHook>),
+    command: Command,
+    on_acceptance: Option<AcceptanceHook>,
     key: Option<IdempotencyKey>,
     audience: Audience,
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,

@@ -122,8 +122,8 @@ impl AuthRequest<'_> {
     }
 
     /// Returns the accounts of an address in the groups that the key covers, by group ascending.
-    /// The cost of each is that of a few look-ups, in however many other groups the address has
-    /// an account, and however many groups the key covers.
+    /// A look-up skips all groups up to the next that the key covers, or up to the next that has an
+    /// account of the address.
     fn accounts_of(&self, email: &str, apikey: [u8; 32]) -> impl Iterator<Item = Candidate> {
         let key = self.directory.apikeys.get(&apikey);
         let mut from = GroupId::new(1);

@@ -163,9 +163,8 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let link = LinkRequest::Account { pending_rdv, secret };
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
     let render = move |_: &Committed| answer.to_string().into_bytes();
-    let answer =
-        create_once(&request.server, &state, (command, None), key, Audience::Application, render)
-            .await?;
+    let audience = Audience::Application;
+    let answer = create_once(&request.server, &state, command, None, key, audience, render).await?;
     Ok(json_response(StatusCode::CREATED, answer.bytes))
 }
 
