@@ -388,8 +388,8 @@ pub struct SlotsAnswer {
     middle: String,
     /// Id of each searched calendar as text, in the order of the search.
     calendars: Vec<String>,
-    /// The free calendars of the last slot, as the words of [`FreePlaces`]; empty without one.
-    last_free: Vec<u64>,
+    /// The words of the free calendars of the last slot; empty without one.
+    last_free: Vec<(u32, u64)>,
     /// Bytes of `out` that hold the last slot's JSON after its start.
     last_end: Range<usize>,
     /// Whether no slot has been written yet.
@@ -436,6 +436,30 @@ impl SlotsAnswer {
     ///
     /// `free` holds the places of its free calendars in the list of searched calendars.
     pub fn append_slot(&mut self, start: Instant, free: FreePlaces<'_>) {
+        self.append_start(start);
+        // Neighbouring slots mostly have the same free calendars.
+        if free.words().eq(self.last_free.iter().copied()) {
+            self.out.extend_from_within(self.last_end.clone());
+            return;
+        }
+        self.last_free.clear();
+        self.last_free.extend(free.words());
+        let end = self.out.len();
+        self.append_end(free.count(), free.iter());
+        self.last_end = end..self.out.len();
+    }
+
+    /// Appends the first start of a day, with the number of the day's starts.
+    pub fn append_day(&mut self, day: &DayStarts) {
+        self.append_start(day.first);
+        self.append_end(day.places.len(), day.places.iter().copied());
+        // The count comes before the brace that ends the slot.
+        self.out.pop();
+        write!(self.out, r#","count":{}}}"#, day.count).expect("writing to a Vec does not fail");
+    }
+
+    /// Appends the part of a slot before the end of its start.
+    fn append_start(&mut self, start: Instant) {
         if self.empty {
             self.empty = false;
             self.out.extend_from_slice(self.head.as_bytes());
@@ -457,33 +481,14 @@ impl SlotsAnswer {
             self.out.extend_from_slice(br#"","start_utc":""#);
             append_rfc_3339(start, &mut self.out);
         }
-        // Neighbouring slots mostly have the same free calendars.
-        if *free.0 == *self.last_free {
-            self.out.extend_from_within(self.last_end.clone());
-            return;
-        }
-        self.last_free.clear();
-        self.last_free.extend_from_slice(free.0);
-        let end = self.out.len();
-        self.append_end(free);
-        self.last_end = end..self.out.len();
-    }
-
-    /// Appends the first start of a day, with the number of the day's starts.
-    pub fn append_day(&mut self, day: &DayStarts) {
-        self.append_slot(day.first, day.free());
-        // The count comes before the brace that ends the slot. So its end is not that of another.
-        self.out.pop();
-        write!(self.out, r#","count":{}}}"#, day.count).expect("writing to a Vec does not fail");
-        self.last_free.clear();
     }
 
     /// Appends the part of a slot after its start.
-    fn append_end(&mut self, free: FreePlaces<'_>) {
+    fn append_end(&mut self, count: usize, places: impl Iterator<Item = usize>) {
         self.out.extend_from_slice(br#"","capacity":"#);
-        write!(self.out, "{}", free.count()).expect("writing to a Vec does not fail");
+        write!(self.out, "{count}").expect("writing to a Vec does not fail");
         self.out.extend_from_slice(br#","calendar_ids":["#);
-        for (nth, place) in free.iter().enumerate() {
+        for (nth, place) in places.enumerate() {
             if nth > 0 {
                 self.out.push(b',');
             }

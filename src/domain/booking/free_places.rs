@@ -3,103 +3,124 @@
 /// Number of calendars whose places fit into one word.
 const WORD_PLACES: usize = 64;
 
-/// A set of places in the list of searched calendars: the bits of words, the lowest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FreePlaces<'f>(pub(crate) &'f [u64]);
+/// The free calendars of one start among those of one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct FreeWord {
+    /// The start, in seconds from some moment.
+    seconds: u32,
+    /// Number of the word: its first bit stands for 64 times as many places.
+    word: u32,
+    /// A bit for each free calendar, the lowest first.
+    bits: u64,
+}
+
+/// A set of places in the list of searched calendars.
+#[derive(Clone, Copy, Debug)]
+pub struct FreePlaces<'f>(&'f [FreeWord]);
 
 impl<'f> FreePlaces<'f> {
     /// Returns the number of places.
     #[must_use]
     pub fn count(self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
+        self.0.iter().map(|free| free.bits.count_ones() as usize).sum()
+    }
+
+    /// Returns the words that are not 0, ascending, each with its number. Sets with the same words
+    /// are equal.
+    pub fn words(self) -> impl Iterator<Item = (u32, u64)> + use<'f> {
+        self.0.iter().map(|free| (free.word, free.bits))
     }
 
     /// Returns the places, ascending.
     pub fn iter(self) -> impl Iterator<Item = usize> + use<'f> {
-        (0..).step_by(WORD_PLACES).zip(self.0).flat_map(|(first, word)| {
-            let mut left = *word;
+        self.words().flat_map(|(word, bits)| {
+            let mut left = bits;
             std::iter::from_fn(move || {
                 let place = left.trailing_zeros() as usize;
                 // Removes the lowest bit; without any there is no place.
                 left &= left.checked_sub(1)?;
-                Some(first + place)
+                Some(word as usize * WORD_PLACES + place)
             })
         })
     }
 }
 
 /// The free starts of some calendars, each start once, with the calendars that are free at it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct MergedStarts {
-    /// Words of a set of places.
-    words: usize,
-    /// The starts in seconds from some moment, ascending.
-    seconds: Vec<u32>,
-    /// The free calendars of each start, `words` for each.
-    free: Vec<u64>,
-    /// Starts of the calendar that is added which no other has. Kept for its memory.
+    /// Ascending once finished. Until then the calendars of each word stand together and ascend.
+    free: Vec<FreeWord>,
+    /// Number of the word that is filled, and the place where it begins.
+    filled: (u32, usize),
+    /// Starts of the calendar that is added which no other of its word has. Kept for its memory.
     missing: Vec<u32>,
 }
 
 impl MergedStarts {
-    /// Returns no starts of some number of calendars.
-    pub(crate) fn new(calendars: usize) -> Self {
-        let words = calendars.div_ceil(WORD_PLACES).max(1);
-        Self { words, seconds: Vec::new(), free: Vec::new(), missing: Vec::new() }
-    }
-
     pub(crate) fn clear(&mut self) {
-        self.seconds.clear();
         self.free.clear();
+        self.filled = (0, 0);
     }
 
-    /// Adds the starts of the calendar at a place, which must ascend. Most calendars start at the
-    /// same times, so most starts are found already.
+    /// Adds the starts of the calendar at a place, which must ascend. Places must ascend too.
+    ///
+    /// Most calendars start at the same times, so most starts are found already. Others are merged:
+    /// a start moves at most once for each calendar of its word.
     pub(crate) fn add(&mut self, place: usize, starts: impl Iterator<Item = u32>) {
-        let (word, bit) = (place / WORD_PLACES, 1 << (place % WORD_PLACES));
+        let word = u32::try_from(place / WORD_PLACES).expect("a group has fewer calendars");
+        if word != self.filled.0 {
+            self.filled = (word, self.free.len());
+        }
+        let (begin, bits) = (self.filled.1, 1 << (place % WORD_PLACES));
         self.missing.clear();
-        let mut at = 0;
+        let mut at = begin;
         for start in starts {
-            while self.seconds.get(at).is_some_and(|other| *other < start) {
+            while self.free.get(at).is_some_and(|other| other.seconds < start) {
                 at += 1;
             }
-            if self.seconds.get(at) == Some(&start) {
-                self.free[at * self.words + word] |= bit;
-                // The next start is mostly the next one of the others.
-                at += 1;
-            } else {
-                self.missing.push(start);
+            match self.free.get_mut(at) {
+                Some(found) if found.seconds == start => {
+                    found.bits |= bits;
+                    // The next start is mostly the next one of the others.
+                    at += 1;
+                }
+                Some(_) | None => self.missing.push(start),
             }
         }
         // From the back, so that each start moves once at most.
-        let (mut old, mut new) = (self.seconds.len(), self.missing.len());
-        let mut to = old + new;
-        self.seconds.resize(to, 0);
-        self.free.resize(to * self.words, 0);
-        while new > 0 {
+        let mut old = self.free.len();
+        let mut to = old + self.missing.len();
+        self.free.resize(to, FreeWord { seconds: 0, word, bits });
+        while let Some(seconds) = self.missing.last().copied() {
             to -= 1;
-            if old > 0 && self.seconds[old - 1] > self.missing[new - 1] {
+            if old > begin && self.free[old - 1].seconds > seconds {
                 old -= 1;
-                self.seconds[to] = self.seconds[old];
-                self.free.copy_within(old * self.words..(old + 1) * self.words, to * self.words);
+                self.free[to] = self.free[old];
             } else {
-                new -= 1;
-                self.seconds[to] = self.missing[new];
-                let free = &mut self.free[to * self.words..(to + 1) * self.words];
-                free.fill(0);
-                free[word] = bit;
+                self.missing.pop();
+                self.free[to] = FreeWord { seconds, word, bits };
             }
         }
     }
 
-    /// Returns the starts, ascending, with their free calendars.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, FreePlaces<'_>)> {
-        self.seconds.iter().copied().zip(self.free.chunks_exact(self.words).map(FreePlaces))
+    /// Ends the additions.
+    pub(crate) fn finish(&mut self) {
+        if self.filled.0 > 0 {
+            // Only merges the sorted runs of the words.
+            self.free.sort();
+        }
     }
 
-    /// Returns the number of starts.
-    pub(crate) fn len(&self) -> usize {
-        self.seconds.len()
+    /// Returns the starts, ascending, with their free calendars. Call it after
+    /// [`MergedStarts::finish`].
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, FreePlaces<'_>)> {
+        let starts = self.free.chunk_by(|one, next| one.seconds == next.seconds);
+        starts.map(|free| (free[0].seconds, FreePlaces(free)))
+    }
+
+    /// Returns a number that is not below that of the starts.
+    pub(crate) fn count_max(&self) -> usize {
+        self.free.len()
     }
 }
 
@@ -119,7 +140,7 @@ mod tests {
                 1..140,
             ),
         ) {
-            let mut merged = MergedStarts::new(calendars.len());
+            let mut merged = MergedStarts::default();
             let mut map: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
             for (place, starts) in calendars.iter().enumerate() {
                 merged.add(place, starts.iter().copied());
@@ -127,6 +148,7 @@ mod tests {
                     map.entry(*start).or_default().insert(place);
                 }
             }
+            merged.finish();
             let found: Vec<(u32, Vec<usize>)> =
                 merged.iter().map(|(start, free)| (start, free.iter().collect())).collect();
             for (_, free) in merged.iter() {

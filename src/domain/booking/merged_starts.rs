@@ -52,16 +52,8 @@ pub struct DayStarts {
     pub count: usize,
     /// The first of them.
     pub first: Instant,
-    /// The first's free calendars, as the words of [`FreePlaces`].
-    free: Vec<u64>,
-}
-
-impl DayStarts {
-    /// Returns the free calendars of the first start.
-    #[must_use]
-    pub fn free(&self) -> FreePlaces<'_> {
-        FreePlaces(&self.free)
-    }
+    /// The places of the first's free calendars in the list of searched calendars, ascending.
+    pub places: Vec<usize>,
 }
 
 impl StartSearch<'_> {
@@ -98,7 +90,8 @@ impl StartSearch<'_> {
             match days.last_mut() {
                 Some(last) if last.day == day => last.count += 1,
                 Some(_) | None => {
-                    days.push(DayStarts { day, count: 1, first: start, free: free.0.to_vec() });
+                    let places = free.iter().collect();
+                    days.push(DayStarts { day, count: 1, first: start, places });
                 }
             }
         });
@@ -124,7 +117,7 @@ impl StartSearch<'_> {
     ) -> ControlFlow<()> {
         let catalogue = &self.state.catalogue;
         let mut starts: Vec<Instant> = Vec::new();
-        let mut merged = MergedStarts::new(self.calendars.len());
+        let mut merged = MergedStarts::default();
         let mut from = window.start;
         let mut step_seconds = match extent {
             SearchExtent::Nearest => FIRST_STEP_SECONDS,
@@ -144,6 +137,7 @@ impl StartSearch<'_> {
                 let within = "a start lies within its step, which is a month at most";
                 merged.add(place, starts.iter().map(|at| seconds(at).expect(within)));
             }
+            merged.finish();
             let (start, at_least) = (step.start, self.at_least);
             found(&StartStep { start, merged: &merged, at_least })?;
         }
@@ -192,10 +186,10 @@ pub struct StartStep<'f> {
 }
 
 impl StartStep<'_> {
-    /// Returns the number of starts at which at least one calendar is free.
+    /// Returns a number that is not below that of the starts.
     #[must_use]
-    pub fn starts_max(&self) -> usize {
-        self.merged.len()
+    pub fn count_max(&self) -> usize {
+        self.merged.count_max()
     }
 
     /// Calls `found` with each start of the step, ascending, and its free calendars. Ends early

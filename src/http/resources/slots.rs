@@ -290,7 +290,7 @@ fn append_slots(
         }
         SearchGoal::All => {
             let found = starts.each_step(window, SearchExtent::Whole, |step| {
-                answer.reserve(step.starts_max());
+                answer.reserve(step.count_max());
                 step.each_start(|start, free| {
                     answer.append_slot(start, free);
                     ControlFlow::Continue(())
