@@ -26,7 +26,7 @@ use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{FicheId, GroupId, ProId};
-use slotbook::domain::records::text::{Email, Name, Text};
+use slotbook::domain::records::text::{Email, Text};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
 use slotbook::domain::time::zone_names::ZoneName;
@@ -169,19 +169,9 @@ fn account(email: &str) -> Account {
 
 fn pro(number: u64) -> Pro {
     let group = GroupId::new(number).expect("an id");
-    Pro {
-        id: ProId::new(number).expect("an id"),
-        email: Email::new(&format!("p{number}@example.org")).expect("an address"),
-        password_hash: Text::default(),
-        lastname: Name::default(),
-        firstname: Name::default(),
-        cellphone: Text::default(),
-        groups: vec![group],
-        main: group,
-        synched_at: None,
-        created_at: Instant(0),
-        updated_at: Instant(0),
-    }
+    let id = ProId::new(number).expect("an id");
+    let email = Email::new(&format!("p{number}@example.org")).expect("an address");
+    Pro { email, ..Pro::blank(id, group, Instant(0)) }
 }
 
 fn apikey(number: u64) -> Apikey {

@@ -23,7 +23,7 @@ use crate::transfer::group_draft::GroupDraft;
 use crate::transfer::ids::{IdAllocator, UsedIds};
 use crate::transfer::rows::{collect_objects, given_field, given_text};
 use crate::wire::field::{Audience, Scope};
-use crate::wire::pro::{self, PROFESSIONAL};
+use crate::wire::pro::PROFESSIONAL;
 use crate::wire::value;
 
 /// Hashes a password for storage, from its SHA-1 in lower-case hex.
@@ -270,7 +270,7 @@ impl ImportedPros {
             };
             // Replaced below by the claimed id.
             let placeholder = ProId::new(1).expect("1 is an id");
-            let mut pro = pro::blank_pro(placeholder, group, now);
+            let mut pro = Pro::blank(placeholder, group, now);
             patch.apply_to(&mut pro);
             let email = pro.email.folded();
             match self.by_email.get_mut(&email) {

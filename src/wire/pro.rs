@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::domain::identity::professionals::Pro;
 use crate::domain::records::ids::{GroupId, ProId};
-use crate::domain::records::text::{Email, Name, Text};
+use crate::domain::records::text::Email;
 use crate::domain::time::Instant;
 use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Table, plain};
 use crate::wire::value;
@@ -40,27 +40,9 @@ pub static PROFESSIONAL: LazyLock<Table<Pro>> = LazyLock::new(|| Table {
     customs: None,
     id: |pro| pro.id.number(),
     order: |a, b, _| a.id.cmp(&b.id),
-    blank: blank_pro(
+    blank: Pro::blank(
         ProId::new(1).expect("1 is an id"),
         GroupId::new(1).expect("1 is an id"),
         Instant(0),
     ),
 });
-
-/// Creates a professional of one group with a placeholder address, which must be replaced.
-#[must_use]
-pub fn blank_pro(id: ProId, group: GroupId, now: Instant) -> Pro {
-    Pro {
-        id,
-        email: Email::new("placeholder@invalid").expect("an address"),
-        password_hash: Text::default(),
-        lastname: Name::default(),
-        firstname: Name::default(),
-        cellphone: Text::default(),
-        groups: vec![group],
-        main: group,
-        synched_at: None,
-        created_at: now,
-        updated_at: now,
-    }
-}

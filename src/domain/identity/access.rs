@@ -352,17 +352,13 @@ fn add_pro(
         }
         (None, None) => return Err(AccessRefusal::NoPassword),
         (None, Some(password_hash)) => Pro {
-            id: next_id(directory),
             email: new.email.clone(),
             password_hash: password_hash.clone(),
             lastname: new.lastname.clone(),
             firstname: new.firstname.clone(),
             cellphone: new.cellphone.clone(),
             groups,
-            main,
-            synched_at: None,
-            created_at: now,
-            updated_at: now,
+            ..Pro::blank(next_id(directory), main, now)
         },
     };
     Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })

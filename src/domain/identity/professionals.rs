@@ -35,6 +35,24 @@ pub struct Pro {
 }
 
 impl Pro {
+    /// Creates a professional of one group with a placeholder address, which must be replaced.
+    #[must_use]
+    pub fn blank(id: ProId, group: GroupId, now: Instant) -> Self {
+        Self {
+            id,
+            email: Email::new("placeholder@invalid").expect("an address"),
+            password_hash: Text::default(),
+            lastname: Name::default(),
+            firstname: Name::default(),
+            cellphone: Text::default(),
+            groups: vec![group],
+            main: group,
+            synched_at: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
     /// Whether the professional works for a group.
     #[must_use]
     pub fn works_for(&self, group: GroupId) -> bool {
@@ -143,19 +161,9 @@ mod tests {
         for group in groups {
             works_for.push(GroupId::new(*group).expect("an id"));
         }
-        Pro {
-            id: ProId::new(id).expect("an id"),
-            email: Email::new(&format!("{email}@example.org")).expect("an address"),
-            password_hash: Text::default(),
-            lastname: Name::default(),
-            firstname: Name::default(),
-            cellphone: Text::default(),
-            main: works_for[0],
-            groups: works_for,
-            synched_at: None,
-            created_at: Instant(0),
-            updated_at: Instant(0),
-        }
+        let id = ProId::new(id).expect("an id");
+        let email = Email::new(&format!("{email}@example.org")).expect("an address");
+        Pro { email, groups: works_for.clone(), ..Pro::blank(id, works_for[0], Instant(0)) }
     }
 
     proptest! {
