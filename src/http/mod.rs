@@ -22,6 +22,7 @@ mod metrics;
 mod openapi;
 mod page_links;
 pub mod permissions;
+mod piecewise_body;
 mod pipeline;
 mod request;
 pub(crate) mod resources;

@@ -21,6 +21,7 @@ use crate::http::error::ApiError;
 use crate::http::idempotency::IdempotencyKey;
 use crate::http::legacy_paths;
 use crate::http::page_links::add_page_links;
+use crate::http::piecewise_body::in_pieces;
 use crate::http::request::{
     ApiRequest, ClientAddress, GroupRequest, SessionRequest, XmlRequested, find_visible_group,
 };
@@ -53,7 +54,10 @@ pub(crate) async fn respond(
     if let Some(uri) = uri {
         add_page_links(&mut response, &uri);
     }
-    if endpoint.has_entity_tag() { tag_response(response, known).await } else { response }
+    if endpoint.has_entity_tag() {
+        response = tag_response(response, known).await;
+    }
+    in_pieces(response)
 }
 
 /// Checks format, apikey, credentials, group, body and rights, in this order, then calls the
