@@ -1,6 +1,6 @@
 //! A real browser: Chromium by WebDriver, with a profile of its own.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
@@ -24,6 +24,10 @@ const ARRIVAL_MAX: Duration = Duration::from_secs(30);
 /// Browsers that run at once. A browser that starts beside many others on a busy machine misses its
 /// driver's limit of 60 seconds. One test alone needs two of them.
 static BROWSERS: Semaphore = Semaphore::const_new(2);
+
+/// Attempts to start a driver on a port that is free. With a tenth of all ports taken, one in ten
+/// fails.
+const DRIVER_STARTS_MAX: u32 = 20;
 
 /// A browser, which ends with its test.
 pub(crate) struct Browser {
@@ -54,24 +58,12 @@ impl Browser {
     /// then prints; a run that requires browsers fails.
     pub(crate) async fn open(address: &str, look: Look) -> Option<Self> {
         let permit = BROWSERS.acquire().await.expect("the semaphore is never closed");
-        let driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .env("TZ", look.zone)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut driver) = driver else {
+        let Ok((driver, port)) = start_driver(look.zone) else {
             let is_required = std::env::var_os("SLOTBOOK_REQUIRE_BROWSER").is_some();
             assert!(!is_required, "chromedriver is missing: install chromium and chromium-driver");
             eprintln!("skipped: chromedriver is missing; install chromium and chromium-driver");
             return None;
         };
-        let output = BufReader::new(driver.stdout.take().expect("it is piped"));
-        let port = output.lines().map_while(Result::ok).find_map(|line| {
-            let (_, rest) = line.split_once("started successfully on port ")?;
-            rest.trim_end_matches('.').parse::<u16>().ok()
-        });
-        let port = port.expect("the driver says its port");
         let profile = tempfile::tempdir().expect("a directory");
         let client = ClientBuilder::new(HttpConnector::new())
             .capabilities(capabilities(look, profile.path()))
@@ -230,6 +222,29 @@ impl Drop for Browser {
         }
         drop(self.driver.wait());
     }
+}
+
+/// Starts a driver on a port of its own. The driver lets the system choose a port of IPv6, takes the
+/// same one of IPv4, and ends where a server or a connection of another test has that one.
+fn start_driver(zone: &str) -> io::Result<(Child, u16)> {
+    for _ in 0..DRIVER_STARTS_MAX {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .env("TZ", zone)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let output = BufReader::new(driver.stdout.take().expect("it is piped"));
+        let port = output.lines().map_while(Result::ok).find_map(|line| {
+            let (_, rest) = line.split_once("started successfully on port ")?;
+            rest.trim_end_matches('.').parse::<u16>().ok()
+        });
+        if let Some(port) = port {
+            return Ok((driver, port));
+        }
+        driver.wait()?;
+    }
+    panic!("none of {DRIVER_STARTS_MAX} drivers says its port");
 }
 
 fn capabilities(look: Look, profile: &std::path::Path) -> Capabilities {
