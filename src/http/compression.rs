@@ -1,20 +1,23 @@
 //! Compression of responses by gzip. Reference 1.5.
 
 use axum::body::HttpBody;
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, SET_COOKIE};
+use axum::http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, SET_COOKIE, VARY,
+};
 use axum::http::{HeaderMap, HeaderValue, Response};
 use tower_http::compression::Predicate;
 
 /// Size of a response from which it is compressed, in bytes.
 pub(crate) const COMPRESSED_BYTES_MIN: usize = 1_024;
 
-/// Reduces what a request accepts to gzip or nothing. The library would answer 406 to a request
-/// that accepts neither gzip nor plain bytes, although its write was done.
-pub(crate) fn reduce_accepted(headers: &mut HeaderMap) {
-    if accepts_gzip(headers) {
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
-    } else {
-        headers.remove(ACCEPT_ENCODING);
+/// Tells caches that a plain response would be compressed for other requests. The library does so
+/// in those that it compresses.
+pub(crate) fn mark_compressible(response: &mut axum::response::Response) {
+    let headers = response.headers();
+    let is_marked = headers.get_all(VARY).iter().any(|name| name == ACCEPT_ENCODING.as_str());
+    let is_coded = headers.contains_key(CONTENT_ENCODING);
+    if !is_marked && !is_coded && WorthCompressing.should_compress(response) {
+        response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
     }
 }
 

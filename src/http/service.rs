@@ -12,16 +12,16 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
 use hyper::body::{Frame, SizeHint};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
-use tower_http::compression::CompressionLayer;
+use tower_http::compression::Compression;
 
-use crate::http::compression::{WorthCompressing, reduce_accepted};
+use crate::http::compression::{WorthCompressing, accepts_gzip, mark_compressible};
 use crate::http::connection::source_shares::SourceShare;
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
@@ -36,6 +36,8 @@ use crate::wire::errors::Problem;
 #[derive(Clone)]
 pub struct HttpService {
     router: TowerToHyperService<Router>,
+    /// The same router for requests that accept gzip.
+    compressing: TowerToHyperService<Compression<Router, WorthCompressing>>,
     pub(crate) server: Arc<Server>,
     pub(crate) metrics: Arc<HttpMetrics>,
 }
@@ -60,9 +62,14 @@ impl HttpService {
             .with_state(Arc::clone(&server))
             .merge(pages(Arc::clone(&server)))
             .fallback(not_found)
-            .method_not_allowed_fallback(method_not_allowed)
-            .layer(CompressionLayer::new().compress_when(WorthCompressing));
-        Self { router: TowerToHyperService::new(router), server, metrics }
+            .method_not_allowed_fallback(method_not_allowed);
+        let compressing = Compression::new(router.clone()).compress_when(WorthCompressing);
+        Self {
+            router: TowerToHyperService::new(router),
+            compressing: TowerToHyperService::new(compressing),
+            server,
+            metrics,
+        }
     }
 
     /// Answers a request. A panic of a handler becomes a 500, and affects no other request.
@@ -91,13 +98,8 @@ impl HttpService {
             method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         let may_log_in = is_preflight && may_send_credentials(headers, request.uri(), directory);
         let mut request = strip_suffix(request.map(Body::new));
-        reduce_accepted(request.headers_mut());
         request.extensions_mut().insert(ClientAddress(client));
-        let mut response = match CatchPanic(Box::pin(self.router.call(request))).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(impossible)) => match impossible {},
-            Err(_) => ApiError::internal().into_response(),
-        };
+        let mut response = self.route(request).await;
         // No route takes OPTIONS, so 405 means that the path exists.
         if is_preflight && response.status() == StatusCode::METHOD_NOT_ALLOWED {
             response = preflight_response(&response, may_log_in);
@@ -114,6 +116,24 @@ impl HttpService {
             Some(share) => response.map(|body| Body::new(ShareHolder { body, _share: share })),
             None => response,
         }
+    }
+
+    /// Returns the answer of a request's route, compressed if it is worth it and accepted.
+    async fn route(&self, mut request: Request) -> Response {
+        let answered = if accepts_gzip(request.headers()) {
+            // Otherwise the library would weigh gzip against codings that it does not have, and
+            // answer 406 although the write was done.
+            request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+            let answer = CatchPanic(Box::pin(self.compressing.call(request))).await;
+            answer.map(|Ok(response)| response.map(Body::new))
+        } else {
+            let answer = CatchPanic(Box::pin(self.router.call(request))).await;
+            answer.map(|Ok(mut response)| {
+                mark_compressible(&mut response);
+                response
+            })
+        };
+        answered.unwrap_or_else(|_| ApiError::internal().into_response())
     }
 }
 
