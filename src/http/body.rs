@@ -17,10 +17,12 @@ use crate::wire::errors::Problem;
 use crate::wire::params::Params;
 
 /// Maximum size of a body, in bytes. In JSON an escaped character counts as itself.
-const BYTES_MAX: usize = 256 * 1_024;
+pub(crate) const BYTES_MAX: usize = 256 * 1_024;
 /// Maximum size of a JSON body with its escapes, in bytes. Other oversized bodies are read and
 /// dropped up to this size. Beyond it the connection is closed.
 const RAW_BYTES_MAX: usize = 1_024 * 1_024;
+/// Maximum size of a page's form, in bytes: more than the longest texts of a booking take.
+pub(crate) const PAGE_FORM_BYTES_MAX: usize = 32 * 1_024;
 /// Maximum nesting depth of a JSON body.
 const DEPTH_MAX: usize = 32;
 /// Maximum time in which a body must arrive.
@@ -39,6 +41,8 @@ pub(crate) struct Incoming<'r> {
     from: IpAddr,
     state: State,
     memory: BodyBytes,
+    /// Number of bytes that were read.
+    length: usize,
 }
 
 enum State {
@@ -54,17 +58,27 @@ impl<'r> Incoming<'r> {
         from: IpAddr,
         body: Body,
     ) -> Self {
-        Self { server, headers, from, state: State::Unread(body), memory: BodyBytes::default() }
+        let (state, memory) = (State::Unread(body), BodyBytes::default());
+        Self { server, headers, from, state, memory, length: 0 }
+    }
+
+    /// Returns whether work on what was read belongs on a thread that serves no connection.
+    pub(crate) fn is_long(&self) -> bool {
+        self.length > INLINE_BYTES_MAX
     }
 
     /// Returns the JSON object before the caller is known; `None` if it is malformed. That error is
-    /// kept and returned when the body is due. Only a few larger bodies are read so at once.
+    /// kept and returned when the body is due. Unless the key of the request is known already
+    /// (`is_identified`), only a few larger bodies are read so at once.
     ///
     /// # Errors
     /// 503 without memory for the body, and other errors that end the connection.
-    pub(crate) async fn peek(&mut self) -> Result<Option<&Map<String, Value>>, ApiError> {
+    pub(crate) async fn peek(
+        &mut self,
+        is_identified: bool,
+    ) -> Result<Option<&Map<String, Value>>, ApiError> {
         if matches!(self.state, State::Unread(_)) {
-            match self.read_object_now(false).await {
+            match self.read_object_now(is_identified).await {
                 Err(error) if error.is_closing() => return Err(error),
                 read => self.state = State::Read(read),
             }
@@ -123,16 +137,33 @@ impl<'r> Incoming<'r> {
         }
     }
 
-    /// Returns the parameters of a form or of a JSON object; none for an empty body. Unless the
-    /// caller is identified, the body may have 8 KiB only.
+    /// Returns the parameters of a form or of a JSON object; none for an empty body. The body may
+    /// have `bytes_max` bytes or, unless the caller is identified, 8 KiB.
     ///
     /// # Errors
-    /// 413 over the limit, 415 for another declared type, 400 for a malformed object.
-    pub(crate) async fn read_form(&mut self, is_identified: bool) -> Result<Form, ApiError> {
+    /// 413 over the limit, 415 for another declared type, 400 for a malformed object and for too
+    /// many parameters.
+    pub(crate) async fn read_form(
+        &mut self,
+        is_identified: bool,
+        bytes_max: usize,
+    ) -> Result<Form, ApiError> {
         let bytes =
             if is_identified { self.read_bytes(true).await? } else { self.read_small().await? };
+        if bytes.len() > bytes_max {
+            let rule = format!("the body has more than {bytes_max} bytes");
+            return Err(ApiError::new(Problem::ContentTooLarge, rule));
+        }
         if declared_type(self.headers).as_deref() == Some("application/x-www-form-urlencoded") {
-            let params = Params::from_query(&String::from_utf8_lossy(&bytes));
+            if let Err(rule) = Params::check_number(&bytes) {
+                return Err(ApiError::new(Problem::InvalidParameter, format!("the body {rule}")));
+            }
+            let decode = move || Params::from_query(&String::from_utf8_lossy(&bytes));
+            let params = if self.is_long() {
+                self.server.blocking_pool.run(decode).await?
+            } else {
+                decode()
+            };
             return Ok(Form { params, ..Form::default() });
         }
         if !is_declared_json(self.headers) {
@@ -211,6 +242,7 @@ impl<'r> Incoming<'r> {
             }
         });
         let seen = in_time(read).await?;
+        self.length = seen;
         if seen > bytes_max { Err(too_large()) } else { Ok(self.memory.finish()) }
     }
 }

@@ -91,9 +91,10 @@ fn make_tag(bytes: &[u8]) -> String {
 
 /// Returns whether a header If-None-Match names a tag.
 fn names_tag(known: &HeaderValue, tag: &str) -> bool {
-    let strong = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let Ok(known) = known.to_str() else { return false };
-    known.trim() == "*" || known.split(',').any(|one| strong(one) == strong(tag))
+    let strong = tag.trim_start_matches("W/");
+    let names = |one: &str| one.trim().trim_start_matches("W/") == strong;
+    known.trim() == "*" || known.split(',').any(names)
 }
 
 #[cfg(test)]

@@ -40,30 +40,41 @@ pub(crate) struct IdempotencyKey {
     pub(crate) texts: RequestTexts,
 }
 
-impl IdempotencyKey {
-    /// Returns the key of a request on a path of the route table, if the request has one.
-    ///
-    /// # Errors
-    /// A malformed key.
-    pub(crate) fn from_request(
-        headers: &HeaderMap,
-        path: &str,
-        (identity, from): (&Identity, IpAddr),
-        state: &GroupState,
-        body: &Map<String, Value>,
-    ) -> Result<Option<Self>, Fault> {
-        let Some(scope) = hash_scope(headers, identity, from, state)? else { return Ok(None) };
+/// The parts of a request's body that its key needs.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyDigest {
+    /// SHA-256 of resource and body.
+    hash: [u8; 32],
+    /// The texts of the body.
+    texts: RequestTexts,
+}
+
+impl BodyDigest {
+    /// Digests the body of a request on a path of the route table.
+    pub(crate) fn new(path: &str, body: &Map<String, Value>) -> Self {
         // The older path of a resource ends with the same segment as the path in the group.
         let resource = path.rsplit('/').next().unwrap_or_default();
         let mut hash = Sha256::new();
         add_text(&mut hash, resource);
         add_object(&mut hash, body);
-        Ok(Some(Self {
-            scope,
-            body: hash.finalize().into(),
-            share: share_of(&identity.caller),
-            texts: RequestTexts::collect(body),
-        }))
+        Self { hash: hash.finalize().into(), texts: RequestTexts::collect(body) }
+    }
+}
+
+impl IdempotencyKey {
+    /// Returns the key of a request, if the request has one and its body was digested.
+    ///
+    /// # Errors
+    /// A malformed key.
+    pub(crate) fn from_request(
+        headers: &HeaderMap,
+        (identity, from): (&Identity, IpAddr),
+        state: &GroupState,
+        digest: Option<BodyDigest>,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(scope) = hash_scope(headers, identity, from, state)? else { return Ok(None) };
+        let Some(BodyDigest { hash, texts }) = digest else { return Ok(None) };
+        Ok(Some(Self { scope, body: hash, share: share_of(&identity.caller), texts }))
     }
 
     /// Returns the recorded answer of an earlier request, or 409 if its body was another one.

@@ -79,7 +79,7 @@ pub(crate) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) -> Re
     if params.value("apikey").is_some() {
         return Ok(());
     }
-    let Some(object) = body.peek().await? else { return Ok(()) };
+    let Some(object) = body.peek(false).await? else { return Ok(()) };
     if let Some(Value::String(key)) = object.get("apikey") {
         params.push("apikey", key.as_str());
     }
@@ -161,7 +161,8 @@ async fn given_group_id(
     if let Some(text) = params.value("group_id") {
         return Ok(Some(Value::from(text)));
     }
-    let Some(body) = body.peek().await? else { return Ok(None) };
+    let is_identified = params.value("apikey").is_some();
+    let Some(body) = body.peek(is_identified).await? else { return Ok(None) };
     if let Some(given) = body.get("group_id")
         && !value::is_empty(given)
     {

@@ -34,7 +34,7 @@ mod web_origin;
 mod write_capacity;
 
 pub(crate) use auth::origin::is_foreign;
-pub(crate) use body::Incoming;
+pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX};
 pub use booking_limit::BookingLimits;
 pub(crate) use booking_limit::BookingOrigin;
 pub use connection::listener::serve;

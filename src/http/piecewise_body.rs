@@ -11,14 +11,14 @@ use hyper::body::{Frame, SizeHint};
 /// Maximum size of a piece in bytes: less than a millisecond of compression.
 const PIECE_BYTES: usize = 32 * 1_024;
 
-/// Returns a response whose body comes in pieces, if it is whole and longer than one.
+/// Returns a response whose body comes in pieces, unless it is known to be no longer than one.
 pub(crate) fn in_pieces(response: Response) -> Response {
     match response.body().size_hint().exact() {
-        Some(bytes) if bytes > PIECE_BYTES as u64 => {
+        Some(bytes) if bytes <= PIECE_BYTES as u64 => response,
+        Some(_) | None => {
             let rest = Bytes::new();
             response.map(|body| Body::new(PiecewiseBody { body, rest, pauses: false }))
         }
-        Some(_) | None => response,
     }
 }
 
@@ -77,15 +77,39 @@ mod tests {
 
     use super::*;
 
+    /// A body of one frame whose length is not known before.
+    struct UnknownLength(Option<Bytes>);
+
+    impl HttpBody for UnknownLength {
+        type Data = Bytes;
+        type Error = axum::Error;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+            Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+        }
+    }
+
     #[test]
     fn a_long_body_pauses_after_each_piece() {
         let whole = Bytes::from(vec![b'x'; 2 * PIECE_BYTES + 5]);
-        let mut body = in_pieces(Response::new(Body::from(whole.clone()))).into_body();
+        let body = in_pieces(Response::new(Body::from(whole.clone()))).into_body();
+        assert_eq!(body.size_hint().exact(), Some(whole.len() as u64));
+        read_in_pieces(body, &whole);
+        let unknown = Body::new(UnknownLength(Some(whole.clone())));
+        read_in_pieces(in_pieces(Response::new(unknown)).into_body(), &whole);
+    }
+
+    fn read_in_pieces(mut body: Body, whole: &Bytes) {
         let mut context = Context::from_waker(Waker::noop());
         let mut sent = Vec::new();
         let mut pauses = 0;
         loop {
-            assert_eq!(body.size_hint().exact(), Some((whole.len() - sent.len()) as u64));
+            if let Some(left) = body.size_hint().exact() {
+                assert_eq!(left, (whole.len() - sent.len()) as u64);
+            }
             match Pin::new(&mut body).poll_frame(&mut context) {
                 Poll::Ready(Some(frame)) => {
                     let piece = frame.expect("a piece").into_data().expect("bytes");

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::{RawPathParams, Request};
-use axum::http::Method;
 use axum::http::header::IF_NONE_MATCH;
 use axum::http::request::Parts as HttpParts;
+use axum::http::{HeaderMap, Method};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
@@ -17,8 +17,8 @@ use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
 use crate::http::body::Incoming;
 use crate::http::endpoint::{AnswerSchema, Endpoint, Handler, KeyedHandler, Route};
 use crate::http::entity_tag::tag_response;
-use crate::http::error::ApiError;
-use crate::http::idempotency::IdempotencyKey;
+use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
+use crate::http::idempotency::{BodyDigest, IdempotencyKey};
 use crate::http::legacy_paths;
 use crate::http::page_links::add_page_links;
 use crate::http::piecewise_body::in_pieces;
@@ -99,18 +99,17 @@ async fn handle(
             handler(SessionRequest { server: &server, auth, body }).await
         }
         KeyedHandler::AtLarge(handler) => {
-            let identity = server.authenticator.identify(&auth).await?;
-            let object = read_body(route.endpoint, &mut body, &parts.method).await?;
-            route.endpoint.check_right(&identity, &params)?;
+            let (identity, object, digest) =
+                check_at_large(&server, route, &auth, &mut body).await?;
             handler(ApiRequest {
                 server: Arc::clone(&server),
                 identity,
                 params,
                 from,
                 now,
-                path: route.path(),
                 headers: parts.headers.clone(),
                 body: object,
+                digest,
             })
             .await
         }
@@ -137,6 +136,25 @@ async fn handle(
             .await
         }
     }
+}
+
+/// Checks credentials, body and rights of a request outside any group, and returns the caller, the
+/// object of the body, and its digest if that is needed.
+///
+/// # Errors
+/// The first failed check.
+async fn check_at_large(
+    server: &Server,
+    route: Route,
+    auth: &AuthRequest<'_>,
+    body: &mut Incoming<'_>,
+) -> Result<(Identity, Map<String, Value>, Option<BodyDigest>), ApiError> {
+    let identity = server.authenticator.identify(auth).await?;
+    let object = read_body(route.endpoint, body, auth.method).await?;
+    route.endpoint.check_right(&identity, auth.params)?;
+    let read = (body.is_long(), object);
+    let (object, digest) = digest_body(server, route, auth.headers, read).await?;
+    Ok((identity, object, digest))
 }
 
 /// The results of the checks of a request about one group.
@@ -180,9 +198,11 @@ async fn check_in_group(
     if let Some(fault) = foreign_group(&object, &Scope::for_group(&state)) {
         return Err(fault.into());
     }
+    let (object, digest) =
+        digest_body(server, route, auth.headers, (body.is_long(), object)).await?;
     let key = if endpoint.creates() {
         let caller = (&identity, auth.from);
-        IdempotencyKey::from_request(auth.headers, route.path(), caller, &state, &object)
+        IdempotencyKey::from_request(auth.headers, caller, &state, digest)
     } else {
         Ok(None)
     };
@@ -213,6 +233,28 @@ async fn find_meant_group(
     }
     let named = legacy_paths::named_group(record, params, body).await?;
     Ok((named, named.is_some()))
+}
+
+/// Digests a body that was read, if the endpoint creates something under an idempotency key. A long
+/// body is digested on a thread that serves no connection.
+///
+/// # Errors
+/// 503 if too much waits for such threads.
+async fn digest_body(
+    server: &Server,
+    route: Route,
+    headers: &HeaderMap,
+    (is_long, object): (bool, Map<String, Value>),
+) -> Result<(Map<String, Value>, Option<BodyDigest>), ApiError> {
+    if !route.endpoint.creates() || !headers.contains_key(IDEMPOTENCY_KEY) {
+        return Ok((object, None));
+    }
+    let path = route.path();
+    let digest = move || {
+        let digest = BodyDigest::new(path, &object);
+        (object, Some(digest))
+    };
+    if is_long { server.blocking_pool.run(digest).await } else { Ok(digest()) }
 }
 
 /// Reads the JSON object of a body that the endpoint requires, or the optional one of a DELETE.

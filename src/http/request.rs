@@ -17,7 +17,7 @@ use crate::engine::{AcceptanceHook, Committed, IdempotentRequest};
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
-use crate::http::idempotency::IdempotencyKey;
+use crate::http::idempotency::{BodyDigest, IdempotencyKey};
 use crate::http::response::{CreatedAnswer, HandlerResult, created_response};
 use crate::http::server::Server;
 use crate::wire::field::{Audience, Scope};
@@ -48,11 +48,11 @@ pub(crate) struct ApiRequest {
     pub(crate) from: IpAddr,
     /// The moment of the request. The clock is not read again.
     pub(crate) now: Instant,
-    /// The path pattern of the route.
-    pub(crate) path: &'static str,
     pub(crate) headers: HeaderMap,
     /// The JSON object of the body; empty if none is read.
     pub(crate) body: Map<String, Value>,
+    /// The digest of the body of a request with an idempotency key.
+    pub(crate) digest: Option<BodyDigest>,
 }
 
 impl ApiRequest {
@@ -65,7 +65,7 @@ impl ApiRequest {
         state: &GroupState,
     ) -> Result<Option<IdempotencyKey>, Fault> {
         let caller = (&self.identity, self.from);
-        IdempotencyKey::from_request(&self.headers, self.path, caller, state, &self.body)
+        IdempotencyKey::from_request(&self.headers, caller, state, self.digest.clone())
     }
 }
 

@@ -14,6 +14,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
 use hyper::body::{Frame, SizeHint};
@@ -26,11 +27,13 @@ use crate::http::connection::source_shares::SourceShare;
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
+use crate::http::piecewise_body::in_pieces;
 use crate::http::request::{ClientAddress, XmlRequested};
 use crate::http::route_table::routes;
 use crate::http::server::Server;
 use crate::http::{openapi, pipeline};
 use crate::wire::errors::Problem;
+use crate::wire::params::Params;
 
 /// The service that answers requests.
 #[derive(Clone)]
@@ -60,7 +63,7 @@ impl HttpService {
         }
         let router = router
             .with_state(Arc::clone(&server))
-            .merge(pages(Arc::clone(&server)))
+            .merge(pages(Arc::clone(&server)).layer(map_response(divide_long)))
             .fallback(not_found)
             .method_not_allowed_fallback(method_not_allowed);
         let compressing = Compression::new(router.clone()).compress_when(WorthCompressing);
@@ -120,6 +123,11 @@ impl HttpService {
 
     /// Returns the answer of a request's route, compressed if it is worth it and accepted.
     async fn route(&self, mut request: Request) -> Response {
+        let query = request.uri().query().unwrap_or_default();
+        if let Err(rule) = Params::check_number(query.as_bytes()) {
+            let rule = format!("the query {rule}");
+            return ApiError::new(Problem::InvalidParameter, rule).closing().into_response();
+        }
         let answered = if accepts_gzip(request.headers()) {
             // Otherwise the library would weigh gzip against codings that it does not have, and
             // answer 406 although the write was done.
@@ -189,6 +197,10 @@ fn strip_suffix(mut request: Request) -> Request {
         request.extensions_mut().insert(XmlRequested);
     }
     request
+}
+
+async fn divide_long(response: Response) -> Response {
+    in_pieces(response)
 }
 
 async fn not_found() -> ApiError {

@@ -18,7 +18,7 @@ use crate::domain::state::command::{BookAppointment, Caller, Command};
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::{Fault, Refusal};
 use crate::engine::{Committed, IdempotentRequest, Rejection};
-use crate::http::{ApiError, BookingOrigin, ClientAddress, Incoming};
+use crate::http::{ApiError, BookingOrigin, ClientAddress, Incoming, PAGE_FORM_BYTES_MAX};
 use crate::web::appointment_view::holder_query;
 use crate::web::booking_form::booking_object;
 use crate::web::code_step::{self, respond_to_waiting, without_code};
@@ -29,7 +29,7 @@ use crate::web::page::redirect;
 use crate::web::pages::Pages;
 use crate::web::same_origin::is_cross_site;
 use crate::web::shop::Visit;
-use crate::web::you_step::{Request, respond_with_form};
+use crate::web::you_step::{Request, is_form_key, respond_with_form};
 use crate::wire::booking::{BookingClaims, parse};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -54,7 +54,7 @@ pub(crate) async fn book(
         return message_page::of_group(&visit, status, text.foreign_title, lines, true);
     }
     let mut body = Incoming::new(&visit.pages.server, &headers, from, body);
-    let given = match body.read_form(true).await {
+    let given = match body.read_form(true, PAGE_FORM_BYTES_MAX).await {
         Ok(form) => form.params,
         Err(error) => return message_page::failed(&visit, &error),
     };
@@ -105,7 +105,7 @@ pub(crate) async fn book(
 async fn send_booking(
     visit: &Arc<Visit>,
     request: &Request,
-    (given, scope): (&Params, [u8; 32]),
+    (given, scope): (&Params, Option<[u8; 32]>),
     mut command: BookAppointment,
     from: IpAddr,
 ) -> Response {
@@ -122,15 +122,15 @@ async fn send_booking(
         Ok(places) => places,
         Err(limited) => return message_page::failed(visit, &limited),
     };
-    let once = IdempotentRequest {
+    let once = scope.map(|scope| IdempotentRequest {
         scope,
         body: form_body(given),
         share: IdempotencyShare::Application,
         render: Arc::new(FormAnswer::record),
-    };
+    });
     let command = Command::BookAppointment(Box::new(command));
     let hook = Some(permit.acceptance_hook());
-    let result = server.engine.write_idempotent(visit.group().id, command, Some(once), hook).await;
+    let result = server.engine.write_idempotent(visit.group().id, command, once, hook).await;
     places.settle(result.as_ref().is_ok_and(|done| !done.is_replay()));
     let api_error = |rejection: &Rejection| {
         ApiError::from_rejection(rejection.clone(), visit.zone(), Audience::Application)
@@ -157,7 +157,10 @@ async fn send_booking(
         }
         // Another form with this key was faster; the recorded answer is visible by now.
         Err(Rejection::IdempotencyConflict) => {
-            match find_record(visit, scope, given).map(|earlier| earlier.answer) {
+            match scope
+                .and_then(|scope| find_record(visit, scope, given))
+                .map(|earlier| earlier.answer)
+            {
                 Some(FormAnswer::Booked(query)) => {
                     redirect(&done_url(visit, &format!("{query}&used=1")))
                 }
@@ -204,8 +207,12 @@ fn missing_fields(visit: &Visit, given: &Params) -> Vec<Refusal> {
 }
 
 /// Returns the scope of a form's key. It covers services and start, so that a visitor who goes back
-/// and chooses another time makes another booking.
-fn form_scope(visit: &Visit, given: &Params) -> [u8; 32] {
+/// and chooses another time makes another booking. `None` without a key as the pages make it: a
+/// shorter one could be another visitor's, who would be shown this booking with its secret.
+fn form_scope(visit: &Visit, given: &Params) -> Option<[u8; 32]> {
+    if !given.value("k").is_some_and(is_form_key) {
+        return None;
+    }
     let mut hash = Sha256::new_with_prefix(b"form ");
     hash.update(visit.group().id.number().to_be_bytes());
     let start = given.value("other").or_else(|| given.value("t"));
@@ -217,7 +224,7 @@ fn form_scope(visit: &Visit, given: &Params) -> [u8; 32] {
         }
     }
     hash.update(start.unwrap_or_default());
-    hash.finalize().into()
+    Some(hash.finalize().into())
 }
 
 /// The recorded answer to a form.
@@ -269,25 +276,22 @@ fn find_record(visit: &Visit, scope: [u8; 32], given: &Params) -> Option<Earlier
 fn find_earlier_booking(
     visit: &Visit,
     given: &Params,
-) -> ([u8; 32], Option<EarlierBooking>, Option<HoldToken>) {
-    let scope = form_scope(visit, given);
-    if given.value("k").is_none() {
-        return (scope, None, None);
-    }
+) -> (Option<[u8; 32]>, Option<EarlierBooking>, Option<HoldToken>) {
+    let Some(scope) = form_scope(visit, given) else { return (None, None, None) };
     match find_record(visit, scope, given) {
         Some(EarlierBooking { answer: FormAnswer::Waits(token), is_same: false }) => {
             let state = visit.newest_state();
             let hold = state.holds().get(token.id());
             if let Some(HoldState::Confirmed { appointments, .. }) = hold.map(|hold| &hold.state) {
                 let answer = FormAnswer::Booked(holder_query(&state, appointments));
-                return (scope, Some(EarlierBooking { answer, is_same: false }), None);
+                return (Some(scope), Some(EarlierBooking { answer, is_same: false }), None);
             }
             let mut hash = Sha256::new_with_prefix(scope);
             hash.update(form_body(given));
             let scope = hash.finalize().into();
-            (scope, find_record(visit, scope, given), Some(token))
+            (Some(scope), find_record(visit, scope, given), Some(token))
         }
-        earlier => (scope, earlier, None),
+        earlier => (Some(scope), earlier, None),
     }
 }
 

@@ -88,9 +88,12 @@ impl TimeSearch {
     }
 
     /// Whether a start is free.
-    pub(crate) fn is_free(&self, start: Instant) -> bool {
+    ///
+    /// # Errors
+    /// The server is overloaded.
+    pub(crate) async fn is_free(&self, visit: &Visit, start: Instant) -> Result<bool, ApiError> {
         let moment = Interval { start, end: start.plus_seconds(1) };
-        self.starts().first_start(moment).is_some()
+        self.run(visit, moment, move |search| search.starts().first_start(moment).is_some()).await
     }
 
     /// Returns the last day on which a start can lie.

@@ -74,11 +74,12 @@ pub(crate) async fn show(holder: Holder) -> Response {
     let search = search(&holder);
     let (_, appointment) = holder.appointment();
     if let Some(start) = visit.params.value("t").and_then(parse_start) {
-        if search.is_free(visit.zone().instant_of(start)) {
-            return respond_with_question(&holder, start);
-        }
         let taken = Refusal::NotAvailable { obstacles: Vec::new() };
-        return respond_with_refusals(&holder, start, &[taken]).await;
+        return match search.is_free(visit, visit.zone().instant_of(start)).await {
+            Ok(true) => respond_with_question(&holder, start),
+            Ok(false) => respond_with_refusals(&holder, start, &[taken]).await,
+            Err(_) => message_page::busy(visit),
+        };
     }
     let (week_day, month_day) = read_days(visit);
     // The visitor first sees the week that the appointment has now.

@@ -14,6 +14,7 @@ use crate::web::choice::Choice;
 use crate::web::contact_fields::{FieldView, form_fields, relative_fields};
 use crate::web::format::{iso_time, parse_start};
 use crate::web::free_times::{OtherTime, TimeSearch};
+use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::pages::Pages;
 use crate::web::refusal_text::{RefusalText, describe};
@@ -114,7 +115,7 @@ impl Request {
 }
 
 /// Whether a text can be a form's key: 32 hexadecimal digits.
-fn is_form_key(text: &str) -> bool {
+pub(crate) fn is_form_key(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
@@ -133,10 +134,10 @@ pub(crate) async fn show(
         Ok(request) => request,
         Err(response) => return *response,
     };
-    let refusals = if request.search(&visit).is_free(request.instant(&visit)) {
-        Vec::new()
-    } else {
-        vec![Refusal::NotAvailable { obstacles: Vec::new() }]
+    let refusals = match request.search(&visit).is_free(&visit, request.instant(&visit)).await {
+        Ok(true) => Vec::new(),
+        Ok(false) => vec![Refusal::NotAvailable { obstacles: Vec::new() }],
+        Err(_) => return message_page::busy(&visit),
     };
     respond_with_form(&visit, &request, &Params::default(), &refusals).await
 }

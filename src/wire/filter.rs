@@ -115,9 +115,9 @@ impl<'t, R: 'static> Condition<'t, R> {
         scope: &Scope<'_>,
         audience: Audience,
     ) -> Result<Vec<Self>, Vec<Fault>> {
-        let given = params.objects("conditions");
+        let given = params.objects("conditions", CONDITIONS_MAX);
         if given.len() > CONDITIONS_MAX {
-            let rule = format!("must be at most {CONDITIONS_MAX}, not {}", given.len());
+            let rule = format!("must be at most {CONDITIONS_MAX}");
             return Err(vec![Fault::new("conditions", rule)]);
         }
         let (mut conditions, mut faults) = (Vec::new(), Vec::new());

@@ -1,6 +1,10 @@
 //! Decoded query parameters: single values, lists and lists of objects. Reference 1.1.
 
+use memchr::memchr_iter;
 use serde_json::{Map, Value};
+
+/// Maximum number of parameters of a query or a form. Each costs memory and several looks.
+const PARAMETERS_MAX: usize = 2_000;
 
 /// Names and values, in the order of the request.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +59,17 @@ impl Params {
     #[must_use]
     pub fn from_query(query: &str) -> Self {
         Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+    }
+
+    /// Checks the number of parameters of a raw query string or form, without decoding it.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn check_number(raw: &[u8]) -> Result<(), String> {
+        if memchr_iter(b'&', raw).count() < PARAMETERS_MAX {
+            return Ok(());
+        }
+        Err(format!("must have at most {PARAMETERS_MAX} parameters"))
     }
 
     /// Decodes the query of a request. Some clients append `?format=json` to addresses that have a
@@ -126,16 +141,19 @@ impl Params {
         values
     }
 
-    /// Returns the objects of a list, `name[0][part]=value`, in the order of first mention.
+    /// Returns the objects of a list, `name[0][part]=value`, in the order of first mention: one
+    /// more than `objects_max` if there are more.
     ///
     /// The index that groups their parts may be any text.
     #[must_use]
-    pub fn objects(&self, name: &str) -> Vec<ParamObject<'_>> {
+    pub fn objects(&self, name: &str, objects_max: usize) -> Vec<ParamObject<'_>> {
         let mut objects: Vec<ParamObject<'_>> = Vec::new();
         for (given, value) in self.iter() {
             let Some((index, part)) = split_object_name(given, name) else { continue };
+            let is_full = objects.len() > objects_max;
             match objects.iter_mut().find(|object| object.index == index) {
                 Some(object) => object.parts.push((part, value)),
+                None if is_full => break,
                 None => objects.push(ParamObject { index, parts: vec![(part, value)] }),
             }
         }
@@ -195,20 +213,33 @@ mod tests {
         let params = Params::from_query(
             "c[7][op]=%3D&c%5B-1%5D%5Bop%5D=>=&c[7][value]=+a&c[x]=1&cc[1][op]=<&c[7][op]=<",
         );
-        let objects = params.objects("c");
+        let objects = params.objects("c", 2);
         let shown: Vec<_> =
             objects.iter().map(|o| (o.index, o.part("op"), o.part("value"))).collect();
         assert_eq!(shown, [("7", Some("<"), Some(" a")), ("-1", Some(">="), None)]);
     }
 
     #[test]
+    fn of_too_many_objects_one_more_than_allowed_is_found() {
+        let params = Params::from_query("c[0][a]=1&c[1][a]=1&c[2][a]=1&c[3][a]=1&c[0][b]=2");
+        assert_eq!((params.objects("c", 4).len(), params.objects("c", 2).len()), (4, 3));
+        assert_eq!(params.objects("c", 4)[0].part("b"), Some("2"));
+    }
+
+    #[test]
+    fn a_query_has_a_limited_number_of_parameters() {
+        assert_eq!(Params::check_number("&a".repeat(1_999).as_bytes()), Ok(()));
+        assert!(Params::check_number("a&".repeat(2_000).as_bytes()).is_err());
+    }
+
+    #[test]
     fn a_part_of_an_object_may_be_a_list() {
         let params =
             Params::from_query("c[0][value][]=1&c[0][value][]=+2&c%5B0%5D%5Bvalue%5D%5B2%5D=3");
-        let objects = params.objects("c");
+        let objects = params.objects("c", 2);
         assert_eq!(objects[0].list_part("value"), Some(vec!["1", " 2", "3"]));
         assert_eq!((objects[0].part("value"), objects[0].list_part("op")), (None, None));
-        assert_eq!(Params::from_query("c[0][value]=1").objects("c")[0].list_part("value"), None);
+        assert_eq!(Params::from_query("c[0][value]=1").objects("c", 2)[0].list_part("value"), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::fixture::{KEY, PROXY, Practice, answer};
+use crate::fixture::{ANNA, KEY, PROXY, Practice, answer};
 
 /// Connections of one source, in place of 256.
 const CONNECTIONS_MAX: usize = 16;
@@ -156,6 +156,25 @@ async fn few_larger_bodies_are_read_for_a_key_that_may_stand_in_them() {
     let small = practice.visitor("127.0.2.7").bare(Method::POST, "/fiches");
     answer(small.json(&json!({"apikey": "wrong"}))).await.refused(403, 1);
     assert_eq!(await_refusals(waiting, 6 * 20 - 64).await.len(), 64);
+}
+
+#[tokio::test]
+async fn bodies_without_a_key_take_no_place_of_a_caller_whose_key_is_known() {
+    let practice = Practice::open().await;
+    let mut waiting = Vec::new();
+    for source in 1..=4 {
+        for _ in 0..20 {
+            let mut stream = connect(&practice, stranger(source)).await;
+            let request = unfinished("/fiches", "", 100_000, 10_000);
+            stream.write_all(&request).await.expect("it reads");
+            waiting.push(stream);
+        }
+    }
+    let waiting = await_refusals(waiting, 4 * 20 - 64).await;
+    let fiche = json!({"fiche": {"lastname": "Durand", "comments": "x".repeat(20_000)}});
+    let known = practice.visitor("127.0.2.7").request(Method::POST, "/fiches").json(&fiche);
+    answer(known.basic_auth(ANNA.0, Some(ANNA.1))).await.is(201);
+    drop(waiting);
 }
 
 /// Runs in a process of its own, since it measures the memory of the process.

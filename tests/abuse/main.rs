@@ -5,6 +5,7 @@
 
 mod alike;
 mod connections;
+mod expensive_requests;
 mod fixture;
 mod forged_sources;
 mod holds;

@@ -89,6 +89,26 @@ async fn guesses_of_the_present_password_are_failed_logins() {
 }
 
 #[tokio::test]
+async fn guesses_of_the_present_password_that_come_at_once_are_no_more() {
+    let practice = with_ben().await;
+    let visitor = practice.visitor("127.0.0.2");
+    let cookie = log_in(&visitor, ANNA).await;
+    let mut guesses = tokio::task::JoinSet::new();
+    for number in 0..60 {
+        let guess = json!({
+            "password": "another-long-password", "current_password": format!("guess-{number}-guess"),
+        });
+        let request = visitor.request(Method::PUT, "/groups/1/pros/1");
+        let request = with_cookie(request, &cookie).json(&json!({ "pro": guess }));
+        guesses.spawn(async move { answer(request).await.status });
+    }
+    let statuses = guesses.join_all().await;
+    let tried = statuses.iter().filter(|status| **status == 401).count();
+    // Two are verified at once, and two more may begin before those are counted.
+    assert!((10..=10 + 4).contains(&tried), "{tried} of {statuses:?}");
+}
+
+#[tokio::test]
 async fn a_professional_who_left_has_no_session_and_no_login() {
     let practice = with_ben().await;
     let visitor = practice.visitor("127.0.0.2");

@@ -449,6 +449,39 @@ fn what_a_key_alone_causes_takes_half_a_day_at_most_and_links_to_accounts_always
 }
 
 #[test]
+fn a_link_that_is_sent_or_refused_leaves_no_token() {
+    let mut shop = reminding();
+    let mut token_after = |outcome| {
+        let content = MessageContent::AccountLink {
+            purpose: LinkPurpose::Confirm,
+            token: Text::new("abc").expect("a text"),
+            expires: shop.now.plus_seconds(86_400),
+        };
+        let draft = shop.group_state.outbox.draft(0, shop.now, content, "ada@example.org");
+        waits(&mut shop, &draft);
+        let claimed = claim(&mut shop, DueItem::Message(draft.id)).expect("it waits");
+        let settled = settle(&mut shop, &claimed, outcome).expect("claimed");
+        let MessageContent::AccountLink { token, .. } = settled.content else {
+            panic!("{settled:?}")
+        };
+        token.as_str().to_owned()
+    };
+    let refused = DeliveryOutcome::Refused(Text::new("no such mailbox").expect("a text"));
+    let expired = DeliveryOutcome::Unwanted(SuppressionReason::Expired);
+    let unwanted = DeliveryOutcome::Unwanted(SuppressionReason::NoRecipient);
+    for (outcome, kept) in [
+        (DeliveryOutcome::Taken, ""),
+        (refused, ""),
+        (unwanted, ""),
+        (deferred(), "abc"),
+        // It is open again if the clock was ahead.
+        (expired, "abc"),
+    ] {
+        assert_eq!(token_after(outcome.clone()), kept, "{outcome:?}");
+    }
+}
+
+#[test]
 fn the_day_of_a_recipient_is_any_24_hours_however_the_address_is_spelled() {
     let mut shop = reminding();
     let id = booked(&mut shop);

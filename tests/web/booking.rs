@@ -53,6 +53,24 @@ async fn the_same_form_books_once_however_often_it_is_sent() {
 }
 
 #[tokio::test]
+async fn a_form_with_a_key_of_its_own_making_is_no_one_elses() {
+    let server = shop_with(|_| {}).await;
+    let visitor = Visitor::of(&server);
+    for (hour, key) in [(9, Some("1")), (10, Some("")), (11, None)] {
+        let mut form = visitor.form_of(CUT, &format!("2025-06-02T{hour:02}:00")).await;
+        form.retain(|(name, _)| name != "k");
+        form.extend(key.map(|key| ("k".to_owned(), key.to_owned())));
+        let own = visitor.post("/b/cut-co/you", &form).await;
+        set(&mut form, "fiche.lastname", "Martin");
+        let other = visitor.post("/b/cut-co/you", &form).await;
+        let led_to = other.headers.get("location").map(|to| to.to_str().expect("a path"));
+        // The shop has several chairs: it is a booking of its own, or none.
+        let token = |location: &str| location.split(['=', '&']).nth(1).map(str::to_owned);
+        assert_ne!(led_to.and_then(token), token(own.location()), "{key:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_time_taken_meanwhile_is_answered_with_the_nearest_and_keeps_what_was_typed() {
     let server = shop_with(|catalogue| {
         let id = slotbook::domain::records::ids::CalendarId::new(12).expect("an id");

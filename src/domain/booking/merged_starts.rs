@@ -16,6 +16,8 @@ const STEP_SECONDS_MAX: i64 = 31 * DAY;
 /// Length in seconds of the first step of a search that may end early. Each step is twice as long
 /// as the one before, so that the cost follows the distance of the last wanted start.
 const FIRST_STEP_SECONDS: i64 = DAY;
+/// Cost of a calendar in one step, beside its grid points and occurrences.
+const CALENDAR_COST: i64 = 100;
 /// Number of steps that are shorter than the longest.
 const SHORT_STEPS: i64 = 5;
 
@@ -145,7 +147,7 @@ impl StartSearch<'_> {
     }
 
     /// Returns an upper bound on the grid points and the occurrences that a search of a window
-    /// looks at.
+    /// looks at, and the cost of its calendars.
     #[must_use]
     pub fn estimate_cost(&self, window: Interval, extent: SearchExtent) -> i64 {
         let catalogue = &self.state.catalogue;
@@ -171,7 +173,8 @@ impl StartSearch<'_> {
             let last_step = Interval { start: end.plus_seconds(-STEP_SECONDS_MAX), end };
             let occurrences = view.rules.count_looked_at(catalogue.zone(), last_step);
             let steps = seconds / STEP_SECONDS_MAX + 1 + short_steps;
-            cost = cost.saturating_add(points).saturating_add(occurrences.saturating_mul(steps));
+            let each_step = occurrences.saturating_add(CALENDAR_COST);
+            cost = cost.saturating_add(points).saturating_add(each_step.saturating_mul(steps));
         }
         cost
     }

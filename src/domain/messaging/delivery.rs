@@ -149,6 +149,7 @@ fn claim_attempt(
         && !PlantedFault::UnwantedMessageClaimed.is_active()
     {
         message.progress = Progress::Suppressed { at: now, why };
+        message.forget_spent_token();
         return Some(message);
     }
     let attempts = match message.progress {
@@ -166,6 +167,7 @@ fn claim_attempt(
         Progress::Sent { .. } | Progress::Kept { .. } => return None,
     };
     message.progress = progress_after_claim(state, &mut message, attempts, quota, has_gateway, now);
+    message.forget_spent_token();
     Some(message)
 }
 
@@ -282,6 +284,7 @@ fn settle_attempt(
             }
         }
     };
+    message.forget_spent_token();
     Some(message)
 }
 

@@ -361,6 +361,30 @@ impl Message {
         }
     }
 
+    /// Whether it will neither be sent again nor read by its recipient in the list. A kept message
+    /// is read there, and one that was given up as too late is open again if the clock was ahead.
+    #[must_use]
+    pub const fn is_spent(&self) -> bool {
+        match &self.progress {
+            Progress::Sent { .. } | Progress::Failed { .. } | Progress::Suppressed { .. } => {
+                self.given_up_at().is_none()
+            }
+            Progress::Waiting { .. }
+            | Progress::Claimed { .. }
+            | Progress::Kept { .. }
+            | Progress::Missed { .. } => false,
+        }
+    }
+
+    /// Removes the token of a link that is spent: it can be long, and a sent mail has it.
+    pub(crate) fn forget_spent_token(&mut self) {
+        if self.is_spent()
+            && let MessageContent::AccountLink { token, .. } = &mut self.content
+        {
+            *token = LinkToken::default();
+        }
+    }
+
     /// Whether it was given up at a time that has not come yet. The clock was ahead then, so the
     /// message counts as open again.
     #[must_use]

@@ -3,7 +3,7 @@
 //! The space of a record is that of its texts and a fixed share for the rest. It is near the memory
 //! that the record takes, and above its share of a snapshot. It is derived from the record alone.
 
-use crate::domain::messaging::message::Message;
+use crate::domain::messaging::message::{Message, MessageContent};
 use crate::domain::records::customfield::{CustomValue, Customs};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::text::Email;
@@ -71,7 +71,21 @@ fn customs_bytes(customs: &Customs) -> u64 {
 
 /// Returns the bytes of a message.
 pub(crate) fn message_bytes(message: &Message) -> u64 {
-    MESSAGE_BYTES + text_bytes(&[message.recipient.as_str()])
+    let token = match &message.content {
+        MessageContent::AccountLink { token, .. } => token.as_str(),
+        MessageContent::Confirmation(_)
+        | MessageContent::ConfirmationByKey(_)
+        | MessageContent::Change { .. }
+        | MessageContent::ChangeByKey { .. }
+        | MessageContent::Cancellation(_)
+        | MessageContent::CancellationByKey(_)
+        | MessageContent::Restoration(_)
+        | MessageContent::Reminder(..)
+        | MessageContent::Withdrawal(_)
+        | MessageContent::BookingCode { .. }
+        | MessageContent::AccountNotice(_) => "",
+    };
+    MESSAGE_BYTES + text_bytes(&[message.recipient.as_str(), token])
 }
 
 fn text_bytes(texts: &[&str]) -> u64 {

@@ -256,14 +256,21 @@ impl Authenticator {
         now: Instant,
     ) -> Result<bool, ApiError> {
         let email_hash: [u8; 32] = Sha256::digest(email.folded().as_bytes()).into();
-        if let Some(seconds) = self.failures.wait(email_hash, from, now) {
-            return Err(ApiError::too_many("logins of this address or source failed", seconds));
-        }
+        let refuse_after_failures = || match self.failures.wait(email_hash, from, now) {
+            Some(seconds) => {
+                Err(ApiError::too_many("logins of this address or source failed", seconds))
+            }
+            None => Ok(()),
+        };
+        refuse_after_failures()?;
+        let permit = self.password_pool.acquire(from).await?;
+        // While this request waited, others may have failed.
+        refuse_after_failures()?;
         let stored = stored.clone();
         let verify = move |memory: &mut password::Argon2Memory| {
             password::verify_password(memory, stored.as_str(), &sha1_hex)
         };
-        let is_right = self.password_pool.run(from, verify).await?;
+        let is_right = permit.run(verify).await?;
         if !is_right {
             self.failures.count_failure(email_hash, from, now);
             log_failure(&email_hash, from);

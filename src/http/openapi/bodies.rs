@@ -116,7 +116,8 @@ fn login(endpoint: &Endpoint, example: &OperationText) -> RequestBody {
 
 /// The address that is to have an account. Reference 3.5.
 fn address() -> ObjectBuilder {
-    let pending = "A booking to complete later. It is returned after the link has been followed.";
+    let pending = "A booking to complete later. At most 8,192 bytes. It is returned after the link \
+                   has been followed.";
     let group = "Id of the group; by default the only group of the key.";
     object()
         .property("email", described(given(FieldType::Email), "E-mail address."))

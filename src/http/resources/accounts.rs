@@ -60,6 +60,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
+/// Maximum size of a booking in progress, as JSON in bytes. The link in the mail holds it.
+const PENDING_BYTES_MAX: usize = 8_192;
+
 /// Returns the state of a group that the key covers.
 fn find_covered_group(request: &ApiRequest, group: Option<GroupId>) -> Option<Arc<GroupState>> {
     let group = group?;
@@ -125,10 +128,7 @@ fn read_link_input(
     };
     let pending_rdv = match object.get("pendingRdv") {
         None | Some(Value::Null) => Ok(None),
-        Some(json) => match PendingRdv::new(&json.to_string()) {
-            Ok(pending_rdv) => Ok(Some(pending_rdv)),
-            Err(illegal) => Err(Fault::new("pendingRdv", format!("its JSON {}", illegal.0))),
-        },
+        Some(json) => parse_pending_rdv(json).map(Some),
     };
     match (email, state, pending_rdv) {
         (Ok(email), Ok(state), Ok(pending_rdv)) => Ok(LinkInput { email, state, pending_rdv }),
@@ -140,6 +140,17 @@ fn read_link_input(
             Err(faults)
         }
     }
+}
+
+/// # Errors
+/// A JSON that is too long, or cannot be kept.
+fn parse_pending_rdv(json: &Value) -> Result<PendingRdv, Fault> {
+    let text = json.to_string();
+    let illegal = |rule: String| Fault::new("pendingRdv", format!("its JSON {rule}"));
+    if text.len() > PENDING_BYTES_MAX {
+        return Err(illegal(format!("must have at most {PENDING_BYTES_MAX} bytes")));
+    }
+    PendingRdv::new(&text).map_err(|fault| illegal(fault.0.to_string()))
 }
 
 /// POST /api/v1/accounts: mails a link to the address if one is due. The response is the same in

@@ -1,6 +1,7 @@
 //! The endpoint of a group's appointment module: everything that a booking page needs. Reference
 //! 13.16.
 
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::domain::booking::module_offer::{offers_all, shown_calendars, shown_interventions};
@@ -12,11 +13,15 @@ use crate::http::endpoint::{
 };
 use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, find_visible_group};
-use crate::http::response::{HandlerResult, ok_response};
+use crate::http::response::{HandlerResult, json_response};
 use crate::wire::calendar::{CALENDAR, SHOWN_CALENDARSET};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
+
+/// Maximum number of records, and of calendars times interventions, of a module that is rendered on
+/// a thread that serves connections: well under a millisecond.
+const INLINE_RECORDS_MAX: usize = 60;
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
@@ -39,7 +44,19 @@ async fn show(request: ApiRequest) -> HandlerResult {
     let published = request.server.engine.published();
     let group = published.group_of_urlname(urlname);
     let state = find_visible_group(group, &request.identity, published)?;
-    Ok(ok_response(&render_module(&state, request.now)))
+    let (catalogue, now) = (&state.catalogue, request.now);
+    // Each calendar is judged for each intervention.
+    let records = catalogue.calendars.len() * (1 + catalogue.interventions.len())
+        + catalogue.calendarsets.len()
+        + catalogue.interventionsets.len()
+        + catalogue.customfields.len();
+    let bytes = if records <= INLINE_RECORDS_MAX {
+        render_module(&state, now).to_string()
+    } else {
+        let render = move || render_module(&state, now).to_string();
+        request.server.blocking_pool.run(render).await?
+    };
+    Ok(json_response(StatusCode::OK, bytes.into_bytes()))
 }
 
 fn render_module(state: &GroupState, now: Instant) -> Value {
