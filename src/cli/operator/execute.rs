@@ -139,6 +139,7 @@ fn parse_access_change(request: &OperatorRequest) -> Result<Option<ChangeAccess>
         },
         OperatorRequest::SetPassword { email, password_hash } => ChangeAccess::SetPassword {
             email: named("e-mail", Email::new(email))?,
+            former: None,
             password_hash: named("password", Text::new(password_hash))?,
         },
         OperatorRequest::AddGroup { .. }

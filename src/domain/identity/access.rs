@@ -67,6 +67,9 @@ pub enum ChangeAccess {
     SetPassword {
         /// The address of the professional.
         email: Email,
+        /// The hash of the former password, which the professional has given; `None` for the
+        /// operator, who needs none.
+        former: Option<Text<255>>,
         /// The hash of the password.
         password_hash: Text<255>,
     },
@@ -133,6 +136,8 @@ pub enum AccessRefusal {
          `slotbook pro remove`"
     )]
     LastOfGroup(GroupId),
+    #[error("{} has another password by now", .0.as_str())]
+    PasswordChanged(Email),
     #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
@@ -224,10 +229,13 @@ pub fn decide(
             }
             remove_pro(directory, &pro.email, &BTreeSet::from([*group]), now)
         }
-        ChangeAccess::SetPassword { email, password_hash } => {
+        ChangeAccess::SetPassword { email, former, password_hash } => {
             let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
                 return Err(AccessRefusal::NoPro(email.clone()));
             };
+            if former.as_ref().is_some_and(|former| *former != pro.password_hash) {
+                return Err(AccessRefusal::PasswordChanged(email.clone()));
+            }
             let pro = Pro {
                 password_hash: password_hash.clone(),
                 updated_at: now.max(pro.updated_at),
@@ -543,17 +551,23 @@ mod tests {
     #[test]
     fn a_password_changes_for_an_existing_professional_only() {
         let directory = after(&[new_pro("ann@x.org", &[2], Some("hash"))]);
-        let set = |email: &str| ChangeAccess::SetPassword {
+        let set = |email: &str, former: Option<&str>| ChangeAccess::SetPassword {
             email: Email::new(email).expect("an address"),
+            former: former.map(|hash| Text::new(hash).expect("a text")),
             password_hash: Text::new("new").expect("a text"),
         };
-        let changed = directory.apply(
-            &decide(&directory, &store(&[1, 2]), &set("Ann@X.org"), NOW).expect("she is known"),
-        );
-        assert_eq!(
-            changed.pros.find_by_email("ann@x.org").expect("she is there").password_hash.as_str(),
-            "new"
-        );
-        assert!(matches!(refusal(&directory, &set("bob@x.org")), AccessRefusal::NoPro(_)));
+        for former in [None, Some("hash")] {
+            let change = set("Ann@X.org", former);
+            let event = decide(&directory, &store(&[1, 2]), &change, NOW).expect("she is known");
+            let changed = directory.apply(&event);
+            let ann = changed.pros.find_by_email("ann@x.org").expect("she is there");
+            assert_eq!(ann.password_hash.as_str(), "new");
+            assert_eq!(
+                refusal(&changed, &set("ann@x.org", Some("hash"))),
+                AccessRefusal::PasswordChanged(Email::new("ann@x.org").expect("an address")),
+                "it was verified before the change"
+            );
+        }
+        assert!(matches!(refusal(&directory, &set("bob@x.org", None)), AccessRefusal::NoPro(_)));
     }
 }

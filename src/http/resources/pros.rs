@@ -10,6 +10,7 @@ use crate::domain::identity::professionals::Pro;
 use crate::domain::records::ids::ProId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::refusal::Fault;
+use crate::http::auth::login_failed;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };
@@ -134,8 +135,8 @@ async fn change(request: GroupRequest) -> HandlerResult {
     accounts::check_current_password(&request, person, object, "another password").await?;
     let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
     let password_hash = request.server.authenticator.password_pool.run(request.from, hash).await?;
-    let email = pro.email.clone();
-    change_access(&request, ChangeAccess::SetPassword { email, password_hash }).await?;
+    let (email, former) = (pro.email.clone(), Some(pro.password_hash.clone()));
+    change_access(&request, ChangeAccess::SetPassword { email, former, password_hash }).await?;
     Ok(pro_response(pro, &request))
 }
 
@@ -172,6 +173,7 @@ async fn change_access(request: &GroupRequest, change: ChangeAccess) -> Result<(
             let rule = AccessRefusal::LastOfGroup(group).to_string();
             Err(Fault::new("id", rule).into())
         }
+        Ok(Err(AccessRefusal::PasswordChanged(_))) => Err(login_failed().into()),
         // Another request removed the professional meanwhile.
         Ok(Err(_)) => Err(ApiError::no_result()),
         Err(rejection) => {
