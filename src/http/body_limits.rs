@@ -3,7 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::body::HttpBody as _;
+use axum::response::Response;
+
 use crate::http::connection::source_shares::{SourceShare, SourceShares};
+use crate::http::error::ApiError;
+use crate::http::response::HandlerResult;
+use crate::http::share_holder::hold_until_sent;
 
 /// Bytes of a body that are read for any request. The number of connections bounds their memory.
 pub(crate) const SMALL_BYTES: usize = 8 * 1_024;
@@ -17,6 +23,14 @@ const UNIDENTIFIED_MAX: usize = 64;
 /// Maximum number of these bodies from one source.
 const UNIDENTIFIED_PER_SOURCE_MAX: usize = UNIDENTIFIED_MAX / 4;
 
+/// Size of an answer up to which it needs no share, in bytes. The number of connections bounds the
+/// memory of such answers.
+const LONG_ANSWER_BYTES: u64 = 256 * 1_024;
+/// Maximum memory of all longer answers, in bytes.
+const ANSWER_BYTES_MAX: usize = 256 * 1_024 * 1_024;
+/// Maximum memory of the longer answers to one source, in bytes.
+const ANSWER_BYTES_PER_SOURCE_MAX: usize = ANSWER_BYTES_MAX / 4;
+
 /// The shares of all bodies under way.
 #[derive(Debug)]
 pub(crate) struct BodyLimits {
@@ -24,6 +38,8 @@ pub(crate) struct BodyLimits {
     large: Arc<SourceShares>,
     /// Bodies.
     unidentified: Arc<SourceShares>,
+    /// Bytes of long answers that are not sent yet.
+    answers: Arc<SourceShares>,
 }
 
 impl Default for BodyLimits {
@@ -31,6 +47,29 @@ impl Default for BodyLimits {
         Self {
             large: SourceShares::new(LARGE_BYTES_MAX, LARGE_BYTES_PER_SOURCE_MAX),
             unidentified: SourceShares::new(UNIDENTIFIED_MAX, UNIDENTIFIED_PER_SOURCE_MAX),
+            answers: SourceShares::new(ANSWER_BYTES_MAX, ANSWER_BYTES_PER_SOURCE_MAX),
+        }
+    }
+}
+
+impl BodyLimits {
+    /// The default limits with another one on the bytes of long answers.
+    pub(crate) fn with_answers(bytes_max: usize) -> Self {
+        Self { answers: SourceShares::new(bytes_max, bytes_max), ..Self::default() }
+    }
+
+    /// Holds the memory of a long answer until it is sent: its reader may take its time.
+    ///
+    /// # Errors
+    /// 503 if the answers under way leave no memory for it.
+    pub(crate) fn hold_answer(&self, answer: Response, from: IpAddr) -> HandlerResult {
+        let bytes = answer.body().size_hint().exact().unwrap_or_default();
+        if bytes <= LONG_ANSWER_BYTES {
+            return Ok(answer);
+        }
+        match self.answers.take(from, usize::try_from(bytes).unwrap_or(usize::MAX)) {
+            Some(share) => Ok(hold_until_sent(answer, share)),
+            None => Err(ApiError::overloaded()),
         }
     }
 }

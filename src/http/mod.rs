@@ -30,6 +30,7 @@ mod response;
 mod route_table;
 mod server;
 mod service;
+mod share_holder;
 mod web_origin;
 mod write_capacity;
 

@@ -204,6 +204,12 @@ impl Server {
         Self { connections: shares(), forwarded_requests: shares(), ..self }
     }
 
+    /// Sets the maximum number of bytes of long answers that are not sent yet.
+    #[must_use]
+    pub fn limited_answers(self, bytes_max: usize) -> Self {
+        Self { body_limits: BodyLimits::with_answers(bytes_max), ..self }
+    }
+
     /// Sets the limits on bookings by the public and by accounts.
     #[must_use]
     pub fn limit_bookings(self, limits: BookingLimits) -> Self {

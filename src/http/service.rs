@@ -17,13 +17,11 @@ use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
-use hyper::body::{Frame, SizeHint};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tower_http::compression::Compression;
 
 use crate::http::compression::{WorthCompressing, accepts_gzip, mark_compressible};
-use crate::http::connection::source_shares::SourceShare;
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
@@ -31,6 +29,7 @@ use crate::http::piecewise_body::in_pieces;
 use crate::http::request::{ClientAddress, XmlRequested};
 use crate::http::route_table::routes;
 use crate::http::server::Server;
+use crate::http::share_holder::hold_until_sent;
 use crate::http::{openapi, pipeline};
 use crate::wire::errors::Problem;
 use crate::wire::params::Params;
@@ -116,7 +115,7 @@ impl HttpService {
         );
         match share {
             // A request is under way until its response is sent.
-            Some(share) => response.map(|body| Body::new(ShareHolder { body, _share: share })),
+            Some(share) => hold_until_sent(response, share),
             None => response,
         }
     }
@@ -148,32 +147,6 @@ impl HttpService {
 /// Returns the answer to a request of a client with too many under way. Its body is unread.
 fn too_many_requests() -> Response {
     ApiError::too_many("requests are under way from this address", 1).closing().into_response()
-}
-
-/// The body of a response, with the share of its request.
-struct ShareHolder {
-    body: Body,
-    _share: SourceShare,
-}
-
-impl HttpBody for ShareHolder {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }
 
 /// Removes the suffix `.json` or `.xml` from a request's path.

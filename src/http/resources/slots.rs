@@ -212,7 +212,8 @@ async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
     let mut answer = SlotsAnswer::new(&search, catalogue.group.id, catalogue.zone());
     let is_complete = append_slots(&mut answer, &search, inline, &request.state, now);
     if is_complete || inline == whole {
-        return Ok(json_response(StatusCode::OK, answer.finish()));
+        let answer = json_response(StatusCode::OK, answer.finish());
+        return request.server.body_limits.hold_answer(answer, request.from);
     }
     let state = Arc::clone(&request.state);
     let rest = Interval { start: inline.end, end: whole.end };
@@ -221,7 +222,8 @@ async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
         answer.finish()
     };
     let bytes = request.server.blocking_pool.run_weighed(cost, compute).await?;
-    Ok(json_response(StatusCode::OK, bytes))
+    let answer = json_response(StatusCode::OK, bytes);
+    request.server.body_limits.hold_answer(answer, request.from)
 }
 
 /// Returns the beginning of a long search's window that is searched on the connection's thread.
