@@ -250,6 +250,11 @@ impl BookingOrigin {
         Self { source, client, apikey: PAGES_KEY, group, is_hold: false }
     }
 
+    /// The source; `None` behind a key of a server.
+    pub(crate) fn source(&self) -> Option<IpAddr> {
+        self.source
+    }
+
     /// Returns the origin of a hold in place of that of a booking.
     pub(crate) fn for_hold(self) -> Self {
         Self { is_hold: true, ..self }

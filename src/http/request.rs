@@ -125,11 +125,21 @@ impl GroupRequest {
     /// # Errors
     /// The engine's rejection, in words for the caller.
     pub(crate) async fn write(&self, command: Command) -> Result<Committed, ApiError> {
+        self.write_for(command, self.audience()).await
+    }
+
+    /// Does the same, with a rejection in words for an audience.
+    ///
+    /// # Errors
+    /// As [`GroupRequest::write`].
+    pub(crate) async fn write_for(
+        &self,
+        command: Command,
+        audience: Audience,
+    ) -> Result<Committed, ApiError> {
         match self.server.engine.write(self.state.catalogue.group.id, command).await {
             Ok(done) => Ok(done),
-            Err(rejection) => {
-                Err(ApiError::from_rejection(rejection, self.zone(), self.audience()))
-            }
+            Err(rejection) => Err(ApiError::from_rejection(rejection, self.zone(), audience)),
         }
     }
 

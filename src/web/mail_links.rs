@@ -161,7 +161,7 @@ pub(crate) async fn act_on_move(
     };
     let mut body = Incoming::new(&request.pages.server, &request.headers, from, body);
     match body.read_form(false, PAGE_FORM_BYTES_MAX).await {
-        Ok(form) => move_page::act(holder, &form.params).await,
+        Ok(form) => move_page::act(holder, &form.params, from).await,
         Err(error) => message_page::failed(&holder.visit, &error),
     }
 }

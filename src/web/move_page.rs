@@ -1,17 +1,19 @@
 //! The pages that move one appointment, for the holder of its link: another time, and its
 //! confirmation. Reference 14.6.
 
+use std::net::IpAddr;
+
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::booking::appointment_move::moved_chain;
 use crate::domain::booking::slot_request::OwnTime;
-use crate::domain::state::command::{CancelRight, Command, MoveAppointment};
+use crate::domain::state::command::{CancelRight, MoveAppointment};
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::{Civil, CivilDay};
 use crate::engine::Rejection;
-use crate::http::ApiError;
+use crate::http::{BookingOrigin, MoveRejection, move_within_limits};
 use crate::web::appointment_view::{AppointmentView, view_appointment};
 use crate::web::format::{iso_time, parse_start};
 use crate::web::free_times::{FoundTimes, OtherTime, TimeSearch};
@@ -93,7 +95,7 @@ pub(crate) async fn show(holder: Holder) -> Response {
 }
 
 /// POST /m/{token}/move. The same time again changes nothing, so that a lost answer does no harm.
-pub(crate) async fn act(mut holder: Holder, given: &Params) -> Response {
+pub(crate) async fn act(mut holder: Holder, given: &Params, from: IpAddr) -> Response {
     let start = given.value("other").or_else(|| given.value("t")).and_then(parse_start);
     let Some(date) = start else { return redirect(&move_url(&holder)) };
     // Before everything else: an answer may have been lost.
@@ -107,10 +109,11 @@ pub(crate) async fn act(mut holder: Holder, given: &Params) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = MoveAppointment { id: holder.id, right, date, hold: None };
     let visit = &holder.visit;
-    let engine = &visit.pages.server.engine;
-    match engine.write(visit.group().id, Command::MoveAppointment(command)).await {
+    let server = &visit.pages.server;
+    let origin = BookingOrigin::of_page(visit.group().id, None, from);
+    match move_within_limits(server, &visit.state, command, origin, visit.now).await {
         Ok(_) => redirect(&manage_page::moved_url(&holder)),
-        Err(Rejection::Refused(refusals)) => {
+        Err(MoveRejection::Rejected(Rejection::Refused(refusals))) => {
             // The appointment may have changed since the page was asked for.
             let state = visit.newest_state();
             if state.rows.contains_key(&holder.id) {
@@ -122,7 +125,7 @@ pub(crate) async fn act(mut holder: Holder, given: &Params) -> Response {
             respond_with_refusals(&holder, date, &refusals).await
         }
         Err(rejection) => {
-            let error = ApiError::from_rejection(rejection, visit.zone(), Audience::Application);
+            let error = rejection.into_error(visit.zone(), Audience::Application);
             message_page::failed(visit, &error)
         }
     }

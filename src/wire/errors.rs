@@ -216,7 +216,8 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
 
 fn describe_same_time(other: Interval, zone: Zone, audience: Audience) -> ErrorEntry {
     let when = match audience {
-        // An account books only for itself and may read its own appointments.
+        // An account may read its own appointments. It is an application where it acts for another
+        // client, by the secret of an appointment or the token of a booking.
         Audience::Account | Audience::Pro | Audience::Store => format_interval(zone, other),
         Audience::Application => "at that time".to_owned(),
     };

@@ -132,7 +132,11 @@ impl Practice {
     }
 
     fn connecting_from(&self, address: IpAddr, forwarded_for: Option<String>) -> Visitor {
-        let client = reqwest::Client::builder().local_address(address).build().expect("a client");
+        let client = reqwest::Client::builder()
+            .local_address(address)
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .expect("a client");
         Visitor { base: format!("http://{}/api/v1", self.address), client, forwarded_for }
     }
 
@@ -174,6 +178,19 @@ impl Visitor {
     /// A request without a key.
     pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.base))
+    }
+
+    /// A form that a page sends.
+    pub(crate) fn form(&self, path: &str, pairs: &[(&str, &str)]) -> RequestBuilder {
+        let root = self.base.strip_suffix("/api/v1").expect("the API stands below the root");
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        let request = self.client.post(format!("{root}{path}"));
+        let request =
+            request.header("content-type", "application/x-www-form-urlencoded").body(body);
+        match &self.forwarded_for {
+            Some(address) => request.header("x-forwarded-for", address),
+            None => request,
+        }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

@@ -13,6 +13,7 @@ mod idempotency;
 mod logins;
 mod mailbox;
 mod messages;
+mod moves;
 mod searches;
 mod space;
 mod stolen_sessions;

@@ -281,7 +281,12 @@ async fn the_clients_rules_come_with_the_code_and_leave_the_booking_waiting() {
     by_hand["appointment"]["fiche"] = json!({"id": shop::KNOWN_FICHE});
     let other = answer(server.by_pro(Method::POST, BOOKINGS).json(&by_hand)).await.is(201);
     let made = book(&server, &booking_for("known@example.org", "09:00")).await.is(202);
-    confirm(&server, token(&made), &code(token(&made))).await.refused(400, 12, Some("date"));
+    let refused = confirm(&server, token(&made), &code(token(&made))).await;
+    refused.refused(400, 12, Some("date"));
+    // The account of another client does not learn the time either.
+    let body = json!({"token": token(&made), "code": code(token(&made))});
+    let by_cleo = answer(server.by_account(Method::POST, CONFIRM).json(&body)).await;
+    assert_eq!((by_cleo.status, by_cleo.text), (refused.status, refused.text));
     let id = &other["records"][0]["id"];
     answer(server.by_pro(Method::DELETE, &format!("{BOOKINGS}/{id}"))).await.is(200);
     confirm(&server, token(&made), &code(token(&made))).await.is(201);

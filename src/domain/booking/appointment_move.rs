@@ -128,7 +128,10 @@ pub fn prepare_move(
 }
 
 /// Finds the appointment that a caller has the right to move.
-fn find_movable<'r>(
+///
+/// # Errors
+/// NoResult without the right to it; InvalidParameter if it is cancelled.
+pub(crate) fn find_movable<'r>(
     state: &'r GroupState,
     command: &MoveAppointment,
 ) -> Result<(&'r Vevent, &'r Appointment), Refusal> {

@@ -1,7 +1,8 @@
 //! A limit on guessing which e-mail addresses belong to clients. Reference 3.6.
 //!
-//! Where a key alone books, some refusals reveal that an address belongs to a client. Those are
-//! counted by e-mail address and by source address.
+//! Where a key alone books, some refusals reveal that an address belongs to a client, or when that
+//! client has appointments. So do refusals of a move by an appointment's secret. They are counted
+//! by e-mail address and by source address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -98,9 +99,9 @@ struct Turns {
 }
 
 impl EnumerationLimit {
-    /// Permits a booking for a folded e-mail address, if it has one, from a source. One behind the
-    /// key of a server has none, since that stands for many clients. Waits while the bookings of
-    /// the address or of the source that are under way could use up the refusals.
+    /// Permits a booking or a move for a folded e-mail address, if it has one, from a source. One
+    /// behind the key of a server has none, since that stands for many clients. Waits while the
+    /// bookings of the address or of the source that are under way could use up the refusals.
     ///
     /// # Errors
     /// 429 after too many refusals; 503 after five seconds of waiting.
@@ -167,7 +168,7 @@ async fn enter<K: Ord + Clone>(
     match entered {
         Ok(()) => Ok(Turn { count: Arc::clone(count), key, is_under_way: AtomicBool::new(true) }),
         Err(seconds) => {
-            let what = "bookings were refused for reasons that tell of a client";
+            let what = "bookings or moves were refused for reasons that tell of a client";
             Err(ApiError::too_many(what, seconds))
         }
     }

@@ -23,6 +23,7 @@ use crate::http::endpoint::{
 };
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
+use crate::http::limited_move::move_within_limits;
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
@@ -269,8 +270,10 @@ async fn show(request: GroupRequest) -> HandlerResult {
 async fn cancel(request: GroupRequest) -> HandlerResult {
     let id = request.id(VeventId::new)?;
     let right = claimed_right(&request, id);
+    let audience = audience_by(&right, &request);
     let command = Command::CancelAppointment(CancelAppointment { id, right });
-    let done = request.write(request.quiet_if_asked(command, "appointment")).await?;
+    let command = request.quiet_if_asked(command, "appointment");
+    let done = request.write_for(command, audience).await?;
     let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
     Ok(appointment_response(vevent, &Scope::for_group(&done.group_state), &request))
 }
@@ -280,11 +283,32 @@ async fn cancel(request: GroupRequest) -> HandlerResult {
 async fn move_to(request: GroupRequest) -> HandlerResult {
     let id = request.id(VeventId::new)?;
     let object = wrapped_object(&request.body, "appointment")?;
-    let command = parse_move(object, &request.scope(), id, claimed_right(&request, id))?;
-    let command = request.quiet_if_asked(Command::MoveAppointment(command), "appointment");
-    let done = request.write(command).await?;
-    let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(appointment_response(vevent, &Scope::for_group(&done.group_state), &request))
+    let right = claimed_right(&request, id);
+    let audience = audience_by(&right, &request);
+    let command = parse_move(object, &request.scope(), id, right)?;
+    let (state, group) = (&request.state, request.state.catalogue.group.id);
+    let moved = match BookingOrigin::new(&request.identity, group, None, request.from) {
+        Some(origin) => {
+            let moved = move_within_limits(&request.server, state, command, origin, request.now);
+            moved.await.map_err(|refused| refused.into_error(request.zone(), audience))?
+        }
+        None => {
+            let command = Command::MoveAppointment(command);
+            let command = request.quiet_if_asked(command, "appointment");
+            request.write_for(command, audience).await?.group_state
+        }
+    };
+    let vevent = moved.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    Ok(appointment_response(vevent, &Scope::for_group(&moved), &request))
+}
+
+/// The audience of refusals to a caller with this right. An account with another client's secret
+/// learns no more of that client than an application.
+fn audience_by(right: &CancelRight, request: &GroupRequest) -> Audience {
+    match right {
+        CancelRight::Secret(_) => Audience::Application,
+        CancelRight::Account(_) | CancelRight::Pro => request.audience(),
+    }
 }
 
 /// The right by which a request changes an appointment. An account that does not own it needs the

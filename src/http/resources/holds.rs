@@ -122,7 +122,12 @@ async fn confirm(request: GroupRequest) -> HandlerResult {
         faults.push(Fault::new("code", "must be the six digits that were sent"));
     }
     let (Some(id), Some(command)) = (id, command) else { return Err(faults.into()) };
-    let done = request.write(Command::ConfirmBooking(Box::new(command))).await?;
+    // The token may be of another client's booking, so an account learns no more of that client.
+    let audience = match request.audience() {
+        Audience::Account => Audience::Application,
+        audience @ (Audience::Application | Audience::Pro | Audience::Store) => audience,
+    };
+    let done = request.write_for(Command::ConfirmBooking(Box::new(command)), audience).await?;
     if done.appointments.is_empty() {
         return Err(wrong_code(&done, id));
     }
