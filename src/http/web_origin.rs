@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::records::web_origin::WebOrigin;
+use crate::domain::records::web_origin::{ClientProof, WebOrigin};
 use crate::domain::state::command::Caller;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Identity;
@@ -34,17 +34,17 @@ impl SourceHasher {
     /// Returns the origin of a booking by the public or by an account; `None` for one by a
     /// professional.
     pub(crate) fn origin(&self, identity: &Identity, from: IpAddr) -> Option<Box<WebOrigin>> {
-        let is_by_key = match &identity.caller {
+        let proof = match &identity.caller {
             Caller::Pro(_) => return None,
-            Caller::Application => true,
-            Caller::Account(_) => false,
+            Caller::Application => ClientProof::KeyAlone,
+            Caller::Account(_) => ClientProof::Account,
         };
-        Some(Box::new(self.hash(from, &identity.apikey, is_by_key)))
+        Some(Box::new(self.hash(from, &identity.apikey, proof)))
     }
 
     /// Returns the origin of a booking on a page of the server, which has no application key.
     pub(crate) fn page_origin(&self, from: IpAddr) -> Box<WebOrigin> {
-        Box::new(self.hash(from, &[0; 32], true))
+        Box::new(self.hash(from, &[0; 32], ClientProof::KeyAlone))
     }
 
     /// Returns the hash by which the holds of a caller are counted; `None` behind the key of a
@@ -53,8 +53,8 @@ impl SourceHasher {
         if identity.is_server() { None } else { Some(self.hash_source(from)) }
     }
 
-    fn hash(&self, from: IpAddr, apikey: &[u8; 32], is_by_key: bool) -> WebOrigin {
-        WebOrigin { source: self.hash_source(from), apikey: first_half(apikey), is_by_key }
+    fn hash(&self, from: IpAddr, apikey: &[u8; 32], proof: ClientProof) -> WebOrigin {
+        WebOrigin { source: self.hash_source(from), apikey: first_half(apikey), proof }
     }
 
     fn hash_source(&self, from: IpAddr) -> [u8; 16] {
@@ -86,7 +86,8 @@ mod tests {
             hasher.origin(&identity, from.parse().expect("an address")).expect("by a key")
         };
         let first = origin(&hasher(1), "10.0.0.1");
-        assert!(first.is_like(&origin(&hasher(1), "::ffff:10.0.0.1")) && first.is_by_key);
+        assert!(first.is_like(&origin(&hasher(1), "::ffff:10.0.0.1")));
+        assert_eq!(first.proof, ClientProof::KeyAlone);
         assert!(!first.is_like(&origin(&hasher(1), "10.0.0.2")));
         assert!(!first.is_like(&origin(&hasher(2), "10.0.0.1")));
         let network = origin(&hasher(1), "2001:db8::1");

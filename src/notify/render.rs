@@ -372,7 +372,7 @@ fn build_context(
         None => String::new(),
     };
     // The public may give any name, and have it mailed to any address.
-    if is_caused_by_key(state, message) && looks_like_address(&client_name) {
+    if may_be_of_stranger(state, message) && looks_like_address(&client_name) {
         client_name.clear();
     }
     let previous_start = match subject_matter.previous_start {
@@ -405,18 +405,21 @@ fn build_context(
     }
 }
 
-/// Whether a message was caused with a key alone: it is one of those, or the reminder of such a
-/// booking.
-fn is_caused_by_key(state: &GroupState, message: &Message) -> bool {
-    let reminded = match message.reminder() {
-        Some((_, appointment)) => state.rows.get(&appointment.id),
-        None => None,
-    };
-    let is_reminder_by_key = match reminded {
-        Some(row) => row.is_booked_by_key(),
-        None => false,
-    };
-    message.is_by_key() || is_reminder_by_key
+/// Whether the name in a message may be that of a stranger to its address: a key alone caused it,
+/// or it is about a web booking whose address is not proved.
+fn may_be_of_stranger(state: &GroupState, message: &Message) -> bool {
+    if message.is_by_key() {
+        return true;
+    }
+    for appointment in message.appointments() {
+        if let Some(row) = state.rows.get(&appointment.id)
+            && let Some(proof) = row.client_proof()
+            && !proof.is_of_address()
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the group's colours; a default for each that is missing.

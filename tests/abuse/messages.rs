@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use slotbook::domain::identity::confirmation_code::ConfirmationCode;
+use slotbook::domain::identity::link_secret::LinkSecret;
 use slotbook::domain::messaging::recipient_quota::MessageQuota;
+use slotbook::domain::records::hold::HoldToken;
+use slotbook::domain::records::ids::GroupId;
 use slotbook::engine::MessagingOptions;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
@@ -13,17 +17,36 @@ use slotbook::http::BookingLimits;
 use slotbook::notify::Gateways;
 
 use crate::fixture::{ANNA, Practice, Visitor, answer};
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mail, Mailbox};
+
+/// The secret of codes and links.
+fn secret() -> LinkSecret {
+    LinkSecret::new([3; 32])
+}
 
 /// A practice that mails through a server of the test.
 async fn mailing(by_key_daily_max: usize, mailbox: Option<&Mailbox>) -> Practice {
+    mailing_with(|_| {}, by_key_daily_max, mailbox).await
+}
+
+/// A practice whose bookings by a key alone need a code by a channel.
+async fn verifying(channel: &str, mailbox: Option<&Mailbox>) -> Practice {
+    mailing_with(|document| document["groups"][0]["verify_bookings"] = json!(channel), 0, mailbox)
+        .await
+}
+
+async fn mailing_with(
+    change: impl FnOnce(&mut Value),
+    by_key_daily_max: usize,
+    mailbox: Option<&Mailbox>,
+) -> Practice {
     let mut gateways = Gateways::unconfigured("https://practice.example");
     gateways.mail = mailbox.map(Mailbox::client);
+    gateways.link_secret = Some(secret());
     let gateways = Arc::new(gateways);
-    let practice = Practice::with(
-        |_| {},
-        |server| server.limit_bookings(BookingLimits::NONE).with_gateways(Arc::clone(&gateways)),
-    )
+    let practice = Practice::with(change, |server| {
+        server.limit_bookings(BookingLimits::NONE).with_gateways(Arc::clone(&gateways))
+    })
     .await;
     let sending = MessagingOptions {
         gateways,
@@ -66,6 +89,57 @@ async fn book_as(stranger: &Visitor, start: &(String, u64), name: &str, email: &
     .await
     .is(201);
     made["records"][0].clone()
+}
+
+/// Books a start, gives the code that was sent, and returns the appointment.
+async fn book_with_code(stranger: &Visitor, start: &(String, u64), fiche: Value) -> Value {
+    let (date, calendar) = start;
+    let booking = stranger.request(Method::POST, "/groups/1/appointments");
+    let waiting = answer(booking.json(&json!({"appointment": {
+        "date": date, "intervention_ids": [1], "calendar_id": calendar, "smsreminder": true,
+        "fiche": fiche,
+    }})))
+    .await
+    .is(202);
+    let token = waiting["token"].as_str().expect("a token");
+    let hold = HoldToken::new(token).expect("a token").id();
+    let code = ConfirmationCode::derive(&secret(), GroupId::new(1).expect("an id"), hold);
+    let confirmation = stranger.request(Method::POST, "/groups/1/appointments/confirm");
+    let given = json!({"token": token, "code": code.as_str()});
+    answer(confirmation.json(&given)).await.is(201)["records"][0].clone()
+}
+
+/// The number of text messages that are planned about an appointment.
+async fn planned_texts(practice: &Practice, booked: &Value) -> usize {
+    let path = "/groups/1/messages?results=1000";
+    let list = practice.visitor("127.0.0.1").request(Method::GET, path);
+    let list = answer(list.basic_auth(ANNA.0, Some(ANNA.1))).await.is(200);
+    let mut planned = 0;
+    for record in list["records"].as_array().expect("a list") {
+        let is_text = record["kind"] == "sms_reminder";
+        planned += usize::from(is_text && record["appointment_id"] == booked["id"]);
+    }
+    planned
+}
+
+/// Changes the countries that the shop sends text messages to.
+async fn set_countries(practice: &Practice, countries: &str) {
+    let group = json!({"group": {"sms_countries": countries}});
+    let change = practice.visitor("127.0.0.1").request(Method::PUT, "/groups/1").json(&group);
+    answer(change.basic_auth(ANNA.0, Some(ANNA.1))).await.is(200);
+}
+
+/// The mails to an address, once there are `number` of them.
+async fn mails_to(mailbox: &Mailbox, to: &str, number: usize) -> Vec<Mail> {
+    for _ in 0..2_000 {
+        let mut mails = mailbox.mails();
+        mails.retain(|mail| mail.to == to);
+        if mails.len() >= number {
+            return mails;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("{number} mails to {to} have not come in time");
 }
 
 #[tokio::test]
@@ -133,26 +207,63 @@ async fn a_stranger_has_no_text_message_sent_abroad() {
     let start = free.find(|(date, _)| date.starts_with("2026-03-05")).expect("a start");
     let stranger = practice.visitor("127.0.0.2");
     let booked = book_as(&stranger, &start, "Durand", "c@example.org").await;
-    let anna = practice.visitor("127.0.0.1");
-    let texts = async || {
-        let path = "/groups/1/messages?results=1000";
-        let list = anna.request(Method::GET, path).basic_auth(ANNA.0, Some(ANNA.1));
-        let list = answer(list).await.is(200);
-        let mut planned = 0;
-        for record in list["records"].as_array().expect("a list") {
-            let is_text = record["kind"] == "sms_reminder";
-            planned += usize::from(is_text && record["appointment_id"] == booked["id"]);
-        }
-        planned
-    };
-    assert_eq!(texts().await, 0);
+    assert_eq!(planned_texts(&practice, &booked).await, 0);
     for (countries, number) in [("+882", 1), ("country_code,+32", 0), ("", 1)] {
-        let group = json!({"group": {"sms_countries": countries}});
-        let change = anna.request(Method::PUT, "/groups/1").json(&group);
-        answer(change.basic_auth(ANNA.0, Some(ANNA.1))).await.is(200);
-        assert_eq!(texts().await, number, "{countries:?}");
+        set_countries(&practice, countries).await;
+        assert_eq!(planned_texts(&practice, &booked).await, number, "{countries:?}");
     }
     let wrong = json!({"group": {"sms_countries": "France"}});
-    let change = anna.request(Method::PUT, "/groups/1").json(&wrong);
+    let change = practice.visitor("127.0.0.1").request(Method::PUT, "/groups/1").json(&wrong);
     answer(change.basic_auth(ANNA.0, Some(ANNA.1))).await.refused(400, 2);
+}
+
+#[tokio::test]
+async fn a_stranger_with_a_mailbox_has_no_text_message_sent_abroad() {
+    for (channel, phone, expected) in
+        [("mail", "+88213999999", 0), ("mail", "0639980001", 1), ("sms", "0639980001", 1)]
+    {
+        let practice = verifying(channel, None).await;
+        let mut free = practice.hourly_starts().await.into_iter();
+        let start = free.find(|(date, _)| date.starts_with("2026-03-05")).expect("a start");
+        let stranger = practice.visitor("127.0.0.2");
+        let fiche = json!({"lastname": "Durand", "email": "own@example.org", "firstphone": phone});
+        let booked = book_with_code(&stranger, &start, fiche).await;
+        assert_eq!(planned_texts(&practice, &booked).await, expected, "{channel} {phone}");
+        set_countries(&practice, "").await;
+        assert_eq!(planned_texts(&practice, &booked).await, 1, "every country is allowed");
+    }
+}
+
+#[tokio::test]
+async fn a_code_by_text_message_proves_no_mail_address() {
+    for (channel, shows_name) in [("sms", false), ("mail", true)] {
+        let mailbox = Mailbox::open().await;
+        let practice = verifying(channel, Some(&mailbox)).await;
+        let mut free = practice.hourly_starts().await.into_iter();
+        let start = free.find(|(date, _)| date.starts_with("2026-03-05")).expect("a start");
+        let stranger = practice.visitor("127.0.0.2");
+        let address = "victim@elsewhere.example";
+        let booked = book_with_code(
+            &stranger,
+            &start,
+            json!({"lastname": "Win at evil.example/now", "email": address,
+                "firstphone": "0639980001"}),
+        )
+        .await;
+        let before = if channel == "mail" { 2 } else { 1 };
+        for mail in mails_to(&mailbox, address, before).await {
+            assert!(!mail.text.contains("evil"), "{}", mail.text);
+        }
+        // A day before the appointment its reminder leaves: until the evening before.
+        practice.pass(60 * 3_600);
+        let mails = mails_to(&mailbox, address, before + 1).await;
+        let reminder = &mails.last().expect("a reminder").text;
+        assert_eq!(reminder.contains("evil"), shows_name, "{channel}: {reminder}");
+        let path = format!("/groups/1/appointments/{}", booked["id"]);
+        let cancellation = practice.visitor("127.0.0.1").request(Method::DELETE, &path);
+        answer(cancellation.basic_auth(ANNA.0, Some(ANNA.1))).await.is(200);
+        let mails = mails_to(&mailbox, address, before + 2).await;
+        let cancelled = &mails.last().expect("a cancellation").text;
+        assert_eq!(cancelled.contains("evil"), shows_name, "{channel}: {cancelled}");
+    }
 }

@@ -9,7 +9,7 @@ use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfiel
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::records::web_origin::WebOrigin;
+use slotbook::domain::records::web_origin::{ClientProof, WebOrigin};
 use slotbook::domain::state::command::Caller;
 use slotbook::domain::state::refusal::Refusal;
 
@@ -198,7 +198,8 @@ fn the_clients_rules_are_named_together() {
 /// A booking with a key alone by a stranger, whose origin it keeps.
 fn by_stranger(name: &str, date: &str) -> slotbook::domain::state::command::BookAppointment {
     let mut command = booking_of(name, date);
-    let origin = WebOrigin { source: [1; 16], apikey: [2; 16], is_by_key: true };
+    let proof = ClientProof::KeyAlone;
+    let origin = WebOrigin { source: [1; 16], apikey: [2; 16], proof };
     command.web_origin = Some(Box::new(origin));
     command
 }

@@ -10,7 +10,7 @@ use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{
     Appointment, AppointmentKey, Availability, Permits, Reminders, State, VeventKind,
 };
-use slotbook::domain::records::web_origin::WebOrigin;
+use slotbook::domain::records::web_origin::{ClientProof, WebOrigin};
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::Zone;
@@ -119,7 +119,8 @@ impl Story {
         for (start, length, by_key) in &self.appointments {
             let mut kind = appointment(zone, first.plus_minutes(*start), *length, fiche_id);
             if let VeventKind::Appointment(booked) = &mut kind {
-                let origin = WebOrigin { source: [1; 16], apikey: [1; 16], is_by_key: *by_key };
+                let proof = if *by_key { ClientProof::KeyAlone } else { ClientProof::Account };
+                let origin = WebOrigin { source: [1; 16], apikey: [1; 16], proof };
                 booked.web_origin = Some(Box::new(origin));
             }
             shop.put(1, kind);

@@ -15,6 +15,7 @@ use crate::domain::booking::unconfirmed::find_confirmed_client;
 use crate::domain::records::hold::{Hold, HoldId, HoldState, UnconfirmedBooking};
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{BookingComments, OptionalFields};
+use crate::domain::records::web_origin::ClientProof;
 use crate::domain::state::command::{BookingDraws, ConfirmBooking};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -123,11 +124,16 @@ impl PendingConfirmation {
             return Err(vec![Refusal::NotAvailable { obstacles }]);
         }
         let UnconfirmedBooking {
-            comments, websource, customs, smsreminder, mut web_origin, ..
+            channel,
+            comments,
+            websource,
+            customs,
+            smsreminder,
+            mut web_origin,
+            ..
         } = *self.booking;
-        // The code has linked the caller to the client.
         if let Some(origin) = &mut web_origin {
-            origin.is_by_key = false;
+            origin.proof = ClientProof::by_code(channel);
         }
         let rare = OptionalFields {
             booking_comments: BookingComments::record(comments.clone(), &comments),

@@ -84,9 +84,11 @@ fn find_due_time(
 }
 
 /// Whether text messages about an appointment may go to its client's country. The public may give
-/// any number, and the shop pays for each message.
+/// any number, and the shop pays for each message. A code proves that the client has an address or
+/// a number, not that the shop pays for messages to that country.
 fn may_be_texted(state: &GroupState, row: &Vevent) -> bool {
-    if !row.is_booked_by_key() {
+    let Some(proof) = row.client_proof() else { return true };
+    if !proof.is_of_key() {
         return true;
     }
     let group = &state.catalogue.group;

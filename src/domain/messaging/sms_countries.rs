@@ -1,4 +1,4 @@
-//! The countries that text messages caused with a key alone may go to. Reference 7.5.
+//! The countries that text messages about bookings with a key may go to. Reference 7.5.
 
 use serde::{Deserialize, Serialize};
 

@@ -56,7 +56,7 @@ pub struct Group {
     pub mail_since: Instant,
     /// The moment of the last change of the text message times.
     pub sms_since: Instant,
-    /// The countries that text messages caused with a key alone may go to. Reference 7.5.
+    /// The countries that text messages about bookings with a key may go to. Reference 7.5.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub sms_countries: SmsCountries,
     /// Whether the group has a booking page. Groups of earlier releases have none.

@@ -7,7 +7,7 @@ use crate::domain::messaging::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::{Colour, LongText, Text};
-use crate::domain::records::web_origin::WebOrigin;
+use crate::domain::records::web_origin::{ClientProof, WebOrigin};
 use crate::domain::recurrence::Series;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, Instant};
@@ -515,13 +515,17 @@ impl Vevent {
         }
     }
 
-    /// Whether it is an appointment that was booked with a key alone.
+    /// The proof that links a web booking to its client; `None` if its origin is not known.
+    #[must_use]
+    pub fn client_proof(&self) -> Option<ClientProof> {
+        Some(self.appointment()?.web_origin.as_deref()?.proof)
+    }
+
+    /// Whether it is an appointment that was booked with a key alone, so that no proof links it to
+    /// its client.
     #[must_use]
     pub fn is_booked_by_key(&self) -> bool {
-        match self.appointment().and_then(|appointment| appointment.web_origin.as_deref()) {
-            Some(origin) => origin.is_by_key,
-            None => false,
-        }
+        self.client_proof() == Some(ClientProof::KeyAlone)
     }
 
     /// Gives an appointment a new secret if its client has changed since `before`. The links of the

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::messaging::channel::Channel;
+
 /// The origin of a booking, as far as it can be compared with that of others. It shows neither the
 /// address nor the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,8 +12,51 @@ pub struct WebOrigin {
     pub source: [u8; 16],
     /// The first half of the SHA-256 of the application key.
     pub apikey: [u8; 16],
-    /// Whether it was booked with the key alone, so that no proof links it to its client.
-    pub is_by_key: bool,
+    /// The proof that links the booking to its client.
+    pub proof: ClientProof,
+}
+
+/// The proof that links a web booking to its client. The order of the variants is the format on
+/// disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ClientProof {
+    /// It was booked by an account, whose address is proved.
+    Account,
+    /// None: it was booked with a key alone.
+    KeyAlone,
+    /// It was booked with a key, and a mailed code proved the client's address.
+    MailedCode,
+    /// It was booked with a key, and a texted code proved a number of the client.
+    TextedCode,
+}
+
+impl ClientProof {
+    /// The proof by a code that was sent by a channel.
+    #[must_use]
+    pub const fn by_code(channel: Channel) -> Self {
+        match channel {
+            Channel::Mail => Self::MailedCode,
+            Channel::Sms => Self::TextedCode,
+        }
+    }
+
+    /// Whether the client's mail address is proved.
+    #[must_use]
+    pub const fn is_of_address(self) -> bool {
+        match self {
+            Self::Account | Self::MailedCode => true,
+            Self::KeyAlone | Self::TextedCode => false,
+        }
+    }
+
+    /// Whether a caller with a key alone made the booking, with a code or without.
+    #[must_use]
+    pub const fn is_of_key(self) -> bool {
+        match self {
+            Self::KeyAlone | Self::MailedCode | Self::TextedCode => true,
+            Self::Account => false,
+        }
+    }
 }
 
 impl WebOrigin {
