@@ -72,22 +72,39 @@ async fn bookings_for_another_use_up_nothing_of_what_the_shop_may_book_for_that_
         |server| server,
     )
     .await;
-    let free = practice.hourly_starts().await;
-    let stranger = practice.visitor("127.0.0.2");
-    let mut booked: Vec<&(String, u64)> = Vec::new();
-    for start in &free {
-        if booked.iter().all(|other| other.0[..10] != start.0[..10]) && booked.len() < 2 {
-            stranger.book(start, "victim@example.org").await.is(201);
-            booked.push(start);
+    let path = "/groups/1/availabletimeslots?intervention_ids[]=1&nDays=30";
+    let found = practice.visitor("127.0.0.1").get(path).await.is(200);
+    // The first start of each day that two calendars offer.
+    let mut free: Vec<(String, [u64; 2])> = Vec::new();
+    for slot in found["availabletimeslots"].as_array().expect("a list") {
+        let start = slot["start"].as_str().expect("a time");
+        let calendars = slot["calendar_ids"].as_array().expect("a list");
+        if let [one, other, ..] = &calendars[..]
+            && free.last().is_none_or(|last| last.0[..10] != start[..10])
+        {
+            let calendars = [one, other].map(|id| id.as_u64().expect("an id"));
+            free.push((start.to_owned(), calendars));
         }
     }
-    let late = free.back().expect("a start");
-    stranger.book(late, "victim@example.org").await.refused(400, 6);
-    let others = free.iter().filter(|start| start.0 == booked[0].0 && start.1 != booked[0].1);
-    for start in others.chain([late]).take(2) {
-        let by_anna = stranger.booking(start, "victim@example.org");
+    let [(first, [of_stranger, of_shop]), (second, calendars), (third, others), ..] = &free[..]
+    else {
+        panic!("three days offer two calendars at once: {free:?}");
+    };
+    let stranger = practice.visitor("127.0.0.2");
+    let victim = "victim@example.org";
+    stranger.book(&(first.clone(), *of_stranger), victim).await.is(201);
+    stranger.book(&(second.clone(), calendars[0]), victim).await.is(201);
+    // For the public all count: the number of a day, and the time.
+    stranger.book(&(third.clone(), others[0]), victim).await.refused(400, 6);
+    stranger.book(&(first.clone(), *of_shop), victim).await.refused(400, 12);
+    // The shop books the client at the very time, and another.
+    for start in [(first.clone(), *of_shop), (third.clone(), others[0])] {
+        let by_anna = stranger.booking(&start, victim);
         answer(by_anna.basic_auth(ANNA.0, Some(ANNA.1))).await.is(201);
     }
+    // Its own bookings count.
+    let again = stranger.booking(&(third.clone(), others[1]), victim);
+    answer(again.basic_auth(ANNA.0, Some(ANNA.1))).await.refused(400, 12);
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ async fn a_key_is_the_callers_own() {
     let server = TestServer::start().await;
     let first = book(&server, "a", &booking("09:30")).await.is(201);
     // By the professional, by another application: the same words mean another request, whose hour is taken.
-    pro_makes(&server, "appointments", "a", &booking("09:30")).await.refused(400, 12, Some("date"));
+    pro_makes(&server, "appointments", "a", &booking("09:30")).await.refused(400, 14, Some("date"));
     let path = format!("/api/v1{PATH}?apikey={KEY_OF_ALL}");
     answer(server.bare(Method::POST, &path).header(HEADER, "a").json(&booking("09:30")))
         .await

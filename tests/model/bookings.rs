@@ -233,9 +233,15 @@ fn bookings_by_a_key_alone_use_up_nothing_of_the_client_and_of_professionals() {
             (Caller::Account(Arc::clone(&account)), Some(calendar(2)));
         command
     };
-    let refusals = shop.book(&by_account("2026-03-03 09:00")).expect_err("one time, one place");
-    assert!(matches!(refusals[..], [Refusal::SameTimeRdv { .. }]), "{refusals:?}");
-    shop.book(&by_account("2026-03-03 09:30")).expect("a stranger's booking is none of the client");
+    shop.book(&by_account("2026-03-03 09:00")).expect("a stranger's booking is none of the client");
+    let refusals = shop.book(&by_stranger("Ada", "2026-03-03 09:00")).expect_err("all count");
+    assert!(
+        matches!(refusals[..], [Refusal::SameTimeRdv { .. }, Refusal::MaxRdvNumber { most: 2 }]),
+        "{refusals:?}"
+    );
+    let mut by_hand = by_pro_for_ada(&shop, booking_of("Ada", "2026-03-03 09:00"));
+    by_hand.calendar_id = Some(calendar(1));
+    assert!(matches!(shop.refusal_of(&by_hand), Refusal::SameTimeRdv { .. }), "her own booking");
     let by_pro = by_pro(booking_of("Ada", "2026-03-03 11:30"), true);
     shop.book(&by_pro).expect("nor does it bind the shop");
     let refusals = shop.book(&by_account("2026-03-03 10:00")).expect_err("the client's own count");

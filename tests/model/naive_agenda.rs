@@ -19,6 +19,7 @@ use slotbook::domain::records::ids::{FicheId, GroupId, VeventId};
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Name};
 use slotbook::domain::records::vevent::{Availability, Permits, Vevent, VeventKind};
+use slotbook::domain::records::web_origin::{ClientProof, WebOrigin};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::command::{
     CancelAppointment, CancelRight, Client, Command, Patch, Put, PutVevent, RecordChange,
@@ -222,9 +223,25 @@ fn a_line() -> impl Strategy<Value = Line> {
 
 #[derive(Clone, Debug)]
 enum NaiveKind {
-    Appointment { civil: Civil, start: Instant, seconds: i64, client: FicheId },
-    Plage { from: Civil, to: Civil, days: i64 },
-    Availability { from: Civil, to: Civil, days: i64, only: Option<u64> },
+    Appointment {
+        civil: Civil,
+        start: Instant,
+        seconds: i64,
+        client: FicheId,
+        /// Whether it was booked with a key alone.
+        by_key: bool,
+    },
+    Plage {
+        from: Civil,
+        to: Civil,
+        days: i64,
+    },
+    Availability {
+        from: Civil,
+        to: Civil,
+        days: i64,
+        only: Option<u64>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -510,9 +527,11 @@ impl NaiveAgenda {
         let mut upcoming = Vec::new();
         for on in [1, 2] {
             for event in self.events.iter().filter(|event| event.on == on && !event.deleted) {
-                if let NaiveKind::Appointment { start, seconds, client: own, .. } = event.kind
+                if let NaiveKind::Appointment { start, seconds, client: own, by_key, .. } =
+                    event.kind
                     && Some(own) == client
                     && start.plus_seconds(seconds) > self.now
+                    && (by == By::Application || !by_key)
                 {
                     upcoming.push(Interval { start, end: start.plus_seconds(seconds) });
                 }
@@ -794,7 +813,11 @@ impl Pair {
         name: u8,
     ) -> Result<(), TestCaseError> {
         match wish.by {
-            By::Application => {}
+            By::Application => {
+                let proof = ClientProof::KeyAlone;
+                let origin = WebOrigin { source: [1; 16], apikey: [2; 16], proof };
+                command.web_origin = Some(Box::new(origin));
+            }
             By::ProOnModuleRules => command = super::shop::by_pro(command, true),
             By::ProInBackOffice => command = super::shop::by_pro(command, false),
         }
@@ -857,7 +880,8 @@ impl Pair {
             }
             let seconds = self.naive.interventions[place(*leg)].minutes * MINUTE;
             let civil = self.naive.zone.civil_of(start);
-            let kind = NaiveKind::Appointment { civil, start, seconds, client };
+            let by_key = wish.by == By::Application;
+            let kind = NaiveKind::Appointment { civil, start, seconds, client, by_key };
             self.naive.events.push(NaiveEvent { id: *id, on, deleted: false, kind });
             start = start.plus_seconds(seconds);
         }
@@ -915,7 +939,7 @@ impl Pair {
     ) -> Result<(), TestCaseError> {
         let Some((place, client)) = self.appointment(which) else { return Ok(()) };
         let event = self.naive.events[place].clone();
-        let NaiveKind::Appointment { seconds, .. } = event.kind else { return Ok(()) };
+        let NaiveKind::Appointment { seconds, by_key, .. } = event.kind else { return Ok(()) };
         let start = self.naive.zone.instant_of(self.civil_at(at));
         let civil_start = self.naive.zone.civil_of(start);
         let draft = redrawn(move |_, row| {
@@ -929,7 +953,8 @@ impl Pair {
         let may_stand = event.deleted || self.may_stand(event.id, on, at);
         let command = Command::PutVevent(PutVevent::Change(event.id, draft));
         if self.is_done(engine, command, may_stand).await? {
-            let kind = NaiveKind::Appointment { civil: civil_start, start, seconds, client };
+            let civil = civil_start;
+            let kind = NaiveKind::Appointment { civil, start, seconds, client, by_key };
             self.naive.events[place] = NaiveEvent { on, kind, ..event };
         }
         Ok(())

@@ -9,8 +9,8 @@ use crate::domain::time::{Instant, MINUTE};
 
 /// Checks the client rules for a slot. The legs of its chain are not compared with each other, and
 /// each counts as one appointment. An appointment that is moved does not count. One that was booked
-/// with a key alone uses up the number and the gap of bookings with a key alone only, since a
-/// stranger may have made it. Reference 6.4.
+/// with a key alone counts for bookings with a key alone only, since a stranger may have made it.
+/// Reference 6.4.
 ///
 /// # Errors
 /// All that fail: SameTimeRdv, MintimeBetween, MaxRdvNumber, in this order.
@@ -32,13 +32,13 @@ pub(crate) fn check_client_rules(
         if other.end <= now || request.own.appointment == Some(appointment.id) {
             continue;
         }
-        if overlapping.is_none() && other.overlaps(interval) {
-            overlapping = Some(other);
-        }
         if !counts_unproven
             && state.rows.get(&appointment.id).is_some_and(|row| row.is_booked_by_key())
         {
             continue;
+        }
+        if overlapping.is_none() && other.overlaps(interval) {
+            overlapping = Some(other);
         }
         upcoming_count += 1;
         // Seconds between the two; negative if they overlap, which is SameTimeRdv only.
