@@ -1,5 +1,8 @@
 //! Text of an unknown sender in messages to others. Reference 7.3.
 
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
 /// Digits from which a text may hold a telephone number.
 const PHONE_DIGITS_MIN: usize = 6;
 
@@ -9,11 +12,8 @@ pub(crate) fn looks_like_address(text: &str) -> bool {
     let mut before = ' ';
     let mut after_dot = false;
     let mut digits = 0;
-    for c in text.chars() {
-        // Characters without a shape hide what stands around them.
-        if is_shapeless(c) {
-            continue;
-        }
+    let shown = plain_letters(text);
+    for c in shown.chars() {
         if is_at_or_slash(c) {
             return true;
         }
@@ -24,23 +24,27 @@ pub(crate) fn looks_like_address(text: &str) -> bool {
         digits += usize::from(c.is_numeric());
         before = c;
     }
-    digits >= PHONE_DIGITS_MIN || text.to_lowercase().contains("www")
+    digits >= PHONE_DIGITS_MIN || shown.to_lowercase().contains("www")
+}
+
+/// Returns the letters of a text as a reader sees them: wide and other compatible forms as plain
+/// ones, without accents and other marks, and without characters that take no room.
+fn plain_letters(text: &str) -> String {
+    let visible = text.chars().filter(|c| !takes_no_room(*c));
+    visible.nfkd().filter(|c| !is_combining_mark(*c)).collect()
 }
 
 /// The characters of addresses and links, and those that look like them.
 const fn is_at_or_slash(c: char) -> bool {
     matches!(
         c,
-        '@' | '\u{ff20}'
-            | '\u{fe6b}'
-            | '/'
-            | '\u{ff0f}'
+        '@' | '/'
             | '\u{2044}'
             | '\u{2215}'
+            | '\u{29f8}'
             | '\\'
             | ':'
-            | '\u{ff1a}'
-            | '\u{fe55}'
+            | '\u{2236}'
             | '\u{a789}'
             | '<'
             | '>'
@@ -51,11 +55,30 @@ const fn is_at_or_slash(c: char) -> bool {
 
 /// The dot of a domain, and the characters that look like it or that programs take for it.
 const fn is_dot(c: char) -> bool {
-    matches!(c, '.' | '\u{3002}' | '\u{ff0e}' | '\u{ff61}' | '\u{2024}' | '\u{fe52}')
+    matches!(c, '.' | '\u{3002}' | '\u{6d4}' | '\u{701}' | '\u{702}' | '\u{a4f8}' | '\u{a60e}')
 }
 
-const fn is_shapeless(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
+/// The characters that Unicode lets programs ignore, the marks of interlinear text, and the spaces
+/// that are hardly seen; without combining marks, which have a category of their own.
+const fn takes_no_room(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{180e}'
+            | '\u{2006}'
+            | '\u{2008}'..='\u{200f}'
+            | '\u{202a}'..='\u{202f}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -72,6 +95,29 @@ mod tests {
             "ann@evil.example",
             "ann＠evil",
             "evil.\u{200b}example",
+            "evil.\u{2066}com",
+            "evil.\u{202e}com",
+            "evil.\u{61c}com",
+            "evil.\u{fe0f}com",
+            "evil.\u{e0100}com",
+            "evil.\u{e0061}com",
+            "evil.\u{301}com",
+            "evil.\u{34f}com",
+            "evil.\u{180e}com",
+            "evil.\u{3164}com",
+            "evil.\u{ffa0}com",
+            "evil.\u{2062}com",
+            "evil.\u{1d173}com",
+            "evil\u{301}.\u{20dd}\u{fe0f}com",
+            "evil.\u{200a}com",
+            "evil\u{2024}com",
+            "evil\u{a4f8}com",
+            "www\u{2066} evil",
+            "w\u{2060}w\u{fe0f}w evil",
+            "ｗｗｗ evil",
+            "pay﹫evil",
+            "evil℀",
+            "09\u{2066}00 １２３４",
             "Call 0900 123456",
             "192.0.2.7",
             "evil.example/pay",
@@ -88,6 +134,11 @@ mod tests {
             "St. Clair",
             "J. R. R. Tolkien",
             "Zoë Šťastná (née Müller)",
+            "Zoe\u{308} S\u{30c}t\u{30c}astna\u{301}",
+            "Nguyễn Thị Ánh",
+            "محمد\u{200f} بن علي",
+            "김\u{115f} 민수",
+            "रवि शर्मा",
             "Louis XIV, 2",
         ] {
             assert!(!looks_like_address(name), "{name}");
