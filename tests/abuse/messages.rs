@@ -142,6 +142,18 @@ async fn mails_to(mailbox: &Mailbox, to: &str, number: usize) -> Vec<Mail> {
     panic!("{number} mails to {to} have not come in time");
 }
 
+/// The states of the reminders of an appointment, by mail and by text message.
+async fn reminders(practice: &Practice, booked: &Value) -> Vec<String> {
+    let mut states = Vec::new();
+    for record in settled(practice, 0).await {
+        let kind = record["kind"].as_str().expect("a text");
+        if kind.ends_with("_reminder") && record["appointment_id"] == booked["id"] {
+            states.push(record["state"].as_str().expect("a text").to_owned());
+        }
+    }
+    states
+}
+
 #[tokio::test]
 async fn a_stranger_has_at_most_the_daily_maximum_mailed_and_the_shop_still_writes() {
     let mailbox = Mailbox::open().await;
@@ -266,4 +278,35 @@ async fn a_code_by_text_message_proves_no_mail_address() {
         let cancelled = &mails.last().expect("a cancellation").text;
         assert_eq!(cancelled.contains("evil"), shows_name, "{channel}: {cancelled}");
     }
+}
+
+#[tokio::test]
+async fn no_reminder_is_sent_of_a_strangers_booking_beyond_the_daily_maximum() {
+    let mailbox = Mailbox::open().await;
+    let practice = mailing(1, Some(&mailbox)).await;
+    set_countries(&practice, "").await;
+    let mut free = practice.free_starts().await;
+    free.retain(|(date, _)| date.starts_with("2026-03-05"));
+    let starts = [free.pop_front().expect("a start"), free.pop_back().expect("a start")];
+    let stranger = practice.visitor("127.0.0.2");
+    let mut made = Vec::new();
+    for (number, start) in starts.iter().enumerate() {
+        let email = format!("c{number}@example.org");
+        made.push(book_as(&stranger, start, "Durand", &email).await);
+        settled(&practice, number + 1).await;
+    }
+    assert_eq!(reminders(&practice, &made[0]).await, ["planned", "planned"]);
+    assert_eq!(reminders(&practice, &made[1]).await, [""; 0]);
+    // To the evening before, when both reminders by mail are due.
+    practice.pass(60 * 3_600);
+    mails_to(&mailbox, "c0@example.org", 2).await;
+    assert_eq!(reminders(&practice, &made[1]).await, [""; 0]);
+    assert!(mailbox.mails().iter().all(|mail| mail.to != "c1@example.org"));
+    // The shop moves it and mails its client, who is then reminded of it.
+    let path = format!("/groups/1/vevents/{}", made[1]["id"]);
+    let body = json!({"vevent": {"start": "2026-03-07 06:00:00"}});
+    let change = practice.visitor("127.0.0.1").request(Method::PUT, &path).json(&body);
+    answer(change.basic_auth(ANNA.0, Some(ANNA.1))).await.is(200);
+    mails_to(&mailbox, "c1@example.org", 1).await;
+    assert_eq!(reminders(&practice, &made[1]).await, ["planned", "planned"]);
 }

@@ -24,7 +24,9 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::message::{AppointmentTime, Message, MessageContent, Progress};
+use crate::domain::messaging::message::{
+    AppointmentTime, Message, MessageContent, Progress, SuppressionReason,
+};
 use crate::domain::messaging::recipient_quota::{MessageQuota, RecipientQuota};
 use crate::domain::records::ids::{ID_MAX, MessageId, VeventId};
 use crate::domain::records::text::Text;
@@ -133,8 +135,7 @@ impl Outbox {
 
     /// The messages about an appointment that wait or are claimed, ascending by id.
     pub fn open_about(&self, appointment: VeventId) -> impl Iterator<Item = &Arc<Message>> {
-        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
-        entries.filter_map(|(_, id)| self.messages.get(id)).filter(|message| message.is_open())
+        self.messages_about(appointment).filter(|message| message.is_open())
     }
 
     /// The open reminder message of an appointment by a channel.
@@ -233,26 +234,32 @@ impl Outbox {
     /// older booking counts as known.
     #[must_use]
     pub fn is_confirmed(&self, appointment: VeventId, made_at: Instant, now: Instant) -> bool {
-        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
-        for (_, id) in entries {
-            let Some(message) = self.messages.get(id) else { continue };
-            let is_confirmation = matches!(
-                message.content,
-                MessageContent::Confirmation(_)
-                    | MessageContent::ConfirmationByKey(_)
-                    | MessageContent::Change { .. }
-                    | MessageContent::Restoration(_)
-                    | MessageContent::Reminder(Channel::Mail, _)
-            );
-            let has_left = matches!(
-                message.progress,
-                Progress::Sent { .. } | Progress::Kept { .. } | Progress::Claimed { .. }
-            );
-            if is_confirmation && has_left {
-                return true;
+        self.messages_about(appointment).any(|message| has_announced_booking(message))
+            || made_at.plus_seconds(RETENTION_SECONDS) <= now
+    }
+
+    /// Whether the client of an appointment was to be mailed about it by a message that a key alone
+    /// caused, which exceeded a quota, and has got no mail since. Reference 7.6.
+    #[must_use]
+    pub fn is_withheld(&self, appointment: VeventId) -> bool {
+        let mut is_withheld = false;
+        for message in self.messages_about(appointment) {
+            if has_announced_booking(message) {
+                return false;
             }
+            let exceeds_quota = matches!(
+                message.progress,
+                Progress::Suppressed { why: SuppressionReason::TooMany, .. }
+            );
+            is_withheld |= message.is_by_key() && exceeds_quota;
         }
-        made_at.plus_seconds(RETENTION_SECONDS) <= now
+        is_withheld
+    }
+
+    /// The kept messages about an appointment, ascending by id.
+    fn messages_about(&self, appointment: VeventId) -> impl Iterator<Item = &Arc<Message>> {
+        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
+        entries.filter_map(|(_, id)| self.messages.get(id))
     }
 
     /// The bytes of all kept messages.
@@ -343,6 +350,23 @@ impl Outbox {
             self.withdrawals.remove(&withdrawn.appointment.id);
         }
     }
+}
+
+/// Whether a message has announced an appointment to its client by mail.
+fn has_announced_booking(message: &Message) -> bool {
+    let announces_booking = matches!(
+        message.content,
+        MessageContent::Confirmation(_)
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Restoration(_)
+            | MessageContent::Reminder(Channel::Mail, _)
+    );
+    let has_left = matches!(
+        message.progress,
+        Progress::Sent { .. } | Progress::Kept { .. } | Progress::Claimed { .. }
+    );
+    announces_booking && has_left
 }
 
 #[cfg(test)]

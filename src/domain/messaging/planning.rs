@@ -63,6 +63,10 @@ fn find_due_time(
     if row.deleted {
         return None;
     }
+    // A stranger may have made it beyond the number of messages that strangers may cause.
+    if row.is_booked_by_key() && state.outbox.is_withheld(row.id) {
+        return None;
+    }
     let group = &state.catalogue.group;
     let fiche = state.fiches.get(&appointment.fiche_id)?;
     if !fiche.can_be_reached(channel) {
