@@ -204,7 +204,7 @@ async fn unsubscribe(request: &LinkVisit, subscriber: &UnsubscribeLink) -> Respo
         return request.gone(Some(subscriber.group));
     };
     let mut fields = Patch::default();
-    fields.push(|fiche: &mut Fiche| fiche.rappel_email = false);
+    fields.push(Fiche::unsubscribe);
     let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
     let engine = &request.pages.server.engine;
     match engine.write(subscriber.group, Command::ChangeRecord(change)).await {

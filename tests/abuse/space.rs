@@ -1,10 +1,15 @@
 //! Space on disk and in memory that strangers take.
 
+use std::sync::Arc;
+
 use reqwest::Method;
 use serde_json::{Value, json};
+use slotbook::domain::identity::link_secret::LinkSecret;
 use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::state::space_quota::KEY_ALONE_PERCENT;
 use slotbook::domain::time::DAY;
+use slotbook::notify::Gateways;
+use slotbook::notify::links::unsubscribe_url;
 
 use crate::fixture::{ANNA, Practice, Visitor, answer};
 
@@ -165,4 +170,44 @@ async fn a_booking_that_was_cancelled_leaves_no_text_after_30_days() {
     assert_eq!((&appointment["str0"], &client["str0"]), (&Value::Null, &Value::Null));
     assert_eq!(stranger.get(&one).await.is(200)["comments"], "");
     assert_eq!(practice.engine.empty_cancelled(30).await, 0);
+}
+
+#[tokio::test]
+async fn an_unsubscription_keeps_no_client_of_cancelled_bookings() {
+    let secret = || LinkSecret::new([3; 32]);
+    let gateways = Gateways { link_secret: Some(secret()), ..Gateways::unconfigured("") };
+    let practice = Practice::with(|_| {}, |server| server.with_gateways(Arc::new(gateways))).await;
+    let group = GroupId::new(1).expect("an id");
+    let stranger = practice.visitor("127.0.0.2");
+    let mut free = practice.hourly_starts().await;
+    let mut clients = Vec::new();
+    // The second is then changed by the shop, which cares for the record.
+    for (email, is_changed) in [("first@example.org", false), ("second@example.org", true)] {
+        let booked = stranger.book(&free.pop_back().expect("a start"), email).await.is(201);
+        let booked = &booked["records"][0];
+        practice.pass(10);
+        let client = practice.state().fiche_of_email(email).expect("a client").clone();
+        let link = unsubscribe_url("", &secret(), group, &client);
+        let url = format!("http://{}{link}", practice.address());
+        let done = reqwest::Client::new().post(url).send().await.expect("an answer");
+        assert_eq!(done.status(), 200);
+        let fiche = format!("/groups/1/fiches/{}", client.id);
+        if is_changed {
+            let change = json!({"fiche": {"comments": "calls back"}});
+            let change = stranger.request(Method::PUT, &fiche).json(&change);
+            answer(change.basic_auth(ANNA.0, Some(ANNA.1))).await.is(200);
+        }
+        let secret = booked["key"].as_str().expect("a key");
+        let one = format!("{APPOINTMENTS}/{}?key={secret}", booked["id"]);
+        answer(stranger.request(Method::DELETE, &one)).await.is(200);
+        clients.push((fiche, if is_changed { email } else { "" }));
+    }
+    practice.pass(30 * DAY + 1);
+    assert!(practice.engine.empty_cancelled(30).await >= 2);
+    for (fiche, email) in clients {
+        let kept = stranger.request(Method::GET, &fiche).basic_auth(ANNA.0, Some(ANNA.1));
+        let kept = answer(kept).await.is(200);
+        assert_eq!(kept["email"], email);
+        assert_eq!(kept["rappel_email"], json!(false), "the unsubscription stays");
+    }
 }

@@ -245,8 +245,7 @@ fn change_email(
     }
     let mut fiche = Fiche::clone(before);
     fiche.email = Some(link.email.clone());
-    fiche.updated_at = at;
-    fiche.record_reachability(Some(before), now);
+    fiche.record_change(Some(before), at, now);
     Ok(Event::AccountPut {
         at,
         hash: link.hash,

@@ -78,8 +78,7 @@ impl EditableRecord for Fiche {
     }
 
     fn touch(&mut self, before: Option<&Self>, at: Instant, now: Instant) {
-        self.updated_at = at;
-        self.record_reachability(before, now);
+        self.record_change(before, at, now);
     }
 
     fn into_event(self, at: Instant) -> Event {

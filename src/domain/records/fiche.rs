@@ -35,6 +35,9 @@ pub struct Fiche {
     pub mail_since: Instant,
     /// The moment from which text messages reach the client.
     pub sms_since: Instant,
+    /// Whether an unsubscription by a mailed link is its only change since it was made.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
+    pub is_only_unsubscribed: bool,
 }
 
 impl Fiche {
@@ -60,6 +63,7 @@ impl Fiche {
             updated_at: now,
             mail_since: now,
             sms_since: now,
+            is_only_unsubscribed: false,
         }
     }
 
@@ -74,6 +78,29 @@ impl Fiche {
             created_at: self.created_at,
             ..Self::new(self.id, at)
         }
+    }
+
+    /// Ends the reminders by mail, as the link in each of them does. A stranger with the mail can
+    /// follow it, so that it is no sign that the shop or the client needs the record.
+    pub fn unsubscribe(&mut self) {
+        self.rappel_email = false;
+        self.is_only_unsubscribed = self.is_as_made();
+    }
+
+    /// Whether it has not changed since it was made, but for an unsubscription.
+    #[must_use]
+    pub fn is_as_made(&self) -> bool {
+        self.created_at == self.updated_at || self.is_only_unsubscribed
+    }
+
+    /// Records a change of the record as it was `before`, decided at `now` under the stamp `at`.
+    pub fn record_change(&mut self, before: Option<&Self>, at: Instant, now: Instant) {
+        self.updated_at = at;
+        // A change after the unsubscription is another one.
+        if before.is_some_and(|before| before.is_only_unsubscribed) {
+            self.is_only_unsubscribed = false;
+        }
+        self.record_reachability(before, now);
     }
 
     /// Whether reminders reach the client by a channel. The client must accept them, have an
@@ -96,7 +123,7 @@ impl Fiche {
     }
 
     /// Records that a channel reaches the client from `now` on, if it did not `before`.
-    pub fn record_reachability(&mut self, before: Option<&Self>, now: Instant) {
+    fn record_reachability(&mut self, before: Option<&Self>, now: Instant) {
         for channel in Channel::ALL {
             let was_reached = before.is_some_and(|before| before.can_be_reached(channel));
             if was_reached || !self.can_be_reached(channel) {

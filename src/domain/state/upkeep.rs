@@ -137,7 +137,7 @@ pub fn count_cancelled_before(state: &GroupState, moment: Instant) -> usize {
 
 /// Whether a client without waiting cancelled bookings came by a web booking, has no appointments
 /// but cancelled web bookings, is named by no other event, has no account, and has not been changed
-/// since.
+/// since, but for an unsubscription.
 fn had_cancelled_only(state: &GroupState, client: FicheId) -> bool {
     let Some(fiche) = state.fiches.get(&client) else { return false };
     let has_account = match &fiche.email {
@@ -145,7 +145,7 @@ fn had_cancelled_only(state: &GroupState, client: FicheId) -> bool {
         None => false,
     };
     fiche.from_web
-        && fiche.created_at == fiche.updated_at
+        && fiche.is_as_made()
         && !has_account
         && state.appointments_of(client).is_empty()
         && !state.cancelled().has_events_by_hand(client)
