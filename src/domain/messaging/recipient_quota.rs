@@ -26,8 +26,10 @@ pub(crate) struct RecipientQuota {
     /// One entry per message that was attempted. The recipient is folded, because an address has
     /// many spellings and one mailbox.
     attempts: OrdSet<(Box<str>, Instant, MessageId, QuotaClass)>,
-    /// Those of messages that a key alone caused, by time.
-    attempts_by_key: OrdSet<(Instant, MessageId)>,
+    /// Those of links to accounts that a key alone caused, by time.
+    links_by_key: OrdSet<(Instant, MessageId)>,
+    /// Those of other messages that a key alone caused, by time.
+    others_by_key: OrdSet<(Instant, MessageId)>,
 }
 
 /// Maximum numbers of messages of one group within 24 hours.
@@ -36,7 +38,8 @@ pub struct MessageQuota {
     /// To one recipient; 0 allows none. At most half of them may be messages that the public can
     /// cause.
     pub recipient_daily_max: usize,
-    /// Caused with a key alone, to all recipients; 0 for no limit.
+    /// Caused with a key alone, to all recipients; 0 for no limit. Links to accounts take at most
+    /// half of it, rounded up, so that bookings can still be confirmed.
     pub by_key_daily_max: usize,
 }
 
@@ -50,6 +53,10 @@ impl Message {
             &self.content,
             MessageContent::AccountLink { .. } | MessageContent::AccountNotice(_)
         )
+    }
+
+    const fn is_account_link(&self) -> bool {
+        matches!(&self.content, MessageContent::AccountLink { .. })
     }
 
     /// Whether a key alone is enough to cause it.
@@ -114,9 +121,12 @@ impl RecipientQuota {
     ) -> bool {
         let MessageQuota { recipient_daily_max: daily_max, by_key_daily_max } = quota;
         if message.is_stopped_by_key_quota() && by_key_daily_max > 0 {
-            // No more are counted than the maximum.
-            let recent = self.attempts_by_key.range((since, FIRST)..).take(by_key_daily_max);
-            if recent.count() == by_key_daily_max {
+            // No more are counted than matter.
+            let links_max = by_key_daily_max.div_ceil(2);
+            let links = self.links_by_key.range((since, FIRST)..).take(links_max).count();
+            let rest = by_key_daily_max - links;
+            let others = self.others_by_key.range((since, FIRST)..).take(rest).count();
+            if others == rest || (message.is_account_link() && links == links_max) {
                 return false;
             }
         }
@@ -145,7 +155,12 @@ impl RecipientQuota {
     pub(crate) fn insert(&mut self, message: &Message) {
         if let Some(entry) = quota_entry(message) {
             if message.is_caused_by_key() {
-                self.attempts_by_key.insert((entry.1, entry.2));
+                let by_key = if message.is_account_link() {
+                    &mut self.links_by_key
+                } else {
+                    &mut self.others_by_key
+                };
+                by_key.insert((entry.1, entry.2));
             }
             self.attempts.insert(entry);
         }
@@ -155,7 +170,8 @@ impl RecipientQuota {
     pub(crate) fn remove(&mut self, message: &Message) {
         if let Some(entry) = quota_entry(message) {
             self.attempts.remove(&entry);
-            self.attempts_by_key.remove(&(entry.1, entry.2));
+            self.links_by_key.remove(&(entry.1, entry.2));
+            self.others_by_key.remove(&(entry.1, entry.2));
         }
     }
 }

@@ -41,7 +41,7 @@ fn a_settled_message_is_removed_after_90_days_and_its_id_is_not_used_again() {
 }
 
 #[test]
-fn links_to_new_accounts_stop_at_the_daily_maximum_and_those_for_a_password_do_not() {
+fn links_to_new_accounts_stop_at_half_of_the_maximum_and_those_for_a_password_do_not() {
     let mut outbox = Outbox::default();
     for at in [10, 20] {
         let draft = link(&outbox, at);
@@ -51,8 +51,8 @@ fn links_to_new_accounts_stop_at_the_daily_maximum_and_those_for_a_password_do_n
     let has_room = |message: &Message, most: usize, since: i64| {
         outbox.has_room_for(message, quota(0, most), Instant(since))
     };
-    assert!(!has_room(&new_account, 2, 0) && has_room(&new_account, 3, 0));
-    assert!(has_room(&new_account, 2, 11), "the first is older");
+    assert!(!has_room(&new_account, 4, 0) && has_room(&new_account, 5, 0), "half, rounded up");
+    assert!(has_room(&new_account, 4, 11), "the first is older");
     let mut new_password = new_account;
     if let MessageContent::AccountLink { purpose, .. } = &mut new_password.content {
         *purpose = LinkPurpose::NewPassword;
@@ -60,7 +60,8 @@ fn links_to_new_accounts_stop_at_the_daily_maximum_and_those_for_a_password_do_n
     assert!(has_room(&new_password, 2, 0));
     let by_key = MessageContent::ConfirmationByKey(Vec::new());
     let booking = outbox.draft(0, Instant(30), by_key, "b@example.org");
-    assert!(!outbox.has_room_for(&booking, quota(9, 2), Instant(0)), "links count with the others");
+    assert!(!outbox.has_room_for(&booking, quota(9, 1), Instant(0)), "links count with the others");
+    assert!(outbox.has_room_for(&booking, quota(9, 2), Instant(0)), "up to half of the maximum");
 }
 
 #[test]
