@@ -1,5 +1,5 @@
-//! Limits on bookings and holds by the public and by accounts: by source, by client and by key.
-//! Reference 6.11.
+//! Limits on bookings, holds and moves by the public and by accounts: by source, by client or
+//! appointment, and by key. Reference 6.11.
 //!
 //! A booking takes its places before the write, so that concurrent ones cannot pass together, and
 //! gives them back if it is refused. A request whose connection ends keeps them, since its write
@@ -11,7 +11,7 @@ use axum::http::HeaderValue;
 use axum::response::Response;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::records::ids::GroupId;
+use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
 use crate::domain::time::Instant;
@@ -22,9 +22,14 @@ use crate::http::error::{ApiError, RATE_LIMIT};
 const HOUR_SECONDS: i64 = 3_600;
 /// Number of holds for each booking that a limit allows: a client may choose another time.
 const HOLDS_PER_BOOKING: usize = 3;
+/// Number of moves for each booking that a limit allows: a client may change its mind.
+const MOVES_PER_BOOKING: usize = 3;
 const DAY_SECONDS: i64 = 24 * HOUR_SECONDS;
 /// Domains whose addresses are the same with and without dots before the `@`.
 const DOTLESS_DOMAINS: [&str; 2] = ["gmail.com", "googlemail.com"];
+
+/// Says of refused bookings that their client is the same.
+const CLIENT: &str = "for one client";
 
 /// Maximum numbers of bookings; 0 is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +63,8 @@ pub(crate) struct BookingLimit {
     rules: Vec<BookingRule>,
     /// Limits on holds, which have counts of their own: one is made before its booking.
     hold_rules: Vec<BookingRule>,
+    /// Limits on moves, which have counts of their own: the appointment exists already.
+    move_rules: Vec<BookingRule>,
 }
 
 /// A limit on the bookings that have one thing in common.
@@ -107,12 +114,20 @@ pub(crate) fn with_rate_limit(mut response: Response, limit: Option<RateLimit>) 
 pub(crate) struct BookingOrigin {
     /// The source; `None` behind a key of a server, which stands for many clients.
     source: Option<IpAddr>,
-    /// The account, or the address that a key alone gave, within the group.
+    /// The account, or the address that a key alone gave, within the group; of a move the
+    /// appointment.
     client: Option<[u8; 32]>,
     apikey: [u8; 32],
     group: GroupId,
-    /// Whether it is a hold.
-    is_hold: bool,
+    kind: LimitedWrite,
+}
+
+/// The writes that limits count, each kind by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LimitedWrite {
+    Booking,
+    Hold,
+    Move,
 }
 
 /// Places of a booking under way, one for each appointment and limit.
@@ -126,7 +141,11 @@ pub(crate) struct BookingReservation<'l> {
 impl BookingLimit {
     /// Returns the limits without any booking.
     pub(crate) fn new(limits: BookingLimits) -> Self {
-        Self { rules: make_rules(limits, 1), hold_rules: make_rules(limits, HOLDS_PER_BOOKING) }
+        Self {
+            rules: make_rules(limits, 1, CLIENT),
+            hold_rules: make_rules(limits, HOLDS_PER_BOOKING, CLIENT),
+            move_rules: make_rules(limits, MOVES_PER_BOOKING, "of one appointment"),
+        }
     }
 
     /// Takes one place of every limit for each of `number` appointments. A booking without an
@@ -144,16 +163,14 @@ impl BookingLimit {
     ) -> Result<BookingReservation<'_>, (&'static str, ApiError)> {
         let mut reservation = BookingReservation { taken: Vec::new(), number, at: now };
         let Some(origin) = origin else { return Ok(reservation) };
-        if origin.is_hold {
-            for rule in &self.rules {
-                let Some(subject) = (rule.subject)(origin) else { continue };
-                if let Some(seconds) = rule.window.wait(&subject, now) {
-                    return Err(rule.refuse("bookings", seconds));
-                }
+        let (rules, what) = match origin.kind {
+            LimitedWrite::Booking => (&self.rules, "bookings"),
+            LimitedWrite::Hold => {
+                self.check_place_for_booking(origin, now)?;
+                (&self.hold_rules, "holds")
             }
-        }
-        let (rules, what) =
-            if origin.is_hold { (&self.hold_rules, "holds") } else { (&self.rules, "bookings") };
+            LimitedWrite::Move => (&self.move_rules, "moves"),
+        };
         for rule in rules {
             let Some(subject) = (rule.subject)(origin) else { continue };
             if let Err(seconds) = rule.window.try_add(&subject, number, now) {
@@ -164,6 +181,21 @@ impl BookingLimit {
         }
         Ok(reservation)
     }
+
+    /// Checks that each limit on bookings has a free place for the booking of a hold.
+    fn check_place_for_booking(
+        &self,
+        origin: &BookingOrigin,
+        now: Instant,
+    ) -> Result<(), (&'static str, ApiError)> {
+        for rule in &self.rules {
+            let Some(subject) = (rule.subject)(origin) else { continue };
+            if let Some(seconds) = rule.window.wait(&subject, now) {
+                return Err(rule.refuse("bookings", seconds));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl BookingRule {
@@ -172,8 +204,9 @@ impl BookingRule {
     }
 }
 
-/// Returns the limits that are not switched off, each `factor` times as large.
-fn make_rules(limits: BookingLimits, factor: usize) -> Vec<BookingRule> {
+/// Returns the limits that are not switched off, each `factor` times as large. `of_client` says of
+/// refused ones that they have the client in common.
+fn make_rules(limits: BookingLimits, factor: usize, of_client: &'static str) -> Vec<BookingRule> {
     let rule = |name, common, limit: u32, seconds, subject| {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_mul(factor);
         BookingRule { name, common, subject, window: SlidingWindow::new(limit, seconds) }
@@ -193,7 +226,7 @@ fn make_rules(limits: BookingLimits, factor: usize) -> Vec<BookingRule> {
             HOUR_SECONDS,
             |origin| origin.source.map(BookingSubject::Source),
         ),
-        rule("client_hourly", "for one client", limits.client_hourly_max, HOUR_SECONDS, |origin| {
+        rule("client_hourly", of_client, limits.client_hourly_max, HOUR_SECONDS, |origin| {
             origin.client.map(BookingSubject::Client)
         }),
         rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR_SECONDS, |origin| {
@@ -247,7 +280,7 @@ impl BookingOrigin {
     pub(crate) fn of_page(group: GroupId, email: Option<&Email>, from: IpAddr) -> Self {
         let client = email.map(|email| client_hash(group, b'e', &mailbox(&email.folded())));
         let source = Some(source(from));
-        Self { source, client, apikey: PAGES_KEY, group, is_hold: false }
+        Self { source, client, apikey: PAGES_KEY, group, kind: LimitedWrite::Booking }
     }
 
     /// The source; `None` behind a key of a server.
@@ -257,7 +290,13 @@ impl BookingOrigin {
 
     /// Returns the origin of a hold in place of that of a booking.
     pub(crate) fn for_hold(self) -> Self {
-        Self { is_hold: true, ..self }
+        Self { kind: LimitedWrite::Hold, ..self }
+    }
+
+    /// Returns the origin of a move of an appointment in place of that of a booking.
+    pub(crate) fn for_move(self, appointment: VeventId) -> Self {
+        let client = client_hash(self.group, b'm', &appointment.number().to_string());
+        Self { kind: LimitedWrite::Move, client: Some(client), ..self }
     }
 
     /// Returns the origin of a booking by the public or by an account; `None` for one by a
@@ -278,7 +317,8 @@ impl BookingOrigin {
         };
         let client = client.map(|(kind, name)| client_hash(group, kind, &name));
         let source = if identity.is_server() { None } else { Some(source(from)) };
-        Some(Self { source, client, apikey: identity.apikey, group, is_hold: false })
+        let (apikey, kind) = (identity.apikey, LimitedWrite::Booking);
+        Some(Self { source, client, apikey, group, kind })
     }
 }
 
@@ -322,7 +362,7 @@ mod tests {
             client: Some([client; 32]),
             apikey: [1; 32],
             group: GroupId::new(4).expect("an id"),
-            is_hold: false,
+            kind: LimitedWrite::Booking,
         }
     }
 
@@ -396,8 +436,32 @@ mod tests {
             assert_eq!(refused(&limit, &other, NOW), None);
         }
         assert_eq!(refused(&limit, &other, NOW), Some("source_hourly"));
-        let booking = BookingOrigin { is_hold: false, ..other };
+        let booking = BookingOrigin { kind: LimitedWrite::Booking, ..other };
         assert_eq!(refused(&limit, &booking, NOW), None, "holds take no place of bookings");
+    }
+
+    #[test]
+    fn moves_count_by_themselves_by_source_and_by_appointment() {
+        let limit = BookingLimit::new(limits([2, 0], 1, 0));
+        let moving = |source, number| {
+            origin(Some(source), 1).for_move(VeventId::new(number).expect("an id"))
+        };
+        for client in [8, 9] {
+            assert_eq!(refused(&limit, &origin(Some("10.0.0.1"), client), NOW), None);
+        }
+        for _ in 0..3 {
+            assert_eq!(refused(&limit, &moving("10.0.0.1", 7), NOW), None, "bookings do not count");
+        }
+        assert_eq!(refused(&limit, &moving("10.0.0.1", 7), NOW), Some("client_hourly"));
+        assert_eq!(refused(&limit, &moving("10.0.0.2", 7), NOW), Some("client_hourly"));
+        for _ in 0..3 {
+            assert_eq!(refused(&limit, &moving("10.0.0.1", 8), NOW), None);
+        }
+        assert_eq!(refused(&limit, &moving("10.0.0.1", 6), NOW), Some("source_hourly"));
+        let none = BookingLimit::new(BookingLimits::NONE);
+        for _ in 0..100 {
+            assert_eq!(refused(&none, &moving("10.0.0.1", 7), NOW), None);
+        }
     }
 
     #[test]

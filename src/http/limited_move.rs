@@ -36,13 +36,14 @@ impl MoveRejection {
 }
 
 /// Moves an appointment for a caller with an origin, which every caller but a professional has.
-/// Returns the state with the moved appointment. The same start again writes nothing.
+/// Returns the state with the moved appointment. The same start again writes nothing, and takes no
+/// place of a limit.
 ///
 /// A refusal by a rule of the client tells of that client's other appointments. By the secret of an
 /// appointment it counts as a guess, since a stranger may have booked in the client's name.
 ///
 /// # Errors
-/// 429 after too many guesses; the engine's rejection.
+/// 429 after too many moves or guesses; the engine's rejection.
 pub(crate) async fn move_within_limits(
     server: &Server,
     state: &Arc<GroupState>,
@@ -68,9 +69,13 @@ pub(crate) async fn move_within_limits(
         }
         CancelRight::Account(_) | CancelRight::Pro => None,
     };
+    let origin = origin.for_move(command.id);
+    let reserved = server.reserve_places(Some(&origin), 1, now);
+    let places = reserved.map_err(MoveRejection::Limited)?;
     let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
     let command = Command::MoveAppointment(command);
     let written = server.engine.write_idempotent(group.id, command, None, hook).await;
+    places.settle(written.is_ok());
     match written {
         Ok(done) => Ok(done.group_state),
         Err(rejection) => {

@@ -82,7 +82,10 @@ impl HttpMetrics {
             let labels = vec![Label::new("code", code.to_string())];
             refusals.insert(code, counter("slotbook_refusals_total", labels));
         }
-        describe("slotbook_limited_bookings_total", "Bookings refused by a limit, by limit.");
+        describe(
+            "slotbook_limited_bookings_total",
+            "Bookings, holds and moves refused by a limit.",
+        );
         let limited = BOOKING_LIMITS.into_iter().map(|limit| {
             let labels = vec![Label::new("limit", limit)];
             (limit, counter("slotbook_limited_bookings_total", labels))

@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use crate::domain::messaging::channel::Channel;
 use crate::domain::records::hold::{Hold, HoldState, HoldToken};
-use crate::domain::state::command::Command;
+use crate::domain::state::command::{Caller, Command};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::engine::Rejection;
@@ -111,6 +111,12 @@ pub(crate) async fn confirm(
             Some(_) | None => respond_to_waiting(visit, request, &typed, token, &visit.state).await,
         };
     };
+    let hold = visit.state.holds().get(token.id());
+    let is_waiting = matches!(hold.map(|hold| &hold.state), Some(HoldState::Unconfirmed(_)));
+    // A lost answer is given again also by a full group.
+    if is_waiting && server.is_group_full(&visit.state, &Caller::Application) {
+        return message_page::failed(visit, &ApiError::group_full());
+    }
     match server.engine.write(group, Command::ConfirmBooking(Box::new(command))).await {
         Ok(done) if done.appointments.is_empty() => {
             let left = tries_left(&done, token.id());

@@ -9,11 +9,11 @@ use axum::response::Response;
 
 use crate::domain::booking::appointment_move::moved_chain;
 use crate::domain::booking::slot_request::OwnTime;
-use crate::domain::state::command::{CancelRight, MoveAppointment};
+use crate::domain::state::command::{Caller, CancelRight, MoveAppointment};
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::{Civil, CivilDay};
 use crate::engine::Rejection;
-use crate::http::{BookingOrigin, MoveRejection, move_within_limits};
+use crate::http::{ApiError, BookingOrigin, MoveRejection, move_within_limits};
 use crate::web::appointment_view::{AppointmentView, view_appointment};
 use crate::web::format::{iso_time, parse_start};
 use crate::web::free_times::{FoundTimes, OtherTime, TimeSearch};
@@ -105,6 +105,9 @@ pub(crate) async fn act(mut holder: Holder, given: &Params, from: IpAddr) -> Res
     }
     if let Some(refused) = find_refused(&holder) {
         return refused;
+    }
+    if holder.visit.pages.server.is_group_full(&holder.visit.state, &Caller::Application) {
+        return message_page::failed(&holder.visit, &ApiError::group_full());
     }
     let right = CancelRight::Secret(holder.key.clone());
     let command = MoveAppointment { id: holder.id, right, date, hold: None };

@@ -2,8 +2,9 @@
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use slotbook::http::{BookingLimits, Server};
 
-use crate::fixture::{Answer, Practice, Visitor, answer};
+use crate::fixture::{ANNA, Answer, Practice, Visitor, answer};
 
 /// A client with an account.
 const LOUISE: (&str, &str) = ("louise.thomas@example.org", "demo-password");
@@ -11,13 +12,13 @@ const LOUISE: (&str, &str) = ("louise.thomas@example.org", "demo-password");
 const VICTIM: &str = "ines.mathieu@example.org";
 
 /// An appointment whose secret a stranger has.
-struct Held {
+pub(crate) struct Held {
     id: Value,
     secret: String,
 }
 
 impl Held {
-    fn of(booked: &Value) -> Self {
+    pub(crate) fn of(booked: &Value) -> Self {
         let record = &booked["records"][0];
         let secret = record["key"].as_str().expect("a secret").to_owned();
         Self { id: record["id"].clone(), secret }
@@ -30,14 +31,23 @@ impl Held {
         visitor.request(Method::PUT, &path).json(&body)
     }
 
-    async fn move_to(&self, visitor: &Visitor, start: &str) -> Answer {
+    pub(crate) async fn move_to(&self, visitor: &Visitor, start: &str) -> Answer {
         answer(self.moving(visitor, start)).await
     }
 
     /// A move by the page of the mailed link.
-    async fn move_by_page(&self, visitor: &Visitor, start: &str) -> Answer {
-        let path = format!("/m/c.1.{}.{}/move", self.id, self.secret);
+    pub(crate) async fn move_by_page(&self, visitor: &Visitor, start: &str) -> Answer {
+        let path = format!("{}/move", self.link());
         answer(visitor.form(&path, &[("t", &start[..16].replace(' ', "T"))])).await
+    }
+
+    pub(crate) async fn cancel_by_page(&self, visitor: &Visitor) -> Answer {
+        answer(visitor.form(&self.link(), &[])).await
+    }
+
+    /// The path of the mailed link.
+    fn link(&self) -> String {
+        format!("/m/c.1.{}.{}", self.id, self.secret)
     }
 }
 
@@ -62,7 +72,8 @@ async fn book_for(
         let booked = visitor.book(&start, email).await.is(201);
         held.push((Held::of(&booked), start.0));
     }
-    (held, starts.into_iter().map(|(start, _)| start).collect())
+    // The first ones are too near once an hour has passed.
+    (held, starts.into_iter().skip(10).map(|(start, _)| start).collect())
 }
 
 #[tokio::test]
@@ -129,8 +140,7 @@ async fn guesses_at_an_address_do_not_stop_moves_of_what_the_shop_has_booked() {
     let mut starts = practice.hourly_starts().await;
     starts.retain(|(_, calendar)| *calendar == 1);
     let own = starts.pop_back().expect("a free start");
-    let (email, password) = crate::fixture::ANNA;
-    let by_anna = stranger.booking(&own, VICTIM).basic_auth(email, Some(password));
+    let by_anna = stranger.booking(&own, VICTIM).basic_auth(ANNA.0, Some(ANNA.1));
     let own = Held::of(&answer(by_anna).await.is(201));
     let (held, free) = book_for(&practice, &stranger, &[VICTIM, VICTIM]).await;
     for _ in 0..10 {
@@ -159,4 +169,87 @@ async fn an_account_learns_no_times_of_another_client_by_a_secret() {
         as_louise(&guess).await.refused(400, 12);
     }
     as_louise(&guess).await.refused(429, 4);
+}
+
+/// Moves an appointment to and fro until it is refused, and returns the number of moves.
+async fn move_until_refused(
+    moves: impl AsyncFn(&str) -> Answer,
+    free: &[String],
+) -> (usize, Answer) {
+    let mut moved = 0;
+    for start in free[..2].iter().cycle().take(100) {
+        let answered = moves(start).await;
+        if answered.status != 200 && answered.status != 303 {
+            return (moved, answered);
+        }
+        moved += 1;
+    }
+    panic!("{moved} moves without an end")
+}
+
+#[tokio::test]
+async fn moves_by_a_secret_have_limits_by_appointment_and_by_source() {
+    let practice = Practice::open().await;
+    let stranger = practice.visitor("127.0.0.2");
+    let emails = ["one@example.org", "two@example.org", "three@example.org"];
+    let (held, free) = book_for(&practice, &stranger, &emails).await;
+    let [(first, _), (second, _), (third, _)] = &held[..] else { panic!("three appointments") };
+    let (moved, refused) =
+        move_until_refused(async |start| first.move_to(&stranger, start).await, &free).await;
+    refused.refused(429, 4);
+    assert_eq!((moved, &refused.headers["retry-after"]), (15, &"3600".parse().expect("a value")));
+    first.move_to(&stranger, &free[0]).await.is(200);
+    let other = practice.visitor("127.0.0.3");
+    first.move_to(&other, &free[1]).await.refused(429, 4);
+    // A move that is refused for another reason takes no place.
+    for _ in 0..20 {
+        second.move_to(&stranger, &off_grid(&free[4])).await.refused(400, 14);
+    }
+    let (moved, refused) =
+        move_until_refused(async |start| second.move_by_page(&stranger, start).await, &free[2..])
+            .await;
+    assert_eq!((moved, refused.status.as_u16()), (15, 429), "{}", refused.text);
+    third.move_to(&stranger, &free[4]).await.refused(429, 4);
+    assert_eq!(third.move_by_page(&stranger, &free[4]).await.status, 429);
+    third.move_to(&other, &free[4]).await.is(200);
+    practice.pass(3_600);
+    first.move_to(&stranger, &free[1]).await.is(200);
+}
+
+#[tokio::test]
+async fn moves_by_accounts_have_the_same_limits_and_those_of_professionals_have_none() {
+    let practice = Practice::open().await;
+    let client = practice.visitor("127.0.0.2");
+    let mut starts = practice.hourly_starts().await;
+    starts.retain(|(_, calendar)| *calendar == 1);
+    let (own, calendar) = starts.pop_back().expect("a free start");
+    let booking = client.request(Method::POST, "/groups/1/appointments").json(&json!({
+        "appointment": {"date": own, "calendar_id": calendar, "intervention_ids": [1]},
+    }));
+    let own = answer(booking.basic_auth(LOUISE.0, Some(LOUISE.1))).await.is(201);
+    let path = format!("/groups/1/appointments/{}", own["records"][0]["id"]);
+    let free: Vec<String> = starts.into_iter().map(|(start, _)| start).collect();
+    let move_as = async |(email, password): (&str, &str), start: &str| {
+        let body = json!({"appointment": {"date": start}});
+        let request = client.request(Method::PUT, &path).json(&body);
+        answer(request.basic_auth(email, Some(password))).await
+    };
+    let (moved, refused) =
+        move_until_refused(async |start| move_as(LOUISE, start).await, &free).await;
+    refused.refused(429, 4);
+    assert_eq!(moved, 15);
+    for start in free[..2].iter().cycle().take(40) {
+        move_as(ANNA, start).await.is(200);
+    }
+}
+
+#[tokio::test]
+async fn moves_have_no_limit_where_bookings_have_none() {
+    let unlimited = |server: Server| server.limit_bookings(BookingLimits::NONE);
+    let practice = Practice::with(|_| {}, unlimited).await;
+    let client = practice.visitor("127.0.0.2");
+    let (held, free) = book_for(&practice, &client, &["one@example.org"]).await;
+    for start in free[..2].iter().cycle().take(40) {
+        held[0].0.move_to(&client, start).await.is(200);
+    }
 }

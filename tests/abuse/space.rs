@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use slotbook::domain::identity::confirmation_code::ConfirmationCode;
 use slotbook::domain::identity::link_secret::LinkSecret;
+use slotbook::domain::records::hold::HoldToken;
 use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::state::space_quota::KEY_ALONE_PERCENT;
 use slotbook::domain::time::DAY;
@@ -12,6 +14,8 @@ use slotbook::notify::Gateways;
 use slotbook::notify::links::unsubscribe_url;
 
 use crate::fixture::{ANNA, Practice, Visitor, answer};
+use crate::mailbox::Mailbox;
+use crate::moves::Held;
 
 /// A client with an account.
 const LOUISE: (&str, &str) = ("louise.thomas@example.org", "demo-password");
@@ -210,4 +214,85 @@ async fn an_unsubscription_keeps_no_client_of_cancelled_bookings() {
         assert_eq!(kept["email"], email);
         assert_eq!(kept["rappel_email"], json!(false), "the unsubscription stays");
     }
+}
+
+/// Fills a practice by long entries of a professional.
+async fn fill(practice: &Practice, starts: &[(String, u64)]) {
+    let anna = practice.visitor("127.0.0.9");
+    for (start, calendar) in starts {
+        let wish = json!({"appointment": {"date": start, "calendar_id": calendar,
+            "intervention_ids": [1], "comments": "x".repeat(2_000), "fiche": {"id": 1}}});
+        let request = anna.request(Method::POST, APPOINTMENTS).json(&wish);
+        answer(request.basic_auth(ANNA.0, Some(ANNA.1))).await.is(201);
+    }
+}
+
+#[tokio::test]
+async fn a_full_group_takes_no_moves_of_strangers_by_the_api_or_by_the_page() {
+    let practice = narrow(8).await;
+    let mut starts: Vec<_> = practice.hourly_starts().await.into();
+    starts.retain(|(_, calendar)| *calendar == 1);
+    let stranger = practice.visitor("127.0.0.2");
+    let own = starts.pop().expect("a free start");
+    let held = Held::of(&stranger.book(&own, "zoe@example.org").await.is(201));
+    held.move_to(&stranger, &starts[0].0).await.is(200);
+    assert_eq!(held.move_by_page(&stranger, &starts[1].0).await.status, 303);
+    fill(&practice, &starts[2..6]).await;
+    held.move_to(&stranger, &starts[0].0).await.refused(503, 4);
+    let refused = held.move_by_page(&stranger, &starts[0].0).await;
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    assert_eq!(refused.headers["retry-after"], "3600");
+    // A lost answer is given again, and the time may be given back.
+    assert_eq!(held.move_by_page(&stranger, &starts[1].0).await.status, 303);
+    assert_eq!(held.cancel_by_page(&stranger).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_full_group_takes_no_confirmation_of_a_strangers_booking_on_the_page() {
+    let (mailbox, secret) = (Mailbox::open().await, LinkSecret::new([3; 32]));
+    let gateways = Gateways {
+        mail: Some(mailbox.client()),
+        link_secret: Some(secret.clone()),
+        ..Gateways::unconfigured("")
+    };
+    let practice = Practice::with(
+        |document| document["groups"][0]["verify_bookings"] = json!("mail"),
+        |server| {
+            let used = server.space_bytes(GroupId::new(1).expect("an id"));
+            let bytes_max = (used + (8 << 10)) * 100 / KEY_ALONE_PERCENT;
+            server.with_gateways(Arc::new(gateways)).with_group_bytes_max(Some(bytes_max))
+        },
+    )
+    .await;
+    let mut starts: Vec<_> = practice.hourly_starts().await.into();
+    let stranger = practice.visitor("127.0.0.2");
+    let book = async |(start, calendar): &(String, u64), more: &[(&str, &str)]| {
+        let (start, calendar) = (start[..16].replace(' ', "T"), calendar.to_string());
+        let mut form = vec![
+            ("s", "1"),
+            ("c", &calendar),
+            ("t", &start),
+            ("k", "00112233445566778899aabbccddeeff"),
+            ("fiche.lastname", "Quidam"),
+            ("fiche.firstname", "Zoe"),
+            ("fiche.firstphone", "0639980001"),
+            ("fiche.email", "zoe@example.org"),
+        ];
+        form.extend_from_slice(more);
+        answer(stranger.form("/b/cabinet-de-sante-des-tilleuls/you", &form)).await
+    };
+    let own = starts.pop().expect("a free start");
+    let asked = book(&own, &[]).await;
+    let (_, rest) = asked.text.split_once("name=\"h\" value=\"").expect(&asked.text);
+    let token = rest.split('"').next().expect("a value");
+    let hold = HoldToken::new(token).expect("a token").id();
+    let code = ConfirmationCode::derive(&secret, GroupId::new(1).expect("an id"), hold);
+    fill(&practice, &starts[..5]).await;
+    let rows = practice.state().rows.len();
+    let refused = book(&own, &[("h", token), ("code", code.as_str())]).await;
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    let body = json!({"token": token, "code": code.as_str()});
+    let by_key = stranger.request(Method::POST, "/groups/1/appointments/confirm").json(&body);
+    answer(by_key).await.refused(503, 4);
+    assert_eq!(practice.state().rows.len(), rows);
 }

@@ -38,7 +38,10 @@ pub(crate) fn add_pages(paths: PathsBuilder) -> PathsBuilder {
         .request_body(Some(form_of(object().property("t", start))))
         .response("303", html("the appointment was moved; its page shows it"))
         .response("400", html("the move is refused, with the reason and the nearest times"))
-        .response("429", html("too many moves were refused; `Retry-After` in seconds"))
+        .response(
+            "429",
+            html("too many moves, or too many that were refused; `Retry-After` in seconds"),
+        )
         .response("503", html("the server is overloaded; nothing was done"));
     paths
         .path(MOVE_PATH, PathItem::new(HttpMethod::Get, times))
