@@ -244,7 +244,7 @@ async fn moves_by_accounts_have_the_same_limits_and_those_of_professionals_have_
 }
 
 #[tokio::test]
-async fn moves_have_no_limit_where_bookings_have_none() {
+async fn moves_without_a_limit_keep_the_message_of_the_last_one_only() {
     let unlimited = |server: Server| server.limit_bookings(BookingLimits::NONE);
     let practice = Practice::with(|_| {}, unlimited).await;
     let client = practice.visitor("127.0.0.2");
@@ -252,4 +252,6 @@ async fn moves_have_no_limit_where_bookings_have_none() {
     for start in free[..2].iter().cycle().take(40) {
         held[0].0.move_to(&client, start).await.is(200);
     }
+    // The one of the booking, and one for all changes that have not left.
+    assert_eq!(practice.state().outbox.messages().len(), 2);
 }

@@ -17,7 +17,8 @@ use crate::domain::time::Instant;
 pub struct Message {
     /// Its number in the group, ascending.
     pub id: MessageId,
-    /// The group's stamp of the event that caused it; for a reminder, of its first attempt.
+    /// The group's stamp of the event that caused it; for a reminder, of its first attempt; for a
+    /// change that took the place of earlier ones, of the first.
     pub created_at: Instant,
     /// The subject of the message.
     pub content: MessageContent,

@@ -138,6 +138,67 @@ impl Outbox {
         self.messages_about(appointment).filter(|message| message.is_open())
     }
 
+    /// Lets a change take the place of the last one of its appointment that has not left, so that
+    /// however often an appointment is moved, a day leaves few rows. It then announces the
+    /// difference to the start before both. The time of the first cause stays, since messages are
+    /// removed in the order of their ids.
+    #[must_use]
+    pub fn replace_unsent_change(&self, message: Message) -> Message {
+        let (MessageContent::Change { appointment, .. }
+        | MessageContent::ChangeByKey { appointment, .. }) = &message.content
+        else {
+            return message;
+        };
+        let (by_key, at) = (message.is_by_key(), message.created_at);
+        let Some(unsent) = self.unsent_change(appointment.id, by_key, at) else { return message };
+        let mut replacing = Message { id: unsent.id, created_at: unsent.created_at, ..message };
+        if let (
+            MessageContent::Change { was: first, .. }
+            | MessageContent::ChangeByKey { was: first, .. },
+            MessageContent::Change { was, .. } | MessageContent::ChangeByKey { was, .. },
+        ) = (&unsent.content, &mut replacing.content)
+        {
+            *was = *first;
+        }
+        replacing
+    }
+
+    /// The newest change of an appointment that has not left and that was caused within 24 hours
+    /// before `at`, by a key alone or otherwise. Newer messages about the appointment are such
+    /// changes too.
+    fn unsent_change(
+        &self,
+        appointment: VeventId,
+        is_by_key: bool,
+        at: Instant,
+    ) -> Option<&Arc<Message>> {
+        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
+        for (_, id) in entries.rev() {
+            let message = self.messages.get(id)?;
+            let has_stayed = match &message.progress {
+                Progress::Waiting { attempts: 0, .. } | Progress::Kept { .. } => true,
+                Progress::Suppressed { .. } => message.first_claimed_at.is_none(),
+                // An attempt may have arrived.
+                Progress::Waiting { .. }
+                | Progress::Claimed { .. }
+                | Progress::Sent { .. }
+                | Progress::Failed { .. }
+                | Progress::Missed { .. } => false,
+            };
+            let is_change = matches!(
+                message.content,
+                MessageContent::Change { .. } | MessageContent::ChangeByKey { .. }
+            );
+            if !has_stayed || !is_change || message.created_at.plus_seconds(DAY) <= at {
+                return None;
+            }
+            if message.is_by_key() == is_by_key {
+                return Some(message);
+            }
+        }
+        None
+    }
+
     /// The open reminder message of an appointment by a channel.
     #[must_use]
     pub fn open_reminder(&self, appointment: VeventId, channel: Channel) -> Option<&Arc<Message>> {

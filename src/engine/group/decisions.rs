@@ -409,6 +409,12 @@ impl GroupActorState {
             if envelope.command.is_by_key() {
                 messages = messages.into_iter().map(Message::caused_by_key).collect();
             }
+            // A change comes without another message, so that numbers stay without gaps.
+            if messages.len() == 1
+                && let Some(message) = messages.pop()
+            {
+                messages.push(self.group_state.outbox.replace_unsent_change(message));
+            }
             for message in &messages {
                 next.enqueue(message);
             }

@@ -1,5 +1,7 @@
 use super::*;
-use crate::domain::messaging::message::{AppointmentTime, LinkPurpose, WithdrawnAppointment};
+use crate::domain::messaging::message::{
+    AppointmentTime, LinkPurpose, SuppressionReason, WithdrawnAppointment,
+};
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::vevent::AppointmentKey;
 
@@ -132,7 +134,7 @@ fn a_booking_is_known_to_its_client_once_a_confirmation_has_left() {
     let at = Instant(1);
     assert!(confirmed(Some(Progress::Sent { at, attempts: 1 }), 10));
     assert!(confirmed(Some(Progress::Claimed { at, attempt: 1 }), 10), "it may have arrived");
-    let why = crate::domain::messaging::message::SuppressionReason::TooMany;
+    let why = SuppressionReason::TooMany;
     assert!(!confirmed(Some(Progress::Suppressed { at, why }), 10));
     assert!(!confirmed(None, 90 * DAY - 1));
     assert!(confirmed(None, 90 * DAY), "a message that old has been removed");
@@ -191,4 +193,41 @@ fn an_outbox_built_from_its_messages_has_the_same_indexes() {
             && again.open_reminder(id, Channel::Mail).is_none()
     );
     assert_eq!(link(&again, 2).id, link(&outbox, 2).id);
+}
+
+#[test]
+fn a_change_takes_the_place_of_one_that_has_not_left() {
+    let id = VeventId::new(9).expect("an id");
+    let change = |outbox: &Outbox, at: i64, start: i64, was: i64| {
+        let appointment = AppointmentTime { id, start: Instant(start) };
+        let content = MessageContent::ChangeByKey { appointment, was: Instant(was) };
+        outbox.draft(0, Instant(at), content, "a@example.org")
+    };
+    let (at, why) = (Instant(20), SuppressionReason::TooMany);
+    let waiting =
+        |attempts| Progress::Waiting { attempts, not_before: INSTANT_MIN, reason: Text::default() };
+    for (progress, later, is_replaced) in [
+        (waiting(0), 30, true),
+        (waiting(0), 10 + DAY, false),
+        (waiting(1), 30, false),
+        (Progress::Kept { at }, 30, true),
+        (Progress::Suppressed { at, why }, 30, true),
+        (Progress::Claimed { attempt: 1, at }, 30, false),
+        (Progress::Sent { at, attempts: 1 }, 30, false),
+        (Progress::Failed { at, reason: Text::default() }, 30, false),
+    ] {
+        let mut outbox = Outbox::default();
+        let first = Message { progress: progress.clone(), ..change(&outbox, 10, 500, 400) };
+        outbox.put(first.into(), Instant(10));
+        let second = outbox.replace_unsent_change(change(&outbox, later, 600, 500));
+        let MessageContent::ChangeByKey { appointment, was } = second.content else {
+            panic!("{second:?}")
+        };
+        let expected = if is_replaced { (1, 10, 400) } else { (2, later, 500) };
+        let found = (second.id.number(), second.created_at.0, was.0);
+        assert_eq!((found, appointment.start), (expected, Instant(600)), "{progress:?}");
+        let of_account = MessageContent::Change { appointment, was };
+        let trusted = outbox.draft(0, Instant(30), of_account, "a@example.org");
+        assert_eq!(outbox.replace_unsent_change(trusted).id.number(), 2, "of another cause");
+    }
 }
