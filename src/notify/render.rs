@@ -153,6 +153,7 @@ pub(crate) fn render_sms(
         | MessageContent::Cancellation(_)
         | MessageContent::CancellationByKey(_)
         | MessageContent::Reminder(..)
+        | MessageContent::ReminderByKey(..)
         | MessageContent::Withdrawal(_)
         | MessageContent::Restoration(_) => render_reminder_sms(state, message),
     }
@@ -295,7 +296,8 @@ fn find_subject_matter(
             let appointment = MailAppointment::from_withdrawn(state, withdrawn);
             SubjectMatter::new(MailKind::Cancelled, [appointment])
         }
-        MessageContent::Reminder(_, appointment) => {
+        MessageContent::Reminder(_, appointment)
+        | MessageContent::ReminderByKey(_, appointment) => {
             SubjectMatter::new(MailKind::Reminder, find(appointment))
         }
     };

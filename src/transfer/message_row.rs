@@ -87,8 +87,10 @@ fn kind_name(content: &MessageContent) -> &'static str {
         MessageContent::Confirmation(_) | MessageContent::ConfirmationByKey(_) => "confirmation",
         MessageContent::Change { .. } | MessageContent::ChangeByKey { .. } => "change",
         MessageContent::Cancellation(_) | MessageContent::CancellationByKey(_) => "cancellation",
-        MessageContent::Reminder(Channel::Mail, _) => "mail_reminder",
-        MessageContent::Reminder(Channel::Sms, _) => "sms_reminder",
+        MessageContent::Reminder(Channel::Mail, _)
+        | MessageContent::ReminderByKey(Channel::Mail, _) => "mail_reminder",
+        MessageContent::Reminder(Channel::Sms, _)
+        | MessageContent::ReminderByKey(Channel::Sms, _) => "sms_reminder",
         MessageContent::Withdrawal(_) => "withdrawal",
         MessageContent::BookingCode { channel: Channel::Mail, .. } => "mail_code",
         MessageContent::BookingCode { channel: Channel::Sms, .. } => "sms_code",
@@ -117,6 +119,7 @@ fn render_content(content: &MessageContent, row: &mut Map<String, Value>) {
         MessageContent::Cancellation(appointment)
         | MessageContent::CancellationByKey(appointment)
         | MessageContent::Reminder(_, appointment)
+        | MessageContent::ReminderByKey(_, appointment)
         | MessageContent::Restoration(appointment) => render_appointments(&[*appointment], row),
         MessageContent::Withdrawal(withdrawn) => {
             render_appointments(&[withdrawn.appointment], row);
@@ -217,8 +220,8 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         },
         "restoration" => MessageContent::Restoration(parse_appointment(row)?),
         "withdrawal" => MessageContent::Withdrawal(Box::new(parse_withdrawn(row)?)),
-        "mail_reminder" => MessageContent::Reminder(Channel::Mail, parse_appointment(row)?),
-        "sms_reminder" => MessageContent::Reminder(Channel::Sms, parse_appointment(row)?),
+        "mail_reminder" => parse_reminder(row, Channel::Mail, is_by_key)?,
+        "sms_reminder" => parse_reminder(row, Channel::Sms, is_by_key)?,
         "account_confirmation" => parse_link(row, LinkPurpose::Confirm)?,
         "new_password" => parse_link(row, LinkPurpose::NewPassword)?,
         "new_email" => parse_link(row, LinkPurpose::NewEmail)?,
@@ -227,6 +230,19 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         "password_changed" => MessageContent::AccountNotice(AccountChange::Password),
         "email_changed" => MessageContent::AccountNotice(AccountChange::Email),
         _ => return Err(Fault::new("kind", KINDS)),
+    })
+}
+
+fn parse_reminder(
+    row: &Map<String, Value>,
+    channel: Channel,
+    is_by_key: bool,
+) -> Result<MessageContent, Fault> {
+    let appointment = parse_appointment(row)?;
+    Ok(if is_by_key {
+        MessageContent::ReminderByKey(channel, appointment)
+    } else {
+        MessageContent::Reminder(channel, appointment)
     })
 }
 

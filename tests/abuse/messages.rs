@@ -310,3 +310,38 @@ async fn no_reminder_is_sent_of_a_strangers_booking_beyond_the_daily_maximum() {
     mails_to(&mailbox, "c1@example.org", 1).await;
     assert_eq!(reminders(&practice, &made[1]).await, ["planned", "planned"]);
 }
+
+#[tokio::test]
+async fn reminders_of_strangers_bookings_that_no_mail_announced_count_in_the_daily_maximum() {
+    let mailbox = Mailbox::open().await;
+    let confirms_nothing = |document: &mut Value| document["groups"][0]["sendmail"] = json!(false);
+    let practice = mailing_with(confirms_nothing, 1, Some(&mailbox)).await;
+    let mut free = practice.free_starts().await;
+    free.retain(|(date, _)| date.starts_with("2026-03-05"));
+    let starts = [free.pop_front().expect("a start"), free.pop_back().expect("a start")];
+    let stranger = practice.visitor("127.0.0.2");
+    let mut made = Vec::new();
+    for (number, start) in starts.iter().enumerate() {
+        let email = format!("c{number}@example.org");
+        made.push(book_as(&stranger, start, "Durand", &email).await);
+    }
+    // To the evening before, when both reminders are due.
+    practice.pass(60 * 3_600);
+    let mut states = Vec::new();
+    for booked in &made {
+        let mut state = reminders(&practice, booked).await;
+        for _ in 0..2_000 {
+            if state == ["sent"] || state == ["suppressed"] {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            state = reminders(&practice, booked).await;
+        }
+        states.extend(state);
+    }
+    states.sort_unstable();
+    assert_eq!(states, ["sent", "suppressed"]);
+    let mut mails = mailbox.mails();
+    mails.retain(|mail| ["c0@example.org", "c1@example.org"].contains(&mail.to.as_str()));
+    assert_eq!(mails.len(), 1);
+}

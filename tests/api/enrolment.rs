@@ -31,6 +31,7 @@ fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
         | MessageContent::ChangeByKey { .. }
         | MessageContent::Cancellation(_)
         | MessageContent::Reminder(..)
+        | MessageContent::ReminderByKey(..)
         | MessageContent::Withdrawal(_)
         | MessageContent::ConfirmationByKey(_)
         | MessageContent::CancellationByKey(_)

@@ -196,7 +196,12 @@ fn due_reminder_message(state: &GroupState, item: DueItem, now: Instant) -> Opti
     }
     let recipient = appointment_recipient(state, row, channel).unwrap_or_default();
     let content = MessageContent::Reminder(channel, AppointmentTime::from_vevent(row)?);
-    Some(state.outbox.draft(0, state.stamp_for(now), content, &recipient))
+    let message = state.outbox.draft(0, state.stamp_for(now), content, &recipient);
+    // The first message about a booking with a key alone is caused by that key.
+    if row.is_booked_by_key() && !state.outbox.is_announced(row.id) {
+        return Some(message.caused_by_key());
+    }
+    Some(message)
 }
 
 /// The progress of a wanted message whose time has come. Updates its recipient.

@@ -87,6 +87,9 @@ pub enum MessageContent {
     /// The address or the password of an account has changed. It goes to the address before the
     /// change, whatever the group's settings are.
     AccountNotice(AccountChange),
+    /// A [`Reminder`](Self::Reminder) of a booking by an application's key alone that no mail has
+    /// announced.
+    ReminderByKey(Channel, AppointmentTime),
 }
 
 /// A change of an account that its client is notified of. The order of the variants is the format
@@ -451,7 +454,9 @@ impl Message {
             MessageContent::Cancellation(_)
             | MessageContent::CancellationByKey(_)
             | MessageContent::Withdrawal(_) => MessageKind::Cancellation,
-            MessageContent::Reminder(channel, _) => MessageKind::of_reminder(*channel),
+            MessageContent::Reminder(channel, _) | MessageContent::ReminderByKey(channel, _) => {
+                MessageKind::of_reminder(*channel)
+            }
             MessageContent::BookingCode { channel: Channel::Mail, .. } => MessageKind::MailCode,
             MessageContent::BookingCode { channel: Channel::Sms, .. } => MessageKind::SmsCode,
             MessageContent::AccountNotice(AccountChange::Password) => MessageKind::PasswordChanged,
@@ -480,7 +485,8 @@ impl Message {
             | MessageContent::Cancellation(appointment)
             | MessageContent::CancellationByKey(appointment)
             | MessageContent::Restoration(appointment)
-            | MessageContent::Reminder(_, appointment) => std::slice::from_ref(appointment),
+            | MessageContent::Reminder(_, appointment)
+            | MessageContent::ReminderByKey(_, appointment) => std::slice::from_ref(appointment),
             MessageContent::Withdrawal(withdrawn) => std::slice::from_ref(&withdrawn.appointment),
         }
     }
@@ -495,7 +501,8 @@ impl Message {
     #[must_use]
     pub const fn reminder(&self) -> Option<(Channel, AppointmentTime)> {
         match &self.content {
-            MessageContent::Reminder(channel, appointment) => Some((*channel, *appointment)),
+            MessageContent::Reminder(channel, appointment)
+            | MessageContent::ReminderByKey(channel, appointment) => Some((*channel, *appointment)),
             MessageContent::AccountLink { .. }
             | MessageContent::AccountNotice(_)
             | MessageContent::BookingCode { .. }
@@ -511,8 +518,8 @@ impl Message {
     }
 
     /// Marks it as caused by an application's key alone, which can cause any number of messages to
-    /// any client. Only confirmations, moves and cancellations can be caused so; others stay as
-    /// they are.
+    /// any client. Only confirmations, moves, cancellations and reminders can be caused so; others
+    /// stay as they are.
     #[must_use]
     pub fn caused_by_key(mut self) -> Self {
         self.content = match self.content {
@@ -525,11 +532,14 @@ impl Message {
             MessageContent::Change { appointment, was } => {
                 MessageContent::ChangeByKey { appointment, was }
             }
+            MessageContent::Reminder(channel, appointment) => {
+                MessageContent::ReminderByKey(channel, appointment)
+            }
             content @ (MessageContent::AccountLink { .. }
             | MessageContent::AccountNotice(_)
             | MessageContent::BookingCode { .. }
             | MessageContent::ChangeByKey { .. }
-            | MessageContent::Reminder(..)
+            | MessageContent::ReminderByKey(..)
             | MessageContent::Withdrawal(_)
             | MessageContent::ConfirmationByKey(_)
             | MessageContent::CancellationByKey(_)
@@ -547,6 +557,7 @@ impl Message {
                 | MessageContent::CancellationByKey(_)
                 | MessageContent::ChangeByKey { .. }
                 | MessageContent::BookingCode { .. }
+                | MessageContent::ReminderByKey(..)
         )
     }
 }

@@ -295,8 +295,13 @@ impl Outbox {
     /// older booking counts as known.
     #[must_use]
     pub fn is_confirmed(&self, appointment: VeventId, made_at: Instant, now: Instant) -> bool {
+        self.is_announced(appointment) || made_at.plus_seconds(RETENTION_SECONDS) <= now
+    }
+
+    /// Whether a kept message has announced an appointment to its client by mail.
+    #[must_use]
+    pub fn is_announced(&self, appointment: VeventId) -> bool {
         self.messages_about(appointment).any(|message| has_announced_booking(message))
-            || made_at.plus_seconds(RETENTION_SECONDS) <= now
     }
 
     /// Whether the client of an appointment was to be mailed about it by a message that a key alone
@@ -422,6 +427,7 @@ fn has_announced_booking(message: &Message) -> bool {
             | MessageContent::Change { .. }
             | MessageContent::Restoration(_)
             | MessageContent::Reminder(Channel::Mail, _)
+            | MessageContent::ReminderByKey(Channel::Mail, _)
     );
     let has_left = matches!(
         message.progress,

@@ -58,7 +58,8 @@ fn newest_recipient(state: &GroupState, message: &Message) -> Option<String> {
         | MessageContent::Cancellation(appointment)
         | MessageContent::CancellationByKey(appointment)
         | MessageContent::Restoration(appointment)
-        | MessageContent::Reminder(_, appointment) => appointment.id,
+        | MessageContent::Reminder(_, appointment)
+        | MessageContent::ReminderByKey(_, appointment) => appointment.id,
     };
     appointment_recipient(state, state.rows.get(&appointment)?, message.channel())
 }

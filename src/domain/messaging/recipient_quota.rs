@@ -75,6 +75,7 @@ impl Message {
             | MessageContent::Change { .. }
             | MessageContent::Cancellation(_)
             | MessageContent::Reminder(..)
+            | MessageContent::ReminderByKey(..)
             | MessageContent::Withdrawal(_)
             | MessageContent::Restoration(_) => self.is_by_key(),
         }
@@ -96,7 +97,8 @@ impl Message {
             | MessageContent::BookingCode { .. }
             | MessageContent::ChangeByKey { .. }
             | MessageContent::ConfirmationByKey(_)
-            | MessageContent::CancellationByKey(_) => QuotaClass::Public,
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::ReminderByKey(..) => QuotaClass::Public,
             MessageContent::Confirmation(_)
             | MessageContent::Change { .. }
             | MessageContent::Cancellation(_)

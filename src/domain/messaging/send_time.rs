@@ -51,10 +51,12 @@ pub fn send_deadline(zone: Zone, message: &Message) -> Instant {
             let last_start = message.appointments().iter().map(|it| it.start).max();
             last_start.unwrap_or(given_up).min(given_up)
         }
-        MessageContent::Reminder(Channel::Mail, appointment) => {
+        MessageContent::Reminder(Channel::Mail, appointment)
+        | MessageContent::ReminderByKey(Channel::Mail, appointment) => {
             appointment.start.plus_seconds(-REMINDER_MARGIN_SECONDS)
         }
-        MessageContent::Reminder(Channel::Sms, appointment) => {
+        MessageContent::Reminder(Channel::Sms, appointment)
+        | MessageContent::ReminderByKey(Channel::Sms, appointment) => {
             let deadline = appointment.start.plus_seconds(-REMINDER_MARGIN_SECONDS);
             let local = zone.civil_of(deadline);
             // At exactly 09:00 the messages that the night held back are about to be sent.

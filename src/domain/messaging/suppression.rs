@@ -51,7 +51,8 @@ pub fn find_suppression_reason(
             cancellation_reason(state, message, *appointment, now)
         }
         MessageContent::Withdrawal(withdrawn) => withdrawal_reason(state, withdrawn, now),
-        MessageContent::Reminder(channel, appointment) => {
+        MessageContent::Reminder(channel, appointment)
+        | MessageContent::ReminderByKey(channel, appointment) => {
             reminder_reason(state, message, *channel, *appointment, now)
         }
     }

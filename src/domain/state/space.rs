@@ -81,6 +81,7 @@ pub(crate) fn message_bytes(message: &Message) -> u64 {
         | MessageContent::CancellationByKey(_)
         | MessageContent::Restoration(_)
         | MessageContent::Reminder(..)
+        | MessageContent::ReminderByKey(..)
         | MessageContent::Withdrawal(_)
         | MessageContent::BookingCode { .. }
         | MessageContent::AccountNotice(_) => "",

@@ -65,6 +65,8 @@ fn contents() -> Vec<MessageContent> {
         MessageContent::CancellationByKey(second),
         MessageContent::Reminder(Channel::Mail, first),
         MessageContent::Reminder(Channel::Sms, second),
+        MessageContent::ReminderByKey(Channel::Mail, second),
+        MessageContent::ReminderByKey(Channel::Sms, first),
         MessageContent::Withdrawal(Box::new(withdrawn)),
         MessageContent::Restoration(second),
         MessageContent::AccountNotice(AccountChange::Password),
@@ -168,7 +170,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     let again = reimported(&content);
     assert_same(&content, &again);
     let (before, after) = (&content.group_states[0].outbox, &again.group_states[0].outbox);
-    assert_eq!(before.messages().len(), 17 * 18);
+    assert_eq!(before.messages().len(), 19 * 18);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }
