@@ -92,7 +92,8 @@ async fn book_as(stranger: &Visitor, start: &(String, u64), name: &str, email: &
 }
 
 /// Books a start, gives the code that was sent, and returns the appointment.
-async fn book_with_code(stranger: &Visitor, start: &(String, u64), fiche: Value) -> Value {
+async fn book_with_code(practice: &Practice, start: &(String, u64), fiche: Value) -> Value {
+    let stranger = practice.visitor("127.0.0.2");
     let (date, calendar) = start;
     let booking = stranger.request(Method::POST, "/groups/1/appointments");
     let waiting = answer(booking.json(&json!({"appointment": {
@@ -101,6 +102,8 @@ async fn book_with_code(stranger: &Visitor, start: &(String, u64), fiche: Value)
     }})))
     .await
     .is(202);
+    // A code that is given before it is sent is not sent any more.
+    settled(practice, 1).await;
     let token = waiting["token"].as_str().expect("a token");
     let hold = HoldToken::new(token).expect("a token").id();
     let code = ConfirmationCode::derive(&secret(), GroupId::new(1).expect("an id"), hold);
@@ -237,9 +240,8 @@ async fn a_stranger_with_a_mailbox_has_no_text_message_sent_abroad() {
         let practice = verifying(channel, None).await;
         let mut free = practice.hourly_starts().await.into_iter();
         let start = free.find(|(date, _)| date.starts_with("2026-03-05")).expect("a start");
-        let stranger = practice.visitor("127.0.0.2");
         let fiche = json!({"lastname": "Durand", "email": "own@example.org", "firstphone": phone});
-        let booked = book_with_code(&stranger, &start, fiche).await;
+        let booked = book_with_code(&practice, &start, fiche).await;
         assert_eq!(planned_texts(&practice, &booked).await, expected, "{channel} {phone}");
         set_countries(&practice, "").await;
         assert_eq!(planned_texts(&practice, &booked).await, 1, "every country is allowed");
@@ -253,10 +255,9 @@ async fn a_code_by_text_message_proves_no_mail_address() {
         let practice = verifying(channel, Some(&mailbox)).await;
         let mut free = practice.hourly_starts().await.into_iter();
         let start = free.find(|(date, _)| date.starts_with("2026-03-05")).expect("a start");
-        let stranger = practice.visitor("127.0.0.2");
         let address = "victim@elsewhere.example";
         let booked = book_with_code(
-            &stranger,
+            &practice,
             &start,
             json!({"lastname": "Win at evil.example/now", "email": address,
                 "firstphone": "0639980001"}),
