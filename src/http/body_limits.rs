@@ -67,7 +67,9 @@ impl BodyLimits {
         if bytes <= LONG_ANSWER_BYTES {
             return Ok(answer);
         }
-        match self.answers.take(from, usize::try_from(bytes).unwrap_or(usize::MAX)) {
+        // One answer of any size fits where no other is under way.
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.answers.per_source_max());
+        match self.answers.take(from, bytes) {
             Some(share) => Ok(hold_until_sent(answer, share)),
             None => Err(ApiError::overloaded()),
         }
@@ -143,6 +145,20 @@ impl BodyBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_answers_share_a_budget_until_they_are_sent() {
+        let limits = BodyLimits::with_answers(1_024 * 1_024);
+        let answer = |kib: usize| Response::new(vec![b'x'; kib * 1_024].into());
+        let hold = |kib, last| limits.hold_answer(answer(kib), address(last));
+        let long = hold(5_000, 1).expect("one of any size fits");
+        assert!(hold(257, 1).is_err() && hold(257, 2).is_err(), "it is under way");
+        assert!(hold(256, 1).is_ok(), "a short one needs no share");
+        drop(long);
+        let half = hold(600, 1).expect("the first was sent");
+        assert!(hold(600, 2).is_err() && hold(400, 2).is_ok());
+        drop(half);
+    }
 
     fn address(last: u8) -> IpAddr {
         [10, 0, 0, last].into()

@@ -59,14 +59,17 @@ impl Predicate for WorthCompressing {
 }
 
 /// Returns whether the body of a response is short. That of a HEAD request is gone already, and has
-/// left its length in the headers. A body that is made part by part is not short.
+/// left its length in the headers if it was known. A body that is made part by part is not short.
 fn is_short<B: HttpBody>(response: &Response<B>) -> bool {
     let bytes_min = COMPRESSED_BYTES_MIN as u64;
     match response.headers().get(CONTENT_LENGTH) {
         Some(length) => {
             length.to_str().is_ok_and(|text| text.parse().is_ok_and(|bytes: u64| bytes < bytes_min))
         }
-        None => response.body().size_hint().exact().is_some_and(|bytes| bytes < bytes_min),
+        None => {
+            let known = response.body().size_hint().exact();
+            known.is_some_and(|bytes| 0 < bytes && bytes < bytes_min)
+        }
     }
 }
 
@@ -110,6 +113,7 @@ mod tests {
         assert!(judged(&[json], 1_024) && !judged(&[json], 1_023));
         assert!(judged(&[json, ("content-length", "1024")], 0), "the answer to HEAD");
         assert!(!judged(&[json, ("content-length", "1023")], 0));
+        assert!(judged(&[json], 0), "the answer to HEAD in place of one made part by part");
         assert!(judged(&[("content-type", "text/html; charset=utf-8")], 1_024));
         assert!(!judged(&[json, ("set-cookie", "_session_id=x")], 1_024));
         assert!(!judged(&[("content-type", "font/woff2")], 1_024) && !judged(&[], 1_024));

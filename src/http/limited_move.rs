@@ -51,6 +51,9 @@ pub(crate) async fn move_within_limits(
     origin: BookingOrigin,
     now: Instant,
 ) -> Result<Arc<GroupState>, MoveRejection> {
+    // The request's own state may be as old as its body is slow.
+    let newest = server.engine.published().group_state(state.catalogue.group.id);
+    let state = newest.as_ref().unwrap_or(state);
     let group = &state.catalogue.group;
     // A caller without the right learns nothing, not even that the guesses of a client are used up.
     let email = match find_movable(state, &command) {

@@ -249,10 +249,8 @@ fn find_subject_matter(
     let find = |standing: &AppointmentTime| MailAppointment::find(state, *standing);
     let subject_matter = match &message.content {
         // An imported message has lost its token, because its link ended with the export. A message
-        // that will not be sent again has lost it too, and is shown without it.
-        MessageContent::AccountLink { token, .. } if token.is_blank() && !message.is_spent() => {
-            return None;
-        }
+        // that will not be sent again has lost it too.
+        MessageContent::AccountLink { token, .. } if token.is_blank() => return None,
         MessageContent::AccountLink { purpose, token, .. } => {
             let kind = match purpose {
                 LinkPurpose::Confirm => MailKind::ConfirmAccount,

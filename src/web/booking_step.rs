@@ -17,13 +17,14 @@ use crate::domain::records::text::Email;
 use crate::domain::state::command::{BookAppointment, Caller, Command};
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::{Fault, Refusal};
-use crate::engine::{Committed, IdempotentRequest, Rejection};
+use crate::engine::{IdempotentRequest, Rejection};
 use crate::http::{ApiError, BookingOrigin, ClientAddress, Incoming, PAGE_FORM_BYTES_MAX};
 use crate::web::appointment_view::holder_query;
 use crate::web::booking_form::booking_object;
 use crate::web::code_step::{self, respond_to_waiting, without_code};
 use crate::web::contact_fields::form_fields;
 use crate::web::done_step::done_url;
+use crate::web::form_answer::FormAnswer;
 use crate::web::message_page;
 use crate::web::page::redirect;
 use crate::web::pages::Pages;
@@ -157,14 +158,17 @@ async fn send_booking(
         }
         // Another form with this key was faster; the recorded answer is visible by now.
         Err(Rejection::IdempotencyConflict) => {
-            match scope
-                .and_then(|scope| find_record(visit, scope, given))
-                .map(|earlier| earlier.answer)
-            {
-                Some(FormAnswer::Booked(query)) => {
+            let earlier = scope.and_then(|scope| find_record(visit, scope, given));
+            let answer = earlier.map(|earlier| earlier.answer);
+            let state = visit.newest_state();
+            let is_own = answer.as_ref().is_some_and(|one| one.is_open_to(&state, given));
+            match answer {
+                Some(FormAnswer::Booked(query)) if is_own => {
                     redirect(&done_url(visit, &format!("{query}&used=1")))
                 }
-                Some(FormAnswer::Waits(_)) | None => message_page::busy(visit),
+                Some(FormAnswer::Booked(_) | FormAnswer::Waits(_)) | None => {
+                    message_page::busy(visit)
+                }
             }
         }
         Err(rejection) => message_page::failed(visit, &api_error(&rejection)),
@@ -227,35 +231,6 @@ fn form_scope(visit: &Visit, given: &Params) -> Option<[u8; 32]> {
     Some(hash.finalize().into())
 }
 
-/// The recorded answer to a form.
-enum FormAnswer {
-    /// The query that proves to hold the booked appointments.
-    Booked(String),
-    /// The booking waits for its code.
-    Waits(HoldToken),
-}
-
-impl FormAnswer {
-    /// The name before the token of a booking that waits.
-    const TOKEN: &str = "h=";
-
-    /// Returns what is recorded of a booking.
-    fn record(done: &Committed) -> Vec<u8> {
-        match done.hold.and_then(|id| done.group_state.holds().get(id)) {
-            Some(hold) => format!("{}{}", Self::TOKEN, hold.token.as_str()).into_bytes(),
-            None => holder_query(&done.group_state, &done.appointments).into_bytes(),
-        }
-    }
-
-    fn parse(recorded: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(recorded);
-        match text.strip_prefix(Self::TOKEN).and_then(HoldToken::new) {
-            Some(token) => Self::Waits(token),
-            None => Self::Booked(text.into_owned()),
-        }
-    }
-}
-
 /// The record of the booking that a form made before, and whether the form sent the same.
 struct EarlierBooking {
     answer: FormAnswer,
@@ -272,13 +247,25 @@ fn find_record(visit: &Visit, scope: [u8; 32], given: &Params) -> Option<Earlier
 
 /// Returns the scope of a form that may have been sent before, its earlier booking, and the hold
 /// that it takes over. Other details of a booking that waits for its code make a booking of their
-/// own, which takes over the time.
+/// own, which takes over the time. Another client makes a booking of its own, and learns of
+/// no earlier one, because the author of a link to the form knows its key.
 fn find_earlier_booking(
     visit: &Visit,
     given: &Params,
 ) -> (Option<[u8; 32]>, Option<EarlierBooking>, Option<HoldToken>) {
     let Some(scope) = form_scope(visit, given) else { return (None, None, None) };
+    let own_scope = || {
+        let mut hash = Sha256::new_with_prefix(scope);
+        hash.update(form_body(given));
+        hash.finalize().into()
+    };
     match find_record(visit, scope, given) {
+        Some(EarlierBooking { answer, is_same: false })
+            if !answer.is_open_to(&visit.newest_state(), given) =>
+        {
+            let scope = own_scope();
+            (Some(scope), find_record(visit, scope, given), None)
+        }
         Some(EarlierBooking { answer: FormAnswer::Waits(token), is_same: false }) => {
             let state = visit.newest_state();
             let hold = state.holds().get(token.id());
@@ -286,9 +273,7 @@ fn find_earlier_booking(
                 let answer = FormAnswer::Booked(holder_query(&state, appointments));
                 return (Some(scope), Some(EarlierBooking { answer, is_same: false }), None);
             }
-            let mut hash = Sha256::new_with_prefix(scope);
-            hash.update(form_body(given));
-            let scope = hash.finalize().into();
+            let scope = own_scope();
             (Some(scope), find_record(visit, scope, given), Some(token))
         }
         earlier => (Some(scope), earlier, None),

@@ -17,6 +17,7 @@ mod colours;
 mod colours_file;
 mod contact_fields;
 mod done_step;
+mod form_answer;
 mod format;
 mod free_times;
 mod holder;

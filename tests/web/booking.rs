@@ -56,12 +56,21 @@ async fn the_same_form_books_once_however_often_it_is_sent() {
 async fn a_form_with_a_key_of_its_own_making_is_no_one_elses() {
     let server = shop_with(|_| {}).await;
     let visitor = Visitor::of(&server);
-    for (hour, key) in [(9, Some("1")), (10, Some("")), (11, None)] {
-        let mut form = visitor.form_of(CUT, &format!("2025-06-02T{hour:02}:00")).await;
+    // The last one came with a link that another visitor has made.
+    let chosen = "0".repeat(32);
+    for (time, key) in [
+        ("2025-06-02T09:00", Some("1")),
+        ("2025-06-02T10:00", Some("")),
+        ("2025-06-02T11:00", None),
+        ("2025-06-03T09:00", Some(&*chosen)),
+    ] {
+        let mut form = visitor.form_of(CUT, time).await;
         form.retain(|(name, _)| name != "k");
         form.extend(key.map(|key| ("k".to_owned(), key.to_owned())));
         let own = visitor.post("/b/cut-co/you", &form).await;
         set(&mut form, "fiche.lastname", "Martin");
+        set(&mut form, "fiche.email", "martin@example.org");
+        set(&mut form, "fiche.firstphone", "0612000099");
         let other = visitor.post("/b/cut-co/you", &form).await;
         let led_to = other.headers.get("location").map(|to| to.to_str().expect("a path"));
         // The shop has several chairs: it is a booking of its own, or none.

@@ -18,8 +18,6 @@ const STEP_SECONDS_MAX: i64 = 31 * DAY;
 const FIRST_STEP_SECONDS: i64 = DAY;
 /// Cost of a calendar in one step, beside its grid points and occurrences.
 const CALENDAR_COST: i64 = 100;
-/// Number of steps that are shorter than the longest.
-const SHORT_STEPS: i64 = 5;
 
 /// The extent of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +26,33 @@ pub enum SearchExtent {
     Whole,
     /// The search ends early as soon as enough starts are found.
     Nearest,
+}
+
+impl SearchExtent {
+    /// Length of the first step of a search in seconds.
+    const fn first_step(self) -> i64 {
+        match self {
+            Self::Nearest => FIRST_STEP_SECONDS,
+            Self::Whole => STEP_SECONDS_MAX,
+        }
+    }
+
+    /// Returns the number of steps of a search over a window of this length.
+    fn count_steps(self, seconds: i64) -> i64 {
+        let (mut steps, mut searched, mut step) = (0, 0, self.first_step());
+        while searched < seconds && step < STEP_SECONDS_MAX {
+            searched += step;
+            step = next_step(step);
+            steps += 1;
+        }
+        let left = (seconds - searched).max(0);
+        steps + (left + STEP_SECONDS_MAX - 1) / STEP_SECONDS_MAX
+    }
+}
+
+/// Returns the length of the step after one of this length.
+fn next_step(step_seconds: i64) -> i64 {
+    (2 * step_seconds).min(STEP_SECONDS_MAX)
 }
 
 /// Calendars that are searched together for starts of one chain.
@@ -121,15 +146,12 @@ impl StartSearch<'_> {
         let mut starts: Vec<Instant> = Vec::new();
         let mut merged = MergedStarts::default();
         let mut from = window.start;
-        let mut step_seconds = match extent {
-            SearchExtent::Nearest => FIRST_STEP_SECONDS,
-            SearchExtent::Whole => STEP_SECONDS_MAX,
-        };
+        let mut step_seconds = extent.first_step();
         while from < window.end {
             let end = from.plus_seconds(step_seconds).min(window.end);
             let step = Interval { start: from, end };
             from = step.end;
-            step_seconds = (2 * step_seconds).min(STEP_SECONDS_MAX);
+            step_seconds = next_step(step_seconds);
             merged.clear();
             for (place, id) in self.calendars.iter().enumerate() {
                 let view = self.state.calendars.get(id).expect("each calendar has a view");
@@ -151,10 +173,6 @@ impl StartSearch<'_> {
     #[must_use]
     pub fn estimate_cost(&self, window: Interval, extent: SearchExtent) -> i64 {
         let catalogue = &self.state.catalogue;
-        let short_steps = match extent {
-            SearchExtent::Nearest => SHORT_STEPS,
-            SearchExtent::Whole => 0,
-        };
         let mut cost: i64 = 0;
         for id in self.calendars {
             let Some(calendar) = catalogue.calendars.get(id) else { continue };
@@ -172,7 +190,7 @@ impl StartSearch<'_> {
             // The last step looks back at least as far as any other.
             let last_step = Interval { start: end.plus_seconds(-STEP_SECONDS_MAX), end };
             let occurrences = view.rules.count_looked_at(catalogue.zone(), last_step);
-            let steps = seconds / STEP_SECONDS_MAX + 1 + short_steps;
+            let steps = extent.count_steps(seconds);
             let each_step = occurrences.saturating_add(CALENDAR_COST);
             cost = cost.saturating_add(points).saturating_add(each_step.saturating_mul(steps));
         }

@@ -198,7 +198,7 @@ fn due_reminder_message(state: &GroupState, item: DueItem, now: Instant) -> Opti
     let content = MessageContent::Reminder(channel, AppointmentTime::from_vevent(row)?);
     let message = state.outbox.draft(0, state.stamp_for(now), content, &recipient);
     // The first message about a booking with a key alone is caused by that key.
-    if row.is_booked_by_key() && !state.outbox.is_announced(row.id) {
+    if row.is_booked_by_key() && !state.outbox.is_mailed_about(row.id, row.created_at, now) {
         return Some(message.caused_by_key());
     }
     Some(message)

@@ -365,10 +365,9 @@ impl Message {
         }
     }
 
-    /// Whether it will neither be sent again nor read by its recipient in the list. A kept message
-    /// is read there, and one that was given up as too late is open again if the clock was ahead.
-    #[must_use]
-    pub const fn is_spent(&self) -> bool {
+    /// Whether it will neither be sent again nor read. A kept message is read in the list, and one
+    /// that was given up as too late is open again if the clock was ahead.
+    const fn is_spent(&self) -> bool {
         match &self.progress {
             Progress::Sent { .. } | Progress::Failed { .. } | Progress::Suppressed { .. } => {
                 self.given_up_at().is_none()

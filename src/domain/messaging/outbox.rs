@@ -295,13 +295,19 @@ impl Outbox {
     /// older booking counts as known.
     #[must_use]
     pub fn is_confirmed(&self, appointment: VeventId, made_at: Instant, now: Instant) -> bool {
-        self.is_announced(appointment) || made_at.plus_seconds(RETENTION_SECONDS) <= now
+        let is_announced = self.messages_about(appointment).any(|one| has_announced_booking(one));
+        is_announced || is_older_than_messages(made_at, now)
     }
 
-    /// Whether a kept message has announced an appointment to its client by mail.
+    /// Whether a mail about an appointment has left, or is leaving. One that no gateway took has
+    /// not. Messages are kept for 90 days, so an older booking counts as mailed about.
     #[must_use]
-    pub fn is_announced(&self, appointment: VeventId) -> bool {
-        self.messages_about(appointment).any(|message| has_announced_booking(message))
+    pub fn is_mailed_about(&self, appointment: VeventId, made_at: Instant, now: Instant) -> bool {
+        let has_left = |message: &Arc<Message>| {
+            let is_kept = matches!(message.progress, Progress::Kept { .. });
+            has_announced_booking(message) && !is_kept
+        };
+        self.messages_about(appointment).any(has_left) || is_older_than_messages(made_at, now)
     }
 
     /// Whether the client of an appointment was to be mailed about it by a message that a key alone
@@ -418,6 +424,11 @@ impl Outbox {
     }
 }
 
+/// Whether the first messages about a booking have been removed.
+fn is_older_than_messages(made_at: Instant, now: Instant) -> bool {
+    made_at.plus_seconds(RETENTION_SECONDS) <= now
+}
+
 /// Whether a message has announced an appointment to its client by mail.
 fn has_announced_booking(message: &Message) -> bool {
     let announces_booking = matches!(
@@ -425,6 +436,7 @@ fn has_announced_booking(message: &Message) -> bool {
         MessageContent::Confirmation(_)
             | MessageContent::ConfirmationByKey(_)
             | MessageContent::Change { .. }
+            | MessageContent::ChangeByKey { .. }
             | MessageContent::Restoration(_)
             | MessageContent::Reminder(Channel::Mail, _)
             | MessageContent::ReminderByKey(Channel::Mail, _)

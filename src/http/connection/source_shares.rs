@@ -49,6 +49,11 @@ impl SourceShares {
         if share.grow(amount) { Some(share) } else { None }
     }
 
+    /// The most that one source may have in use.
+    pub(crate) const fn per_source_max(&self) -> usize {
+        self.per_source_max
+    }
+
     fn lock(&self) -> MutexGuard<'_, SharesInUse> {
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
