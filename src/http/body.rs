@@ -138,18 +138,17 @@ impl<'r> Incoming<'r> {
     }
 
     /// Returns the parameters of a form or of a JSON object; none for an empty body. The body may
-    /// have `bytes_max` bytes or, unless the caller is identified, 8 KiB.
+    /// have `bytes_max` bytes. Up to [`SMALL_BYTES`] it takes no share of the memory for bodies.
     ///
     /// # Errors
     /// 413 over the limit, 415 for another declared type, 400 for a malformed object and for too
     /// many parameters.
-    pub(crate) async fn read_form(
-        &mut self,
-        is_identified: bool,
-        bytes_max: usize,
-    ) -> Result<Form, ApiError> {
-        let bytes =
-            if is_identified { self.read_bytes(true).await? } else { self.read_small().await? };
+    pub(crate) async fn read_form(&mut self, bytes_max: usize) -> Result<Form, ApiError> {
+        let bytes = if bytes_max > SMALL_BYTES {
+            self.read_bytes(true).await?
+        } else {
+            self.read_small().await?
+        };
         if bytes.len() > bytes_max {
             let rule = format!("the body has more than {bytes_max} bytes");
             return Err(ApiError::new(Problem::ContentTooLarge, rule));

@@ -8,8 +8,7 @@ use axum::response::Response;
 
 use crate::http::connection::source_shares::{SourceShare, SourceShares};
 use crate::http::error::ApiError;
-use crate::http::response::HandlerResult;
-use crate::http::share_holder::hold_until_sent;
+use crate::http::response::{HandlerResult, hold_until_sent};
 
 /// Bytes of a body that are read for any request. The number of connections bounds their memory.
 pub(crate) const SMALL_BYTES: usize = 8 * 1_024;

@@ -31,12 +31,12 @@ mod response;
 mod route_table;
 mod server;
 mod service;
-mod share_holder;
 mod web_origin;
 mod write_capacity;
 
 pub(crate) use auth::origin::is_foreign;
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX};
+pub(crate) use body_limits::SMALL_BYTES;
 pub use booking_limit::BookingLimits;
 pub(crate) use booking_limit::BookingOrigin;
 pub use connection::listener::serve;

@@ -4,11 +4,13 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use http_body_util::BodyExt as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::group_state::GroupState;
+use crate::http::connection::source_shares::SourceShare;
 use crate::http::error::ApiError;
 
 /// The result of a handler: a response, or an error in the error shape.
@@ -21,6 +23,17 @@ pub(crate) fn json_response(status: StatusCode, bytes: impl Into<Body>) -> Respo
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Returns a response whose body keeps a share of a bounded resource until it is sent.
+pub(crate) fn hold_until_sent(response: Response, share: SourceShare) -> Response {
+    response.map(|body| {
+        // The combinator passes everything on, the size too, and is dropped with the body.
+        Body::new(body.map_err(move |error| {
+            let _kept = &share;
+            error
+        }))
+    })
 }
 
 /// The body of the response to a POST.

@@ -55,7 +55,7 @@ pub(crate) async fn book(
         return message_page::of_group(&visit, status, text.foreign_title, lines, true);
     }
     let mut body = Incoming::new(&visit.pages.server, &headers, from, body);
-    let given = match body.read_form(true, PAGE_FORM_BYTES_MAX).await {
+    let given = match body.read_form(PAGE_FORM_BYTES_MAX).await {
         Ok(form) => form.params,
         Err(error) => return message_page::failed(&visit, &error),
     };

@@ -20,9 +20,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, FollowLink, Patch, Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Rejection;
-use crate::http::{
-    ClientAddress, FoundLink, Incoming, PAGE_FORM_BYTES_MAX, find_link, group_in_token,
-};
+use crate::http::{ClientAddress, FoundLink, Incoming, SMALL_BYTES, find_link, group_in_token};
 use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
 use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
@@ -160,7 +158,7 @@ pub(crate) async fn act_on_move(
         Err(gone) => return *gone,
     };
     let mut body = Incoming::new(&request.pages.server, &request.headers, from, body);
-    match body.read_form(false, PAGE_FORM_BYTES_MAX).await {
+    match body.read_form(SMALL_BYTES).await {
         Ok(form) => move_page::act(holder, &form.params, from).await,
         Err(error) => message_page::failed(&holder.visit, &error),
     }

@@ -281,14 +281,19 @@ async fn a_code_by_text_message_proves_no_mail_address() {
     }
 }
 
+/// The first and the last free start of a day whose reminders are due in three days.
+async fn first_and_last_start(practice: &Practice) -> [(String, u64); 2] {
+    let mut free = practice.free_starts().await;
+    free.retain(|(date, _)| date.starts_with("2026-03-05"));
+    [free.pop_front().expect("a start"), free.pop_back().expect("a start")]
+}
+
 #[tokio::test]
 async fn no_reminder_is_sent_of_a_strangers_booking_beyond_the_daily_maximum() {
     let mailbox = Mailbox::open().await;
     let practice = mailing(1, Some(&mailbox)).await;
     set_countries(&practice, "").await;
-    let mut free = practice.free_starts().await;
-    free.retain(|(date, _)| date.starts_with("2026-03-05"));
-    let starts = [free.pop_front().expect("a start"), free.pop_back().expect("a start")];
+    let starts = first_and_last_start(&practice).await;
     let stranger = practice.visitor("127.0.0.2");
     let mut made = Vec::new();
     for (number, start) in starts.iter().enumerate() {
@@ -317,9 +322,7 @@ async fn reminders_of_strangers_bookings_that_no_mail_announced_count_in_the_dai
     let mailbox = Mailbox::open().await;
     let confirms_nothing = |document: &mut Value| document["groups"][0]["sendmail"] = json!(false);
     let practice = mailing_with(confirms_nothing, 1, Some(&mailbox)).await;
-    let mut free = practice.free_starts().await;
-    free.retain(|(date, _)| date.starts_with("2026-03-05"));
-    let starts = [free.pop_front().expect("a start"), free.pop_back().expect("a start")];
+    let starts = first_and_last_start(&practice).await;
     let stranger = practice.visitor("127.0.0.2");
     let mut made = Vec::new();
     for (number, start) in starts.iter().enumerate() {

@@ -71,20 +71,10 @@ fn customs_bytes(customs: &Customs) -> u64 {
 
 /// Returns the bytes of a message.
 pub(crate) fn message_bytes(message: &Message) -> u64 {
-    let token = match &message.content {
-        MessageContent::AccountLink { token, .. } => token.as_str(),
-        MessageContent::Confirmation(_)
-        | MessageContent::ConfirmationByKey(_)
-        | MessageContent::Change { .. }
-        | MessageContent::ChangeByKey { .. }
-        | MessageContent::Cancellation(_)
-        | MessageContent::CancellationByKey(_)
-        | MessageContent::Restoration(_)
-        | MessageContent::Reminder(..)
-        | MessageContent::ReminderByKey(..)
-        | MessageContent::Withdrawal(_)
-        | MessageContent::BookingCode { .. }
-        | MessageContent::AccountNotice(_) => "",
+    let token = if let MessageContent::AccountLink { token, .. } = &message.content {
+        token.as_str()
+    } else {
+        ""
     };
     MESSAGE_BYTES + text_bytes(&[message.recipient.as_str(), token])
 }

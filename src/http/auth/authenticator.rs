@@ -205,13 +205,13 @@ impl Authenticator {
         if let Some(person) = self.verified.find(&cache_key, asked) {
             return Ok(Some(person));
         }
-        self.refuse_after_failures(&credential, asked)?;
+        self.refuse_after_failures(credential.email_hash, asked.from, asked.now)?;
         let permit = self.password_pool.acquire(asked.from).await?;
         // While this request waited, another one may have verified the same credential, or failed.
         if let Some(person) = self.verified.find(&cache_key, asked) {
             return Ok(Some(person));
         }
-        self.refuse_after_failures(&credential, asked)?;
+        self.refuse_after_failures(credential.email_hash, asked.from, asked.now)?;
         let hashes: Vec<Text<255>> =
             candidates.iter().map(|candidate| candidate.password_hash.clone()).collect();
         let given = credential.password;
@@ -256,16 +256,10 @@ impl Authenticator {
         now: Instant,
     ) -> Result<bool, ApiError> {
         let email_hash: [u8; 32] = Sha256::digest(email.folded().as_bytes()).into();
-        let refuse_after_failures = || match self.failures.wait(email_hash, from, now) {
-            Some(seconds) => {
-                Err(ApiError::too_many("logins of this address or source failed", seconds))
-            }
-            None => Ok(()),
-        };
-        refuse_after_failures()?;
+        self.refuse_after_failures(email_hash, from, now)?;
         let permit = self.password_pool.acquire(from).await?;
         // While this request waited, others may have failed.
-        refuse_after_failures()?;
+        self.refuse_after_failures(email_hash, from, now)?;
         let stored = stored.clone();
         let verify = move |memory: &mut password::Argon2Memory| {
             password::verify_password(memory, stored.as_str(), &sha1_hex)
@@ -284,10 +278,11 @@ impl Authenticator {
     /// 429 with the number of seconds to wait. Reference 3.6.
     fn refuse_after_failures(
         &self,
-        credential: &Credential,
-        asked: &AuthRequest<'_>,
+        email_hash: [u8; 32],
+        from: IpAddr,
+        now: Instant,
     ) -> Result<(), ApiError> {
-        match self.failures.wait(credential.email_hash, asked.from, asked.now) {
+        match self.failures.wait(email_hash, from, now) {
             Some(seconds) => {
                 Err(ApiError::too_many("logins of this address or source failed", seconds))
             }

@@ -1,8 +1,8 @@
 //! A limit on guessing which e-mail addresses belong to clients. Reference 3.6.
 //!
-//! Where a key alone books, some refusals reveal that an address belongs to a client, or when that
-//! client has appointments. So do refusals of a move by an appointment's secret. They are counted
-//! by e-mail address and by source address.
+//! Some refusals of a booking by a key alone reveal that an address belongs to a client, or the
+//! times of that client's appointments. So do refusals of a move by an appointment's secret. They
+//! are counted by e-mail address and by source address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

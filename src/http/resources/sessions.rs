@@ -13,6 +13,7 @@ use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
 };
 use crate::http::body::{BYTES_MAX, Form};
+use crate::http::body_limits::SMALL_BYTES;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
@@ -91,7 +92,8 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
         auth.key(key_in_query, None)?;
     }
     let is_identified = key_in_query.is_some() || session.is_some();
-    let form = match body.read_form(is_identified, BYTES_MAX).await {
+    let bytes_max = if is_identified { BYTES_MAX } else { SMALL_BYTES };
+    let form = match body.read_form(bytes_max).await {
         Ok(form) => form,
         Err(error) if is_identified => return Err(error),
         // Without a key, the missing key is reported instead of the malformed body.
