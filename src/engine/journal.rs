@@ -233,8 +233,12 @@ pub enum JournalError {
 
 /// Number of entries of the last batch from which the next one is gathered.
 const GATHERED_ENTRIES_MIN: usize = 8;
+/// Number of twentieths of the last batch that the next one waits for.
+const GATHERED_TWENTIETHS: usize = 19;
+/// Maximum time for which a batch is gathered, in times that the last one took.
+const GATHER_FACTOR: u32 = 8;
 /// Maximum time for which a batch is gathered.
-const GATHER_TIME_MAX: Duration = Duration::from_micros(500);
+const GATHER_TIME_MAX: Duration = Duration::from_millis(8);
 /// Time between two looks at a batch that is gathered.
 const GATHER_STEP: Duration = Duration::from_micros(50);
 
@@ -242,7 +246,8 @@ const GATHER_STEP: Duration = Duration::from_micros(50);
 ///
 /// A batch costs a sync and the wake-ups of several threads, however many entries it has. Under
 /// load, the callers of the last batch write again soon after their answers. So the next batch
-/// waits until it is nearly as large, but not longer than the last one took.
+/// waits until it is nearly as large, but only for a time. Without load nothing waits. Under load
+/// the processor is what callers wait for, so that larger batches shorten their waiting too.
 #[derive(Clone, Copy, Debug)]
 struct GroupCommit {
     entries: usize,
@@ -260,8 +265,8 @@ impl GroupCommit {
     /// the last one.
     fn waits(&self, entries: usize, since_end: Duration) -> bool {
         self.entries >= GATHERED_ENTRIES_MIN
-            && entries < self.entries * 3 / 4
-            && since_end < self.took.min(GATHER_TIME_MAX)
+            && entries < self.entries * GATHERED_TWENTIETHS / 20
+            && since_end < (self.took * GATHER_FACTOR).min(GATHER_TIME_MAX)
     }
 }
 
@@ -394,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_waits_only_under_load_and_no_longer_than_the_last_one_took() {
+    fn a_batch_waits_only_under_load_and_only_for_a_time() {
         let micros = Duration::from_micros;
         // Entries and time of the last batch; entries now, time since its end; whether it waits.
         for (last, took, entries, since_end, waits) in [
@@ -402,13 +407,13 @@ mod tests {
             (1, 300, 1, 0, false),
             (7, 300, 1, 0, false),
             (8, 300, 1, 0, true),
-            (8, 300, 5, 299, true),
-            (8, 300, 1, 300, false),
-            (8, 300, 6, 0, false),
-            (64, 300, 47, 0, true),
-            (64, 300, 48, 0, false),
-            (64, 9_000, 1, 499, true),
-            (64, 9_000, 1, 500, false),
+            (8, 300, 6, 2_399, true),
+            (8, 300, 1, 2_400, false),
+            (8, 300, 7, 0, false),
+            (64, 300, 59, 0, true),
+            (64, 300, 60, 0, false),
+            (64, 9_000, 1, 7_999, true),
+            (64, 9_000, 1, 8_000, false),
         ] {
             let took = micros(took);
             let group_commit = GroupCommit { entries: last, took, ended: Stopwatch::now() };
