@@ -267,11 +267,27 @@ impl LocalTimes {
     /// Appends the local time of an instant, without quotes.
     #[inline]
     pub fn append_local(&mut self, instant: Instant, out: &mut Vec<u8>) {
-        if instant < self.day.start || self.day.end <= instant {
+        if !self.has_date(instant) {
             self.load_day(instant);
         }
-        self.last.set_time(instant.seconds_since(self.midnight));
+        set_time(instant.seconds_since(self.midnight), &mut self.last.0);
         out.extend_from_slice(&self.last.0);
+    }
+
+    /// Returns whether the local time of an instant has the date that was appended last, at the
+    /// same offset from UTC.
+    #[must_use]
+    #[inline]
+    pub fn has_date(&self, instant: Instant) -> bool {
+        self.day.start <= instant && instant < self.day.end
+    }
+
+    /// Writes the time of day of an instant over that of the local time at the beginning of `text`.
+    /// Both must have the date that was appended last.
+    #[inline]
+    pub fn overwrite_time(&self, instant: Instant, text: &mut [u8]) {
+        debug_assert!(self.has_date(instant), "the date is not written");
+        set_time(instant.seconds_since(self.midnight), text);
     }
 
     /// Makes the local day of an instant the one that is reused.
@@ -300,29 +316,31 @@ impl DatetimeBytes {
     fn new(civil: Civil) -> Self {
         let civil = civil.clamp(CIVIL_MIN, CIVIL_MAX);
         let (year, month, day) = civil.day().ymd();
-        let mut bytes = Self(*b"0000-00-00 00:00:00");
+        let mut bytes = *b"0000-00-00 00:00:00";
         let year = u32::try_from(year).expect("a clamped year has four digits");
-        bytes.put_two_digits(0, year / 100);
-        bytes.put_two_digits(2, year % 100);
-        bytes.put_two_digits(5, month);
-        bytes.put_two_digits(8, day);
-        bytes.set_time(civil.second_of_day());
-        bytes
+        put_two_digits(&mut bytes, 0, year / 100);
+        put_two_digits(&mut bytes, 2, year % 100);
+        put_two_digits(&mut bytes, 5, month);
+        put_two_digits(&mut bytes, 8, day);
+        set_time(civil.second_of_day(), &mut bytes);
+        Self(bytes)
     }
+}
 
-    #[inline]
-    fn set_time(&mut self, second_of_day: i64) {
-        let second = u32::try_from(second_of_day).expect("a day has 86,400 seconds");
-        let minute = second / 60;
-        self.put_two_digits(11, minute / 60);
-        self.put_two_digits(14, minute % 60);
-        self.put_two_digits(17, second % 60);
-    }
+/// Writes the time of day into the datetime at the beginning of `text`.
+#[inline]
+fn set_time(second_of_day: i64, text: &mut [u8]) {
+    let second = u32::try_from(second_of_day).expect("a day has 86,400 seconds");
+    let minute = second / 60;
+    let text = &mut text[..LENGTH];
+    put_two_digits(text, 11, minute / 60);
+    put_two_digits(text, 14, minute % 60);
+    put_two_digits(text, 17, second % 60);
+}
 
-    #[inline]
-    fn put_two_digits(&mut self, at: usize, number: u32) {
-        self.0[at..at + 2].copy_from_slice(&TWO_DIGITS[number as usize]);
-    }
+#[inline]
+fn put_two_digits(text: &mut [u8], at: usize, number: u32) {
+    text[at..at + 2].copy_from_slice(&TWO_DIGITS[number as usize]);
 }
 
 /// The numbers 0 to 99 as two digits. A look-up is faster than two divisions.
@@ -429,10 +447,19 @@ mod tests {
             ),
         ) {
             let mut times = LocalTimes::new(paris());
-            for instant in instants {
+            let mut last: Option<Vec<u8>> = None;
+            for instant in instants.into_iter().map(Instant) {
+                let expected = format_local(paris(), instant).into_bytes();
+                if let Some(mut text) = last
+                    && times.has_date(instant)
+                {
+                    times.overwrite_time(instant, &mut text);
+                    prop_assert_eq!(&text, &expected);
+                }
                 let mut out = Vec::new();
-                times.append_local(Instant(instant), &mut out);
-                prop_assert_eq!(out, format_local(paris(), Instant(instant)).into_bytes());
+                times.append_local(instant, &mut out);
+                prop_assert_eq!(&out, &expected);
+                last = Some(out);
             }
         }
     }

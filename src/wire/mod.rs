@@ -28,5 +28,6 @@ pub mod query;
 pub mod scope;
 pub mod search;
 pub mod slots;
+pub mod slots_answer;
 pub mod value;
 pub mod vevent;

@@ -1,21 +1,13 @@
-//! `availabletimeslots`: parameters of a search, its answer and its explanation.
-//! Reference 4.7, 4.8.
-//!
-//! Each slot is written by hand: serde_json takes 2.1 to 3.5 times as long (measured 2026-11-22,
-//! 10,000 slots of 1 to 10 calendars).
-
-use std::io::Write as _;
-use std::ops::Range;
+//! `availabletimeslots`: parameters of a search and its explanation. Reference 4.7, 4.8.
 
 use serde_json::{Value, json};
 
 use crate::domain::booking::appointment_move::{move_mode_by_secret, moved_chain};
 use crate::domain::booking::book::booking_mode;
-use crate::domain::booking::free_places::FreePlaces;
-use crate::domain::booking::merged_starts::{DayStarts, SearchExtent, StartSearch};
+use crate::domain::booking::merged_starts::{SearchExtent, StartSearch};
 use crate::domain::booking::obstacle::Obstacle;
 use crate::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
-use crate::domain::records::ids::{CalendarId, CalendarsetId, GroupId, InterventionId, VeventId};
+use crate::domain::records::ids::{CalendarId, CalendarsetId, InterventionId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
@@ -24,7 +16,7 @@ use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, INSTANT_MAX, Instant};
 use crate::wire::column_value::ColumnValue;
-use crate::wire::datetime::{LocalTimes, append_rfc_3339, format_local, format_rfc_3339};
+use crate::wire::datetime::{format_local, format_rfc_3339};
 use crate::wire::errors;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::hold::parse_hold_parameter;
@@ -57,11 +49,11 @@ pub struct SlotSearch {
     /// Time that counts as free.
     pub own: OwnTime,
     /// The parameter `calendar_id`, repeated in the answer.
-    calendar_id: Option<CalendarId>,
+    pub(in crate::wire) calendar_id: Option<CalendarId>,
     /// The parameter `calendar_ids`, repeated in the answer in the same order.
-    calendar_ids: Vec<CalendarId>,
+    pub(in crate::wire) calendar_ids: Vec<CalendarId>,
     /// The parameter `instants`: whether the answer also shows starts in UTC.
-    instants: bool,
+    pub(in crate::wire) instants: bool,
 }
 
 /// Kind of answer that a search gives.
@@ -368,149 +360,6 @@ fn parse_window(
         (None, None, None) => after_days(DAYS_DEFAULT),
     };
     if faults.0.is_empty() { Ok(Interval { start, end }) } else { Err(faults.0) }
-}
-
-/// Bytes of a slot without its calendars.
-const SLOT_BYTES: usize = 56;
-/// Bytes of a calendar in a slot, for the ids of most stores.
-const CALENDAR_BYTES: usize = 6;
-/// Maximum number of calendars of a slot for which room is made.
-const RESERVED_CALENDARS_MAX: usize = 32;
-
-/// Answer to a search, written slot by slot.
-#[derive(Debug)]
-pub struct SlotsAnswer {
-    out: Vec<u8>,
-    times: LocalTimes,
-    /// JSON before `firstSlot`'s value, which is known with the first slot.
-    head: String,
-    /// JSON between `firstSlot`'s value and the first slot.
-    middle: String,
-    /// Id of each searched calendar as text, in the order of the search.
-    calendars: Vec<String>,
-    /// The words of the free calendars of the last slot; empty without one.
-    last_free: Vec<(u32, u64)>,
-    /// Bytes of `out` that hold the last slot's JSON after its start.
-    last_end: Range<usize>,
-    /// Whether no slot has been written yet.
-    empty: bool,
-    /// Whether each start is also written in UTC.
-    instants: bool,
-}
-
-impl SlotsAnswer {
-    /// Creates an answer without slots.
-    #[must_use]
-    pub fn new(search: &SlotSearch, group: GroupId, zone: Zone) -> Self {
-        let interventions: Vec<u64> =
-            search.chain.legs().iter().map(|leg| leg.intervention_id.number()).collect();
-        let calendars: Vec<u64> = search.calendar_ids.iter().map(|id| id.number()).collect();
-        Self {
-            out: Vec::with_capacity(512),
-            times: LocalTimes::new(zone),
-            head: format!(r#"{{"group_id":{group},"firstSlot":"#),
-            middle: format!(
-                concat!(
-                    r#","intervention_ids":{},"calendar_id":{},"calendar_ids":{},"#,
-                    r#""availabletimeslots":["#
-                ),
-                json!(interventions),
-                json!(search.calendar_id.map(CalendarId::number)),
-                json!(calendars),
-            ),
-            calendars: search.calendars.iter().map(ToString::to_string).collect(),
-            last_free: Vec::new(),
-            last_end: 0..0,
-            empty: true,
-            instants: search.instants,
-        }
-    }
-
-    /// Makes room for about this many further slots, so that the answer is not copied as it grows.
-    pub fn reserve(&mut self, slots: usize) {
-        let calendars = self.calendars.len().min(RESERVED_CALENDARS_MAX);
-        self.out.reserve(slots * (SLOT_BYTES + calendars * CALENDAR_BYTES));
-    }
-
-    /// Appends a start, which must be later than all previous ones.
-    ///
-    /// `free` holds the places of its free calendars in the list of searched calendars.
-    pub fn append_slot(&mut self, start: Instant, free: FreePlaces<'_>) {
-        self.append_start(start);
-        // Neighbouring slots mostly have the same free calendars.
-        if free.words().eq(self.last_free.iter().copied()) {
-            self.out.extend_from_within(self.last_end.clone());
-            return;
-        }
-        self.last_free.clear();
-        self.last_free.extend(free.words());
-        let end = self.out.len();
-        self.append_end(free.count(), free.iter());
-        self.last_end = end..self.out.len();
-    }
-
-    /// Appends the first start of a day, with the number of the day's starts.
-    pub fn append_day(&mut self, day: &DayStarts) {
-        self.append_start(day.first);
-        self.append_end(day.places.len(), day.places.iter().copied());
-        // The count comes before the brace that ends the slot.
-        self.out.pop();
-        write!(self.out, r#","count":{}}}"#, day.count).expect("writing to a Vec does not fail");
-    }
-
-    /// Appends the part of a slot before the end of its start.
-    fn append_start(&mut self, start: Instant) {
-        if self.empty {
-            self.empty = false;
-            self.out.extend_from_slice(self.head.as_bytes());
-            self.out.push(b'"');
-            self.times.append_local(start, &mut self.out);
-            self.out.push(b'"');
-            if self.instants {
-                self.out.extend_from_slice(br#","firstSlot_utc":""#);
-                append_rfc_3339(start, &mut self.out);
-                self.out.push(b'"');
-            }
-            self.out.extend_from_slice(self.middle.as_bytes());
-            self.out.extend_from_slice(br#"{"start":""#);
-        } else {
-            self.out.extend_from_slice(br#",{"start":""#);
-        }
-        self.times.append_local(start, &mut self.out);
-        if self.instants {
-            self.out.extend_from_slice(br#"","start_utc":""#);
-            append_rfc_3339(start, &mut self.out);
-        }
-    }
-
-    /// Appends the part of a slot after its start.
-    fn append_end(&mut self, count: usize, places: impl Iterator<Item = usize>) {
-        self.out.extend_from_slice(br#"","capacity":"#);
-        write!(self.out, "{count}").expect("writing to a Vec does not fail");
-        self.out.extend_from_slice(br#","calendar_ids":["#);
-        for (nth, place) in places.enumerate() {
-            if nth > 0 {
-                self.out.push(b',');
-            }
-            self.out.extend_from_slice(self.calendars[place].as_bytes());
-        }
-        self.out.extend_from_slice(b"]}");
-    }
-
-    /// Returns the complete JSON.
-    #[must_use]
-    pub fn finish(mut self) -> Vec<u8> {
-        if self.empty {
-            self.out.extend_from_slice(self.head.as_bytes());
-            self.out.extend_from_slice(b"null");
-            if self.instants {
-                self.out.extend_from_slice(br#","firstSlot_utc":null"#);
-            }
-            self.out.extend_from_slice(self.middle.as_bytes());
-        }
-        self.out.extend_from_slice(b"]}");
-        self.out
-    }
 }
 
 /// Renders the obstacles of a start on each calendar. Reference 4.8.

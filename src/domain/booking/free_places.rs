@@ -72,6 +72,10 @@ impl MergedStarts {
             self.filled = (word, self.free.len());
         }
         let (begin, bits) = (self.filled.1, 1 << (place % WORD_PLACES));
+        if begin == self.free.len() {
+            self.free.extend(starts.map(|seconds| FreeWord { seconds, word, bits }));
+            return;
+        }
         self.missing.clear();
         let mut at = begin;
         for start in starts {

@@ -16,6 +16,8 @@ const STEP_SECONDS_MAX: i64 = 31 * DAY;
 /// Length in seconds of the first step of a search that may end early. Each step is twice as long
 /// as the one before, so that the cost follows the distance of the last wanted start.
 const FIRST_STEP_SECONDS: i64 = DAY;
+/// Number of starts of a calendar for which there is room before the first is found.
+const STARTS_RESERVED: usize = 256;
 /// Cost of a calendar in one step, beside its grid points and occurrences.
 const CALENDAR_COST: i64 = 100;
 
@@ -143,7 +145,7 @@ impl StartSearch<'_> {
         mut found: impl FnMut(&StartStep<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let catalogue = &self.state.catalogue;
-        let mut starts: Vec<Instant> = Vec::new();
+        let mut starts: Vec<Instant> = Vec::with_capacity(STARTS_RESERVED);
         let mut merged = MergedStarts::default();
         let mut from = window.start;
         let mut step_seconds = extent.first_step();

@@ -23,7 +23,8 @@ use crate::http::permissions::{Resource, Right, SHOWN_OR_ALLOWED, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::wire::field::Scope;
-use crate::wire::slots::{SearchGoal, SlotSearch, SlotsAnswer, parse_from_web, render_explanation};
+use crate::wire::slots::{SearchGoal, SlotSearch, parse_from_web, render_explanation};
+use crate::wire::slots_answer::SlotsAnswer;
 
 /// Maximum cost of a search on a thread that serves connections: well under a millisecond.
 pub(crate) const INLINE_COST_MAX: i64 = 50_000;
