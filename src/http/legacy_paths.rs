@@ -81,7 +81,7 @@ pub(crate) async fn take_key(params: &mut Params, body: &mut Incoming<'_>) -> Re
     }
     let Some(object) = body.peek(false).await? else { return Ok(()) };
     if let Some(Value::String(key)) = object.get("apikey") {
-        params.push("apikey", key.as_str());
+        params.push("apikey", key);
     }
     Ok(())
 }

@@ -18,26 +18,27 @@ const PARAMETER: &str = "apikey";
 /// # Errors
 /// 400 if the request has two different keys, or one that is no text.
 pub(crate) fn take_key(headers: &HeaderMap, params: &mut Params) -> Result<(), ApiError> {
-    let mut given: Vec<String> = Vec::new();
+    let mut in_headers: Vec<&str> = Vec::new();
     for header in headers.get_all(API_KEY) {
-        given.extend(key_text(header.as_bytes())?);
+        in_headers.extend(key_text(header.as_bytes())?);
     }
     for header in headers.get_all(AUTHORIZATION) {
         if let Some(token) = bearer_token(header) {
-            given.extend(key_text(token)?);
+            in_headers.extend(key_text(token)?);
         }
     }
-    let in_headers = given.first().cloned();
-    for (name, value) in params.iter() {
-        if name == PARAMETER && !value.trim().is_empty() {
-            given.push(value.trim().to_owned());
-        }
-    }
-    if given.windows(2).any(|pair| pair[0] != pair[1]) {
+    let differ = {
+        let in_query = params.iter().filter(|(name, _)| *name == PARAMETER);
+        let in_query = in_query.map(|(_, value)| value.trim()).filter(|value| !value.is_empty());
+        let mut given = in_headers.iter().copied().chain(in_query);
+        let first = given.next();
+        given.any(|other| Some(other) != first)
+    };
+    if differ {
         let rule = "the request has two different keys: send one, in the header X-Api-Key";
         return Err(Fault::new(PARAMETER, rule).into());
     }
-    if let Some(key) = in_headers {
+    if let Some(key) = in_headers.first() {
         params.push(PARAMETER, key);
     }
     Ok(())
@@ -57,11 +58,11 @@ fn bearer_token(header: &HeaderValue) -> Option<&[u8]> {
 }
 
 /// Returns a key without its surrounding spaces; `None` if it is empty, which counts as absent.
-fn key_text(bytes: &[u8]) -> Result<Option<String>, ApiError> {
+fn key_text(bytes: &[u8]) -> Result<Option<&str>, ApiError> {
     let Ok(text) = str::from_utf8(bytes.trim_ascii()) else {
         return Err(Fault::new(PARAMETER, "the key in the header must be a text").into());
     };
-    if text.is_empty() { Ok(None) } else { Ok(Some(text.to_owned())) }
+    if text.is_empty() { Ok(None) } else { Ok(Some(text)) }
 }
 
 #[cfg(test)]

@@ -185,7 +185,7 @@ async fn list_for_intervention(mut request: GroupRequest) -> HandlerResult {
     if !Intervention::is_visible(intervention, state, request.audience()) {
         return Err(ApiError::no_result());
     }
-    request.params.push("intervention_ids", id.to_string());
+    request.params.push("intervention_ids", &id.to_string());
     list(request).await
 }
 

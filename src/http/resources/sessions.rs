@@ -105,7 +105,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     refuse_wrong_types(&form)?;
     // The body is dropped here, before the credential waits to be verified.
     drop(body);
-    let params = auth.params.clone().append(form.params);
+    let params = auth.params.clone().append(&form.params);
     let (role, attempt) = read_attempt(authenticator, &params, &auth, apikey)?;
     drop(params);
     let Some(person) = authenticator.verify(attempt, &auth).await? else {
