@@ -5,7 +5,7 @@ use std::any::Any;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -131,10 +131,10 @@ impl HttpService {
             // Otherwise the library would weigh gzip against codings that it does not have, and
             // answer 406 although the write was done.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
-            let answer = CatchPanic(Box::pin(self.compressing.call(request))).await;
+            let answer = CatchPanic(pin!(self.compressing.call(request))).await;
             answer.map(|Ok(response)| response.map(Body::new))
         } else {
-            let answer = CatchPanic(Box::pin(self.router.call(request))).await;
+            let answer = CatchPanic(pin!(self.router.call(request))).await;
             answer.map(|Ok(mut response)| {
                 mark_compressible(&mut response);
                 response
@@ -188,9 +188,9 @@ async fn method_not_allowed() -> ApiError {
 }
 
 /// A future that returns a panic as an error.
-struct CatchPanic<F>(Pin<Box<F>>);
+struct CatchPanic<'f, F>(Pin<&'f mut F>);
 
-impl<F: Future> Future for CatchPanic<F> {
+impl<F: Future> Future for CatchPanic<'_, F> {
     type Output = Result<F::Output, Box<dyn Any + Send>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -92,8 +92,10 @@ fn spawn_connection(
         tracing::debug!(%error, "a connection was closed before its first request");
     }
     let connections = routes.metrics.connections.clone();
+    // Counters of the connection's own, which no other core changes.
+    let routes = Arc::new(routes);
     let service = service_fn(move |request| {
-        let routes = routes.clone();
+        let routes = Arc::clone(&routes);
         async move { Ok::<_, Infallible>(routes.respond(request, peer).await) }
     });
     let stream = TokioIo::new(RequestTargetFilter::new(SlowReaderTimeout::new(stream)));
