@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::connection::request_target::RequestTargetFilter;
+use crate::http::connection::shared_timer::SharedTimer;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
 use crate::http::connection::source_shares::SourceShare;
 use crate::http::service::HttpService;
@@ -100,7 +101,7 @@ fn spawn_connection(
     });
     let stream = TokioIo::new(RequestTargetFilter::new(SlowReaderTimeout::new(stream)));
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(SharedTimer::default())
         // A client that closes its side after the request still gets the response.
         .half_close(true)
         .header_read_timeout(HEADERS_TIMEOUT)

@@ -3,6 +3,7 @@
 pub(crate) mod forwarded;
 pub(crate) mod listener;
 pub(crate) mod request_target;
+pub(crate) mod shared_timer;
 pub(crate) mod slow_reader_timeout;
 pub(crate) mod source_shares;
 pub(crate) mod startup;
