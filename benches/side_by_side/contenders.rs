@@ -271,6 +271,8 @@ impl Contender {
         if let Work::Burst { first_day, days, .. } = &mut work {
             *first_day += *days * round;
         }
+        // No start is ever taken in the bare server.
+        let requests_max = if self.name == BARE { u64::MAX } else { load.requests_max };
         let parameters = LoadParameters {
             target: self.target.clone(),
             shape,
@@ -278,7 +280,7 @@ impl Contender {
             connections: load.connections,
             warm_up_seconds: options.seconds / 3.0,
             seconds: options.seconds,
-            requests_max: load.requests_max,
+            requests_max,
             rate,
             first_number: self.next_number,
             seed: round * 7_919 + 17,
