@@ -231,26 +231,28 @@ pub enum JournalError {
     Panicked,
 }
 
-/// Number of entries of the last batch from which the next one is gathered.
-const GATHERED_ENTRIES_MIN: usize = 8;
-/// Number of twentieths of the last batch that the next one waits for.
-const GATHERED_TWENTIETHS: usize = 19;
-/// Maximum time for which a batch is gathered, in times that the last one took.
+/// Number of records of the last batch from which the next one is gathered.
+const GATHERED_RECORDS_MIN: usize = 8;
+/// Share of the last batch's records that the next one waits for.
+const GATHERED_PERCENT: usize = 95;
+/// Longest time after the end of the last batch for which the next one is gathered, in times that
+/// the last one took.
 const GATHER_FACTOR: u32 = 8;
-/// Maximum time for which a batch is gathered.
+/// Longest such time of all.
 const GATHER_TIME_MAX: Duration = Duration::from_millis(8);
 /// Time between two looks at a batch that is gathered.
 const GATHER_STEP: Duration = Duration::from_micros(50);
 
 /// Size and time of the last batch, by which the next one is gathered.
 ///
-/// A batch costs a sync and the wake-ups of several threads, however many entries it has. Under
+/// A batch costs a sync and the wake-ups of several threads, however many records it has. Under
 /// load, the callers of the last batch write again soon after their answers. So the next batch
-/// waits until it is nearly as large, but only for a time. Without load nothing waits. Under load
-/// the processor is what callers wait for, so that larger batches shorten their waiting too.
+/// waits until it is nearly as large, but only for a time. Where callers wait for the processor,
+/// larger batches shorten their waiting too (docs/benchmarks.md). Entries without a record cost no
+/// sync, so they do not count.
 #[derive(Clone, Copy, Debug)]
 struct GroupCommit {
-    entries: usize,
+    records: usize,
     took: Duration,
     ended: Stopwatch,
 }
@@ -258,14 +260,15 @@ struct GroupCommit {
 impl GroupCommit {
     /// The state before the first batch, which does not wait.
     fn new() -> Self {
-        Self { entries: 0, took: Duration::ZERO, ended: Stopwatch::now() }
+        Self { records: 0, took: Duration::ZERO, ended: Stopwatch::now() }
     }
 
-    /// Returns whether a batch of this many entries is to wait for more, so long after the end of
+    /// Returns whether a batch of this many records is to wait for more, so long after the end of
     /// the last one.
-    fn waits(&self, entries: usize, since_end: Duration) -> bool {
-        self.entries >= GATHERED_ENTRIES_MIN
-            && entries < self.entries * GATHERED_TWENTIETHS / 20
+    fn waits(&self, records: usize, since_end: Duration) -> bool {
+        self.records >= GATHERED_RECORDS_MIN
+            && 0 < records
+            && records < self.records * GATHERED_PERCENT / 100
             && since_end < (self.took * GATHER_FACTOR).min(GATHER_TIME_MAX)
     }
 }
@@ -303,28 +306,32 @@ impl<L: Log> Journal<L> {
         let mut batch = Vec::new();
         let mut last = GroupCommit::new();
         while self.entries.blocking_recv_many(&mut batch, BATCH_ENTRIES_MAX) > 0 {
-            self.gather(&mut batch, last);
-            let (began, entries) = (Stopwatch::now(), batch.len());
+            let records = self.gather(&mut batch, last);
+            let began = Stopwatch::now();
             if let Err(error) = self.commit_guarded(&mut batch) {
                 // A dropped reply port would tell its caller that nothing was done.
                 std::mem::forget((batch, self.entries));
                 return Err(error);
             }
-            last = GroupCommit { entries, took: began.elapsed(), ended: Stopwatch::now() };
+            last = GroupCommit { records, took: began.elapsed(), ended: Stopwatch::now() };
         }
         Ok(self.writer.log.close()?)
     }
 
-    /// Waits for more entries of a batch, as long as [`GroupCommit`] tells.
-    fn gather(&mut self, batch: &mut Vec<JournalEntry>, last: GroupCommit) {
-        while last.waits(batch.len(), last.ended.elapsed()) {
+    /// Waits for more entries of a batch, as long as [`GroupCommit`] tells. Returns the number of
+    /// its records.
+    fn gather(&mut self, batch: &mut Vec<JournalEntry>, last: GroupCommit) -> usize {
+        let mut records = batch.iter().filter(|entry| entry.record.is_some()).count();
+        while last.waits(records, last.ended.elapsed()) && !self.entries.is_closed() {
             std::thread::park_timeout(GATHER_STEP);
             while batch.len() < BATCH_ENTRIES_MAX
                 && let Ok(entry) = self.entries.try_recv()
             {
+                records += usize::from(entry.record.is_some());
                 batch.push(entry);
             }
         }
+        records
     }
 
     fn commit_guarded(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), JournalError> {
@@ -401,12 +408,13 @@ mod tests {
     #[test]
     fn a_batch_waits_only_under_load_and_only_for_a_time() {
         let micros = Duration::from_micros;
-        // Entries and time of the last batch; entries now, time since its end; whether it waits.
-        for (last, took, entries, since_end, waits) in [
+        // Records and time of the last batch; records now, time since its end; whether it waits.
+        for (last, took, records, since_end, waits) in [
             (0, 0, 1, 0, false),
             (1, 300, 1, 0, false),
             (7, 300, 1, 0, false),
             (8, 300, 1, 0, true),
+            (8, 300, 0, 0, false),
             (8, 300, 6, 2_399, true),
             (8, 300, 1, 2_400, false),
             (8, 300, 7, 0, false),
@@ -416,9 +424,9 @@ mod tests {
             (64, 9_000, 1, 8_000, false),
         ] {
             let took = micros(took);
-            let group_commit = GroupCommit { entries: last, took, ended: Stopwatch::now() };
-            let found = group_commit.waits(entries, micros(since_end));
-            assert_eq!(found, waits, "{entries} after {last}, {since_end} µs after the end");
+            let group_commit = GroupCommit { records: last, took, ended: Stopwatch::now() };
+            let found = group_commit.waits(records, micros(since_end));
+            assert_eq!(found, waits, "{records} after {last}, {since_end} µs after the end");
         }
     }
 }
