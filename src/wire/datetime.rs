@@ -252,7 +252,7 @@ pub struct LocalTimes {
     day: Interval,
     /// The instant from which the time of that day counts. It may lie before `day`.
     midnight: Instant,
-    /// The local time that was written last, whose date is that of `day`.
+    /// A local time whose date is that of `day`. Its time is the last one that was appended.
     last: DatetimeBytes,
 }
 

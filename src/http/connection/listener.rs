@@ -93,7 +93,7 @@ fn spawn_connection(
         tracing::debug!(%error, "a connection was closed before its first request");
     }
     let connections = routes.metrics.connections.clone();
-    // Counters of the connection's own, which no other core changes.
+    // A reference count of the connection's own: that of the service is shared by all cores.
     let routes = Arc::new(routes);
     let service = service_fn(move |request| {
         let routes = Arc::clone(&routes);

@@ -2,7 +2,8 @@
 //!
 //! hyper sets a timer for the head of each request and drops it when the head is there. The
 //! runtime's timers stand in one structure behind a lock, which each of them would enter and
-//! leave. Here all of a connection share one, which is set again only when it has run out.
+//! leave. Here all of a connection share one, which is set again when it has run out, or for a wait
+//! that ends earlier, as no head's does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -64,7 +65,15 @@ impl Future for SharedSleep {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::{Instant as Stopwatch, advance};
+    use std::convert::Infallible;
+
+    use axum::body::Body;
+    use axum::http::Response;
+    use hyper::server::conn::http1;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::time::{Instant as Stopwatch, advance, sleep_until};
 
     use super::*;
 
@@ -90,5 +99,30 @@ mod tests {
         wait(&timer, began, 62).await;
         advance(Duration::from_secs(8)).await;
         wait(&timer, began, 70).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_head_has_its_whole_time_and_no_more() {
+        let (ours, mut theirs) = tokio::io::duplex(4_096);
+        let service = service_fn(async |_| Ok::<_, Infallible>(Response::new(Body::empty())));
+        let connection = http1::Builder::new()
+            .timer(SharedTimer::default())
+            .header_read_timeout(Duration::from_secs(20))
+            .serve_connection(TokioIo::new(ours), service);
+        let server = tokio::spawn(connection);
+        let began = Stopwatch::now();
+        let after = |seconds| began + Duration::from_secs(seconds);
+        for seconds in [15, 30, 49] {
+            sleep_until(after(seconds)).await;
+            theirs.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.expect("it is open");
+            let mut answer = [0; 1_024];
+            assert!(theirs.read(&mut answer).await.expect("it is open") > 0);
+        }
+        sleep_until(after(60)).await;
+        theirs.write_all(b"GET / HTTP/1.1\r\n").await.expect("it is open");
+        let mut rest = Vec::new();
+        theirs.read_to_end(&mut rest).await.expect("it is closed");
+        assert_eq!(began.elapsed().as_secs(), 69, "20 s after the last answer");
+        assert!(server.await.expect("no panic").is_err());
     }
 }
