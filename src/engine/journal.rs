@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -103,30 +105,44 @@ impl PendingReply {
 
 /// The sending side of the journal's queue. The journal ends when all handles are dropped.
 #[derive(Clone, Debug)]
-pub struct JournalHandle(mpsc::UnboundedSender<JournalEntry>);
+pub struct JournalHandle {
+    entries: mpsc::UnboundedSender<JournalEntry>,
+    arrivals: Arc<Arrivals>,
+}
 
 impl JournalHandle {
     /// Appends an entry; entries become durable in the order of the calls. An entry for a journal
     /// that has ended is dropped: its process is ending too.
     pub fn append(&self, entry: JournalEntry) {
-        drop(self.0.send(entry));
+        let has_record = entry.record.is_some();
+        drop(self.entries.send(entry));
+        if has_record {
+            self.arrivals.count_record();
+        }
     }
 
     /// Returns a handle that does not keep the journal from ending.
     pub(crate) fn downgrade(&self) -> WeakJournalHandle {
-        WeakJournalHandle(self.0.downgrade())
+        WeakJournalHandle {
+            entries: self.entries.downgrade(),
+            arrivals: Arc::clone(&self.arrivals),
+        }
     }
 }
 
 /// A handle to a journal that may have ended.
 #[derive(Clone, Debug)]
-pub(crate) struct WeakJournalHandle(mpsc::WeakUnboundedSender<JournalEntry>);
+pub(crate) struct WeakJournalHandle {
+    entries: mpsc::WeakUnboundedSender<JournalEntry>,
+    arrivals: Arc<Arrivals>,
+}
 
 impl WeakJournalHandle {
     /// Continues the log in its next journal, and waits until all states of the ended journals are
     /// published. `None` if the journal has ended. It blocks its thread: never call it in a task.
     pub(crate) fn rotate(&self, next: NextJournal) -> Option<JournalRotation> {
-        let journal = JournalHandle(self.0.upgrade()?);
+        let entries = self.entries.upgrade()?;
+        let journal = JournalHandle { entries, arrivals: Arc::clone(&self.arrivals) };
         let (reply, turned) = oneshot::channel();
         journal.append(JournalEntry {
             record: None,
@@ -240,8 +256,6 @@ const GATHERED_PERCENT: usize = 95;
 const GATHER_FACTOR: u32 = 8;
 /// Longest such time of all.
 const GATHER_TIME_MAX: Duration = Duration::from_millis(8);
-/// Time between two looks at a batch that is gathered.
-const GATHER_STEP: Duration = Duration::from_micros(50);
 
 /// Size and time of the last batch, by which the next one is gathered.
 ///
@@ -263,13 +277,54 @@ impl GroupCommit {
         Self { records: 0, took: Duration::ZERO, ended: Stopwatch::now() }
     }
 
-    /// Returns whether a batch of this many records is to wait for more, so long after the end of
-    /// the last one.
-    fn waits(&self, records: usize, since_end: Duration) -> bool {
-        self.records >= GATHERED_RECORDS_MIN
+    /// Returns how long a batch of this many records is to wait for more, so long after the end of
+    /// the last one; `None` if it is not.
+    fn wait_time(&self, records: usize, since_end: Duration) -> Option<Duration> {
+        let longest = (self.took * GATHER_FACTOR).min(GATHER_TIME_MAX);
+        let waits = self.records >= GATHERED_RECORDS_MIN
             && 0 < records
-            && records < self.records * GATHERED_PERCENT / 100
-            && since_end < (self.took * GATHER_FACTOR).min(GATHER_TIME_MAX)
+            && records < self.wanted_records()
+            && since_end < longest;
+        waits.then(|| longest.saturating_sub(since_end))
+    }
+
+    /// Returns the number of records at which the next batch is gathered.
+    fn wanted_records(&self) -> usize {
+        self.records * GATHERED_PERCENT / 100
+    }
+}
+
+/// Count of the records that were appended, by which the journal's thread is woken once, when as
+/// many wait as it wants.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// Records appended since the start.
+    appended: AtomicU64,
+    /// Number of them at which the thread is woken.
+    wake_at: AtomicU64,
+    /// The thread that drives the journal.
+    thread: OnceLock<Thread>,
+}
+
+impl Arrivals {
+    /// Counts a record that was appended.
+    fn count_record(&self) {
+        let appended = self.appended.fetch_add(1, Ordering::SeqCst) + 1;
+        if appended == self.wake_at.load(Ordering::SeqCst)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Waits until `count` records were appended since the start, or for a time; it may return
+    /// earlier.
+    fn wait(&self, count: u64, longest: Duration) {
+        self.thread.get_or_init(std::thread::current);
+        self.wake_at.store(count, Ordering::SeqCst);
+        if self.appended.load(Ordering::SeqCst) < count {
+            std::thread::park_timeout(longest);
+        }
     }
 }
 
@@ -281,6 +336,7 @@ pub struct Journal<L> {
     health: Arc<Health>,
     metrics: Arc<EngineMetrics>,
     entries: mpsc::UnboundedReceiver<JournalEntry>,
+    arrivals: Arc<Arrivals>,
 }
 
 impl<L: Log> Journal<L> {
@@ -293,7 +349,9 @@ impl<L: Log> Journal<L> {
     ) -> (Self, JournalHandle) {
         let (sender, entries) = mpsc::unbounded_channel();
         let writer = JournalWriter { log, published };
-        (Self { writer, health, metrics, entries }, JournalHandle(sender))
+        let arrivals = Arc::<Arrivals>::default();
+        let handle = JournalHandle { entries: sender, arrivals: Arc::clone(&arrivals) };
+        (Self { writer, health, metrics, entries, arrivals }, handle)
     }
 
     /// Drives the journal on the calling thread until every handle is dropped, then closes the log.
@@ -305,8 +363,10 @@ impl<L: Log> Journal<L> {
     pub fn run(mut self) -> Result<(), JournalError> {
         let mut batch = Vec::new();
         let mut last = GroupCommit::new();
+        let mut taken = 0;
         while self.entries.blocking_recv_many(&mut batch, BATCH_ENTRIES_MAX) > 0 {
-            let records = self.gather(&mut batch, last);
+            let records = self.gather(&mut batch, last, taken);
+            taken += records as u64;
             let began = Stopwatch::now();
             if let Err(error) = self.commit_guarded(&mut batch) {
                 // A dropped reply port would tell its caller that nothing was done.
@@ -318,12 +378,15 @@ impl<L: Log> Journal<L> {
         Ok(self.writer.log.close()?)
     }
 
-    /// Waits for more entries of a batch, as long as [`GroupCommit`] tells. Returns the number of
-    /// its records.
-    fn gather(&mut self, batch: &mut Vec<JournalEntry>, last: GroupCommit) -> usize {
+    /// Waits for more entries of a batch, as long as [`GroupCommit`] tells, after batches with
+    /// `taken` records. Returns the number of its records.
+    fn gather(&mut self, batch: &mut Vec<JournalEntry>, last: GroupCommit, taken: u64) -> usize {
         let mut records = batch.iter().filter(|entry| entry.record.is_some()).count();
-        while last.waits(records, last.ended.elapsed()) && !self.entries.is_closed() {
-            std::thread::park_timeout(GATHER_STEP);
+        while let Some(longest) = last.wait_time(records, last.ended.elapsed())
+            && batch.len() < BATCH_ENTRIES_MAX
+            && !self.entries.is_closed()
+        {
+            self.arrivals.wait(taken + last.wanted_records() as u64, longest);
             while batch.len() < BATCH_ENTRIES_MAX
                 && let Ok(entry) = self.entries.try_recv()
             {
@@ -408,25 +471,44 @@ mod tests {
     #[test]
     fn a_batch_waits_only_under_load_and_only_for_a_time() {
         let micros = Duration::from_micros;
-        // Records and time of the last batch; records now, time since its end; whether it waits.
-        for (last, took, records, since_end, waits) in [
-            (0, 0, 1, 0, false),
-            (1, 300, 1, 0, false),
-            (7, 300, 1, 0, false),
-            (8, 300, 1, 0, true),
-            (8, 300, 0, 0, false),
-            (8, 300, 6, 2_399, true),
-            (8, 300, 1, 2_400, false),
-            (8, 300, 7, 0, false),
-            (64, 300, 59, 0, true),
-            (64, 300, 60, 0, false),
-            (64, 9_000, 1, 7_999, true),
-            (64, 9_000, 1, 8_000, false),
+        // Records and time of the last batch; records now, time since its end; time to wait.
+        for (last, took, records, since_end, wait) in [
+            (0, 0, 1, 0, None),
+            (1, 300, 1, 0, None),
+            (7, 300, 1, 0, None),
+            (8, 300, 1, 0, Some(2_400)),
+            (8, 300, 0, 0, None),
+            (8, 300, 6, 2_399, Some(1)),
+            (8, 300, 1, 2_400, None),
+            (8, 300, 7, 0, None),
+            (64, 300, 59, 0, Some(2_400)),
+            (64, 300, 60, 0, None),
+            (64, 9_000, 1, 7_999, Some(1)),
+            (64, 9_000, 1, 8_000, None),
         ] {
             let took = micros(took);
             let group_commit = GroupCommit { records: last, took, ended: Stopwatch::now() };
-            let found = group_commit.waits(records, micros(since_end));
-            assert_eq!(found, waits, "{records} after {last}, {since_end} µs after the end");
+            let found = group_commit.wait_time(records, micros(since_end));
+            let wait = wait.map(micros);
+            assert_eq!(found, wait, "{records} after {last}, {since_end} µs after the end");
         }
+    }
+
+    #[test]
+    fn the_last_record_wanted_ends_the_wait() {
+        let arrivals = Arc::new(Arrivals::default());
+        let gathering = Arc::clone(&arrivals);
+        // Without the wake-up the thread would not end.
+        let journal = std::thread::spawn(move || {
+            while gathering.appended.load(Ordering::SeqCst) < 3 {
+                gathering.wait(3, Duration::from_secs(3_600));
+            }
+        });
+        while arrivals.wake_at.load(Ordering::SeqCst) < 3 {
+            std::thread::yield_now();
+        }
+        (0..3).for_each(|_| arrivals.count_record());
+        journal.join().expect("it ends");
+        arrivals.wait(3, Duration::from_secs(3_600));
     }
 }
