@@ -1,6 +1,6 @@
 //! The engine in simulated time: seeded delays between actors, a disk that loses power, one story per seed.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
@@ -15,7 +15,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::health::{FatalCondition, WritesUnavailable};
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
-use slotbook::engine::{Engine, EngineParts, Rejection};
+use slotbook::engine::{AcceptanceHook, Engine, EngineParts, Rejection};
 use slotbook::store::codec;
 use slotbook::store::state;
 use slotbook::store::{InjectedFault, SimulatedDisk, Stream, Tail};
@@ -288,6 +288,37 @@ fn a_cancel_gives_the_start_back_to_the_next_search() {
         engine.write(group(), wish(1, 0, Some(1))).await.expect("free again");
         assert_eq!(recovered(&shop, &disk).1.sequence, 3, "the second cancel was no event");
     });
+}
+
+#[test]
+fn requests_that_have_arrived_are_read_before_a_group_decides() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).enable_time().build().expect("a runtime");
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&order);
+    let story = async move {
+        let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
+        let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
+        let parts = parts(&shop, imported(&shop), shop.group_state.clone(), 1);
+        let at_once = EngineParts { transport: Transport::direct(), ..parts };
+        let (engine, journal) = Engine::start(at_once, log).await;
+        tokio::spawn(journal.run_simulated(|| Duration::ZERO));
+        let booked = engine.write(group(), wish(1, 1, Some(1))).await.expect("free");
+        let (id, right) = (booked.appointments[0], CancelRight::Pro);
+        let command = Command::CancelAppointment(CancelAppointment { id, right });
+        let decided = Arc::clone(&told);
+        let hook = AcceptanceHook::new(move || decided.lock().expect("whole").push("decided"));
+        let first = tokio::spawn(async move {
+            engine.write_idempotent(group(), command, None, Some(hook)).await
+        });
+        let second = tokio::spawn(async move { told.lock().expect("whole").push("read") });
+        // The task that was spawned last runs first.
+        let last = tokio::spawn(async {});
+        first.await.expect("no panic").expect("it is cancelled");
+        tokio::try_join!(second, last).expect("no panic");
+    };
+    runtime.block_on(runtime.spawn(story)).expect("no panic");
+    assert_eq!(*order.lock().expect("whole"), ["read", "decided"]);
 }
 
 #[test]
