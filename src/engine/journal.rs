@@ -115,6 +115,7 @@ impl JournalHandle {
     /// that has ended is dropped: its process is ending too.
     pub fn append(&self, entry: JournalEntry) {
         let has_record = entry.record.is_some();
+        // A record that is counted is in the queue already: the journal takes as many as it wants.
         drop(self.entries.send(entry));
         if has_record {
             self.arrivals.count_record();
@@ -294,8 +295,11 @@ impl GroupCommit {
     }
 }
 
-/// Count of the records that were appended, by which the journal's thread is woken once, when as
-/// many wait as it wants.
+/// Count of the appended records. The sender of the last record that a batch waits for wakes the
+/// journal's thread.
+///
+/// The thread sets `wake_at` and then reads `appended`; a sender counts and then reads `wake_at`.
+/// In one order for all threads, one of the two sees the other. Each number is reached once.
 #[derive(Debug, Default)]
 struct Arrivals {
     /// Records appended since the start.
@@ -387,12 +391,15 @@ impl<L: Log> Journal<L> {
             && !self.entries.is_closed()
         {
             self.arrivals.wait(taken + last.wanted_records() as u64, longest);
+            let appended = self.arrivals.appended.load(Ordering::SeqCst);
             while batch.len() < BATCH_ENTRIES_MAX
                 && let Ok(entry) = self.entries.try_recv()
             {
                 records += usize::from(entry.record.is_some());
                 batch.push(entry);
             }
+            let has_room = batch.len() < BATCH_ENTRIES_MAX;
+            debug_assert!(!has_room || taken + records as u64 >= appended, "all were taken");
         }
         records
     }
@@ -496,19 +503,15 @@ mod tests {
 
     #[test]
     fn the_last_record_wanted_ends_the_wait() {
-        let arrivals = Arc::new(Arrivals::default());
-        let gathering = Arc::clone(&arrivals);
-        // Without the wake-up the thread would not end.
-        let journal = std::thread::spawn(move || {
-            while gathering.appended.load(Ordering::SeqCst) < 3 {
-                gathering.wait(3, Duration::from_secs(3_600));
-            }
-        });
-        while arrivals.wake_at.load(Ordering::SeqCst) < 3 {
-            std::thread::yield_now();
-        }
-        (0..3).for_each(|_| arrivals.count_record());
-        journal.join().expect("it ends");
-        arrivals.wait(3, Duration::from_secs(3_600));
+        let arrivals = Arrivals::default();
+        arrivals.wait(3, Duration::ZERO);
+        (0..2).for_each(|_| arrivals.count_record());
+        // The third one leaves a wake-up behind, by which the next wait ends at once.
+        arrivals.count_record();
+        let (began, longest) = (Stopwatch::now(), Duration::from_secs(60));
+        arrivals.wait(4, longest);
+        assert!(began.elapsed() < longest, "it was woken");
+        arrivals.wait(3, longest);
+        assert!(began.elapsed() < longest, "as many have arrived already");
     }
 }

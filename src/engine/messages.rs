@@ -24,6 +24,8 @@ use crate::engine::write::Envelope;
 pub(crate) enum GroupMessage {
     /// A command; the group decides one at a time, in order.
     Command(Envelope),
+    /// The group asks itself to decide the commands that wait.
+    Decide,
     /// A calendar's reply to the open query.
     SlotReply(SlotReply),
     /// A range of granted ids.

@@ -290,12 +290,14 @@ fn a_cancel_gives_the_start_back_to_the_next_search() {
     });
 }
 
+/// One worker of a real runtime, because only such a one runs a woken task before the others.
 #[test]
-fn requests_that_have_arrived_are_read_before_a_group_decides() {
+fn ready_requests_are_read_before_a_group_decides_and_those_that_wait_are_decided_at_once() {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(1).enable_time().build().expect("a runtime");
+    let runtime = runtime.worker_threads(1).event_interval(u32::MAX).enable_time().build();
+    let runtime = runtime.expect("a runtime");
     let order = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&order);
+    let noted = Arc::clone(&order);
     let story = async move {
         let (shop, disk) = (two_open_calendars(), SimulatedDisk::new());
         let (log, _) = disk.recover(|_, _| Ok(())).expect("an empty disk");
@@ -303,22 +305,34 @@ fn requests_that_have_arrived_are_read_before_a_group_decides() {
         let at_once = EngineParts { transport: Transport::direct(), ..parts };
         let (engine, journal) = Engine::start(at_once, log).await;
         tokio::spawn(journal.run_simulated(|| Duration::ZERO));
-        let booked = engine.write(group(), wish(1, 1, Some(1))).await.expect("free");
-        let (id, right) = (booked.appointments[0], CancelRight::Pro);
-        let command = Command::CancelAppointment(CancelAppointment { id, right });
-        let decided = Arc::clone(&told);
-        let hook = AcceptanceHook::new(move || decided.lock().expect("whole").push("decided"));
-        let first = tokio::spawn(async move {
-            engine.write_idempotent(group(), command, None, Some(hook)).await
-        });
-        let second = tokio::spawn(async move { told.lock().expect("whole").push("read") });
-        // The task that was spawned last runs first.
-        let last = tokio::spawn(async {});
-        first.await.expect("no panic").expect("it is cancelled");
-        tokio::try_join!(second, last).expect("no panic");
+        let note = move |what: &'static str| noted.lock().expect("whole").push(what);
+        let mut tasks = Vec::new();
+        for (client, what) in [(0, "first"), (1, "second")] {
+            let half_hour = i64::try_from(client).expect("small");
+            let booked = engine.write(group(), wish(client, half_hour, Some(1))).await;
+            let (id, right) = (booked.expect("free").appointments[0], CancelRight::Pro);
+            let command = Command::CancelAppointment(CancelAppointment { id, right });
+            let (engine, note) = (engine.clone(), note.clone());
+            tasks.push(async move {
+                let hook = AcceptanceHook::new(move || {
+                    note(what);
+                    tokio::spawn(async move { note("read later") });
+                });
+                let done = engine.write_idempotent(group(), command, None, Some(hook)).await;
+                done.expect("it is cancelled");
+            });
+        }
+        let mut running: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
+        running.push(tokio::spawn(async move { note("read") }));
+        // The last task spawned would be the next to run, before the others.
+        running.push(tokio::spawn(async {}));
+        for task in running {
+            task.await.expect("no panic");
+        }
     };
     runtime.block_on(runtime.spawn(story)).expect("no panic");
-    assert_eq!(*order.lock().expect("whole"), ["read", "decided"]);
+    let order = order.lock().expect("whole");
+    assert_eq!(order[..3], ["read", "first", "second"]);
 }
 
 #[test]
