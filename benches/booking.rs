@@ -10,7 +10,7 @@ use booking_command::booking;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use practice::{morning, practice};
 use practice_booking::{NoDisk, book_all, decide_booking, draws};
-use slotbook::domain::identity::directory::Directory;
+use slotbook::domain::directory::Directory;
 use slotbook::engine::recovery;
 use slotbook::store::BatchNumber;
 

@@ -6,9 +6,9 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use practice::{calendar, intervention, morning, practice};
-use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, SlotRequest};
-use slotbook::domain::booking::slots::{BlockedTime, free_starts, free_time};
+use slotbook::domain::availability::bookable::bookable;
+use slotbook::domain::availability::slot_request::{BookingMode, Chain, ChainSearch, SlotRequest};
+use slotbook::domain::availability::slots::{BlockedTime, free_starts, free_time};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{DAY, HOUR};
 

@@ -11,7 +11,7 @@
 //! messages, [`cli`] starts it all.
 //!
 //! Read these five modules first:
-//! - [`domain::booking::bookable`]: the rules by which a start can be booked.
+//! - [`domain::availability::bookable`]: the rules by which a start can be booked.
 //! - [`domain::state::group_state`]: the immutable state of a group, and the effect of an event.
 //! - [`engine::group`]: the actor that decides a group's commands, one at a time.
 //! - [`store`]: the files of a data directory, and recovery.

@@ -16,6 +16,18 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("transfer", &["wire", "domain", "engine", "password"]),
 ];
 
+/// Folders of `domain`, lowest first. Each imports only those before it.
+const DOMAIN_FLOORS: [&str; 8] = [
+    "time",
+    "recurrence",
+    "records",
+    "directory",
+    "availability",
+    "state",
+    "messaging",
+    "decisions",
+];
+
 /// The switch of the planted faults, which lie in every layer. It imports nothing, and in a build
 /// without its feature it is constant.
 const EVERYWHERE: &str = "planted_faults";
@@ -136,6 +148,39 @@ fn each_layer_imports_only_the_layers_below_it() {
         }
     }
     assert_none(&wrong);
+}
+
+/// Returns the place of a file's folder among the floors of `domain`.
+fn floor_of(name: &str) -> Option<usize> {
+    let folder = name.strip_prefix("domain/")?.split('/').next()?;
+    DOMAIN_FLOORS.iter().position(|floor| *floor == folder)
+}
+
+#[test]
+fn each_floor_of_the_domain_imports_only_the_floors_below_it() {
+    let sources = sources();
+    let mut wrong = Vec::new();
+    for (name, files) in imports(&sources) {
+        let Some(floor) = floor_of(name) else {
+            if name.starts_with("domain/") && name != "domain/mod.rs" {
+                wrong.push(format!("{name}: its folder is no floor"));
+            }
+            continue;
+        };
+        for imported in files {
+            if floor_of(imported).is_some_and(|above| above > floor) {
+                wrong.push(format!("{name} imports {imported}, which is above it"));
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn floors_are_found() {
+    assert_eq!(floor_of("domain/state/group_state/apply.rs"), Some(5));
+    assert_eq!(floor_of("domain/mod.rs"), None);
+    assert_eq!(floor_of("engine/group.rs"), None);
 }
 
 #[test]

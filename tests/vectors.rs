@@ -6,12 +6,14 @@ use std::fmt::{Display, Write};
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, Leg, SlotRequest};
-use slotbook::domain::booking::slots::free_starts;
+use slotbook::domain::availability::bookable::bookable;
+use slotbook::domain::availability::catalogue::Catalogue;
+use slotbook::domain::availability::slot_request::{
+    BookingMode, Chain, ChainSearch, Leg, SlotRequest,
+};
+use slotbook::domain::availability::slots::free_starts;
 use slotbook::domain::messaging::reminder::{mail_time, sms_time};
 use slotbook::domain::records::calendar::Calendar;
-use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant as Stopwatch};
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::booking::book::{BookingStep, prepare_booking};
-use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::identity::directory::Directory;
+use slotbook::domain::availability::bookable::bookable;
+use slotbook::domain::decisions::book::{BookingStep, prepare_booking};
+use slotbook::domain::directory::Directory;
 use slotbook::domain::records::hold::HoldToken;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::vevent::AppointmentKey;

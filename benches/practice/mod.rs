@@ -1,7 +1,7 @@
 //! A practice for benchmarks: calendars open all week, some with appointments.
 
+use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::records::calendar::Calendar;
-use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::identity::directory::Directory;
+use slotbook::domain::directory::Directory;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::journal::JournalError;

@@ -13,7 +13,7 @@ use crate::cli::operator::request::OperatorRequest;
 use crate::cli::operator::store_access::refuse_quarantined_groups;
 use crate::cli::terminal::print_error;
 use crate::clock::{Clock as _, SystemClock};
-use crate::domain::identity::directory::Directory;
+use crate::domain::directory::Directory;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;

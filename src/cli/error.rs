@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::domain::identity::access::AccessRefusal;
+use crate::domain::directory::access::AccessRefusal;
 use crate::store::StoreError;
 use crate::transfer::ImportFault;
 

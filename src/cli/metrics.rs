@@ -11,9 +11,9 @@ use metrics_exporter_prometheus::{
 };
 use tokio::net::TcpListener;
 
-use crate::domain::messaging::channel::Channel;
+use crate::domain::records::channel::Channel;
 
-use crate::domain::messaging::message::MessageKind;
+use crate::domain::records::message::MessageKind;
 use crate::engine::Engine;
 use crate::http::serve_metrics;
 use crate::wire::message::PLANNED_SECONDS;

@@ -51,8 +51,8 @@ impl AccountIndex {
 mod tests {
     use super::*;
 
-    use crate::domain::identity::account::Account;
-    use crate::domain::records::catalogue::Catalogue;
+    use crate::domain::availability::catalogue::Catalogue;
+    use crate::domain::records::account::Account;
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::FicheId;
     use crate::domain::records::text::{Email, Text};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
-use crate::domain::booking::bookable::bookable;
-use crate::domain::booking::open_time::CalendarView;
-use crate::domain::booking::slot_request::SlotRequest;
-use crate::domain::records::catalogue::Catalogue;
+use crate::domain::availability::bookable::bookable;
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::availability::open_time::CalendarView;
+use crate::domain::availability::slot_request::SlotRequest;
 use crate::domain::time::Instant;
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::messages::{GroupMessage, SlotReply};

@@ -309,7 +309,7 @@ fn is_damage(error: &StoreError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::identity::directory::Directory;
+    use crate::domain::directory::Directory;
     use crate::engine::health::Health;
     use crate::engine::journal::Journal;
     use crate::engine::metrics::EngineMetrics;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning::{self, PlannedReminder};
+use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;

@@ -54,8 +54,8 @@ impl FairQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::messaging::delivery::DueItem;
     use crate::domain::records::ids::{GroupId, MessageId};
+    use crate::domain::state::delivery_step::DueItem;
 
     fn item(id: u64) -> Matter {
         (GroupId::new(1).expect("an id"), DueItem::Message(MessageId::new(id).expect("an id")))

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use crate::clock::Clock;
-use crate::domain::booking::appointment_move::PendingMove;
-use crate::domain::booking::book::PendingBooking;
-use crate::domain::booking::confirmation::PendingConfirmation;
-use crate::domain::booking::hold::PendingHold;
-use crate::domain::booking::manual_change::PendingManualChange;
-use crate::domain::identity::id_blocks::IdKind;
+use crate::domain::decisions::appointment_move::PendingMove;
+use crate::domain::decisions::book::PendingBooking;
+use crate::domain::decisions::confirmation::PendingConfirmation;
+use crate::domain::decisions::hold::PendingHold;
+use crate::domain::decisions::manual_change::PendingManualChange;
+use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::hold::HoldState;
 use crate::domain::records::ids::{CalendarId, GroupId, VeventId};
 use crate::domain::state::changed_records::ChangedRecords;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
-use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
-use crate::domain::identity::directory::Directory;
-use crate::domain::identity::id_blocks::IdKind;
+use crate::domain::decisions::founding::FoundGroup;
+use crate::domain::directory::Directory;
+use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
+use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
-use crate::domain::state::founding::FoundGroup;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::admission::{Admission, AdmissionLimits};

@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant as Stopwatch;
 
-use crate::domain::identity::access::AccessRefusal;
-use crate::domain::identity::directory::Directory;
+use crate::domain::directory::Directory;
+use crate::domain::directory::access::AccessRefusal;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;

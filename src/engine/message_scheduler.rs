@@ -18,12 +18,12 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::delivery::DueItem;
-use crate::domain::messaging::message::{Message, Progress};
 use crate::domain::messaging::planning::PlannedReminder;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::message::{Message, Progress};
 use crate::domain::state::changed_records::ChangedRecords;
+use crate::domain::state::delivery_step::DueItem;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
 use crate::engine::due_reminders::{Panicked, find_due_reminders, reminder_due, vevents_to_plan};

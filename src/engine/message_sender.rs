@@ -4,13 +4,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::delivery::{self, DeliveryOutcome, DeliveryStep, DueItem};
-use crate::domain::messaging::message::{Message, Progress};
-use crate::domain::messaging::recipient_quota::MessageQuota;
+use crate::domain::decisions::delivery;
 use crate::domain::messaging::suppression::find_suppression_reason;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::message::{Message, Progress};
 use crate::domain::state::command::Command;
+use crate::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
+use crate::domain::state::recipient_quota::MessageQuota;
 use crate::engine::handle::Engine;
 use crate::engine::metrics::MessageMetrics;
 use crate::engine::randomness::Randomness;
@@ -138,10 +139,10 @@ async fn send_claimed(
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
-    use crate::domain::identity::directory::Directory;
-    use crate::domain::messaging::message::{LinkPurpose, MessageContent, SuppressionReason};
-    use crate::domain::records::catalogue::Catalogue;
+    use crate::domain::availability::catalogue::Catalogue;
+    use crate::domain::directory::Directory;
     use crate::domain::records::group::Group;
+    use crate::domain::records::message::{LinkPurpose, MessageContent, SuppressionReason};
     use crate::domain::records::text::Text;
     use crate::domain::state::group_state::GroupState;
     use crate::domain::time::Instant;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::domain::booking::obstacle::Obstacle;
-use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
-use crate::domain::identity::id_blocks::IdKind;
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::delivery::DueItem;
+use crate::domain::availability::obstacle::Obstacle;
+use crate::domain::decisions::founding::FoundGroup;
+use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
+use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::messaging::planning::PlannedReminder;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
-use crate::domain::state::founding::FoundGroup;
+use crate::domain::state::delivery_step::DueItem;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::write::Envelope;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::domain::messaging::recipient_quota::MessageQuota;
+use crate::domain::state::recipient_quota::MessageQuota;
 use crate::engine::handle::Engine;
 use crate::engine::mailbox::Transport;
 use crate::engine::message_scheduler::{self, SchedulerParts};

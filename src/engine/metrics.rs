@@ -7,9 +7,9 @@ use std::time::Duration;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
 use tokio::time::Instant as Stopwatch;
 
-use crate::domain::messaging::channel::Channel;
+use crate::domain::records::channel::Channel;
 
-use crate::domain::messaging::message::{Message, MessageKind, Progress};
+use crate::domain::records::message::{Message, MessageKind, Progress};
 use crate::domain::state::command::Command;
 
 /// Metrics of one engine. The default discards every value.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::messaging::channel::Channel;
+use crate::domain::records::channel::Channel;
 
-use crate::domain::messaging::message::{MessageKind, Progress};
 use crate::domain::messaging::planning;
+use crate::domain::records::message::{MessageKind, Progress};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::handle::Engine;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use imbl::OrdMap;
 
-use crate::domain::identity::directory::Directory;
+use crate::domain::directory::Directory;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;

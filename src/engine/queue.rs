@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::messaging::delivery::DueItem;
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::delivery_step::DueItem;
 use crate::domain::time::Instant;
 
 /// An item of a group that has a due time.

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use crate::domain::identity::directory::{Directory, DirectoryEvent};
-use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::decisions::founding::{self, FoundGroup};
+use crate::domain::decisions::upkeep;
+use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::ids::{GroupId, ID_MAX};
-use crate::domain::state::founding::{self, FoundGroup};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants;
-use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::replay::StateRebuilder;

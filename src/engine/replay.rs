@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
-use crate::domain::identity::directory::{Directory, DirectoryEvent};
+use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;

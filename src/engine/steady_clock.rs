@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant as Monotonic;
 
 use crate::clock::Clock;
-use crate::domain::messaging::delivery::LatePolicy;
+use crate::domain::state::delivery_step::LatePolicy;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone;
 use crate::domain::time::{DAY, Instant};

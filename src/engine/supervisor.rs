@@ -10,12 +10,12 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
-use crate::domain::identity::access::{self, AccessRefusal, ChangeAccess, StoreGroups};
-use crate::domain::identity::directory::{Directory, DirectoryEvent};
-use crate::domain::identity::id_blocks::{BLOCK, IdKind};
+use crate::domain::decisions::founding::{self, FoundGroup};
+use crate::domain::directory::access::{self, AccessRefusal, ChangeAccess, StoreGroups};
+use crate::domain::directory::id_blocks::{BLOCK, IdKind};
+use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::ids::{GroupId, ID_MAX};
 use crate::domain::state::event::Event;
-use crate::domain::state::founding::{self, FoundGroup};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Admission;
 use crate::engine::group::{self, GroupParts};

@@ -1,10 +1,10 @@
 //! Periodic upkeep of groups: deleted web bookings are emptied, and deleted vevents are removed
 //! after their retention. Reference 6.9, 6.16.
 
+use crate::domain::decisions::upkeep;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::domain::state::space_quota::is_nearly_full;
-use crate::domain::state::upkeep;
 use crate::domain::time::{DAY, Instant};
 use crate::engine::handle::Engine;
 use crate::engine::write::Rejection;

@@ -11,8 +11,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::apikeys::Apikey;
-use crate::domain::identity::directory::Directory;
+use crate::domain::directory::Directory;
+use crate::domain::directory::apikeys::Apikey;
 use crate::http::auth::apikey;
 use crate::http::auth::origin::only_origin;
 use crate::http::auth::session::session_tokens;

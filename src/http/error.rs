@@ -5,7 +5,8 @@ use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::domain::state::refusal::{Fault, Refusal};
+use crate::domain::records::fault::Fault;
+use crate::domain::state::refusal::Refusal;
 use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
 use crate::engine::health::WritesUnavailable;

@@ -6,10 +6,10 @@ use axum::http::HeaderMap;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
+use crate::domain::records::fault::Fault;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::idempotency::IdempotencyShare;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::http::auth::sliding_window::source;
 use crate::http::auth::{AuthRequest, Identity};

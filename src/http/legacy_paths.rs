@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::identity::id_blocks::{Block, IdKind};
+use crate::domain::directory::id_blocks::{Block, IdKind};
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::engine::published::Published;
 use crate::http::auth::Identity;
 use crate::http::body::Incoming;

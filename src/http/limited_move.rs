@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::booking::appointment_move::{find_movable, prepare_move};
+use crate::domain::decisions::appointment_move::{find_movable, prepare_move};
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{CancelRight, Command, MoveAppointment};

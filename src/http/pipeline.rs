@@ -9,9 +9,9 @@ use axum::http::{HeaderMap, Method};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::engine::published::Published;
 use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
 use crate::http::body::Incoming;

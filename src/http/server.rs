@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use ipnet::IpNet;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;

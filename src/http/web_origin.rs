@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::web_origin::{ClientProof, WebOrigin};
 use crate::domain::state::command::Caller;
 use crate::engine::randomness::Randomness;
@@ -75,7 +75,7 @@ fn first_half(hash: &[u8; 32]) -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::identity::directory::Directory;
+    use crate::domain::directory::Directory;
     use std::sync::Arc;
 
     #[test]

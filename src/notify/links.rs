@@ -8,7 +8,7 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::domain::identity::link_secret::LinkSecret;
+use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{FicheId, GroupId, VeventId};
 use crate::domain::records::text::Email;
@@ -23,7 +23,7 @@ pub(crate) const MOVE_PATH: &str = "/m/{token}/move";
 const MAC_BYTES: usize = 16;
 
 /// Maximum length of an account's token, as in
-/// [`LinkToken`](crate::domain::identity::account_link::LinkToken).
+/// [`LinkToken`](crate::domain::records::account_link::LinkToken).
 const ACCOUNT_TOKEN_LENGTH_MAX: usize = 65_536;
 
 /// A parsed token of a link. Its proof is not verified yet.

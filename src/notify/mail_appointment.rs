@@ -2,10 +2,10 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::messaging::message::{AppointmentTime, Message, WithdrawnAppointment};
+use crate::domain::availability::postal_address::PostalAddress;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::mail_domain::with_ascii_domain;
-use crate::domain::records::postal_address::PostalAddress;
+use crate::domain::records::message::{AppointmentTime, Message, WithdrawnAppointment};
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;

@@ -14,10 +14,10 @@ mod sender_text;
 pub mod sms;
 pub mod smtp;
 
-use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::delivery::DeliveryOutcome;
-use crate::domain::messaging::message::Message;
+use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::records::channel::Channel;
+use crate::domain::records::message::Message;
+use crate::domain::state::delivery_step::DeliveryOutcome;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::notify::outcome::{deferred, refused};

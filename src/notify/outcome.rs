@@ -1,7 +1,7 @@
 //! Outcomes of attempts, with reasons fit to be kept in the history and logged. Reference 7.2.
 
-use crate::domain::messaging::delivery::DeliveryOutcome;
 use crate::domain::records::text::Text;
+use crate::domain::state::delivery_step::DeliveryOutcome;
 use crate::notify::language::one_line;
 
 /// Maximum number of characters of a reason.

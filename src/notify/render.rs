@@ -2,14 +2,14 @@
 
 use askama::Template;
 
-use crate::domain::identity::confirmation_code::ConfirmationCode;
-use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::messaging::message::{
-    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent,
-};
+use crate::domain::availability::postal_address::PostalAddress;
+use crate::domain::directory::confirmation_code::ConfirmationCode;
+use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::HoldId;
-use crate::domain::records::postal_address::PostalAddress;
+use crate::domain::records::message::{
+    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent,
+};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::notify::gsm;

@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::json;
 
-use crate::domain::messaging::delivery::DeliveryOutcome;
+use crate::domain::state::delivery_step::DeliveryOutcome;
 use crate::notify::outcome::{deferred, error_chain, refused};
 
 /// Maximum number of bytes read of the body of an error response.

@@ -11,8 +11,8 @@ use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 
 use crate::clock;
-use crate::domain::messaging::delivery::DeliveryOutcome;
 use crate::domain::records::mail_domain::with_ascii_domain;
+use crate::domain::state::delivery_step::DeliveryOutcome;
 use crate::domain::time::Instant;
 use crate::notify::calendar::ItipMethod;
 use crate::notify::language::short_line;

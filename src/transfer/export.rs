@@ -6,12 +6,12 @@ use std::io;
 
 use serde_json::{Map, Value};
 
-use crate::domain::identity::account::Account;
-use crate::domain::identity::apikeys::Apikey;
-use crate::domain::identity::directory::Directory;
-use crate::domain::identity::id_blocks::IdKind;
-use crate::domain::identity::professionals::Pro;
-use crate::domain::identity::site_origin::SiteOrigin;
+use crate::domain::directory::Directory;
+use crate::domain::directory::apikeys::Apikey;
+use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::site_origin::SiteOrigin;
+use crate::domain::records::account::Account;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
 use crate::transfer::message_row::render_message;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::domain::state::refusal::Fault;
+use crate::domain::records::fault::Fault;
 
 /// Maximum number of faults that an import reports.
 pub(crate) const FAULTS_MAX: usize = 20;

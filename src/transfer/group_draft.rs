@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::Directory;
-use crate::domain::identity::id_blocks::IdKind;
-use crate::domain::messaging::message::Message;
-use crate::domain::messaging::outbox::Outbox;
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::directory::Directory;
+use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::messaging::reminder;
-use crate::domain::records::catalogue::Catalogue;
+use crate::domain::records::account::Account;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, ID_MAX, MessageId, VeventId};
+use crate::domain::records::message::Message;
 use crate::domain::records::vevent::{Appointment, Vevent, VeventKind};
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::outbox::Outbox;
 use crate::domain::time::Instant;
 use crate::engine::randomness::Randomness;
 use crate::transfer::faults::ImportFaults;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::domain::identity::id_blocks::{BLOCK, Block, IdKind};
+use crate::domain::directory::id_blocks::{BLOCK, Block, IdKind};
 use crate::domain::records::ids::{GroupId, ID_MAX};
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::StoreContent;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::identity::account::Account;
-use crate::domain::identity::directory::Directory;
-use crate::domain::identity::id_blocks::IdKind;
-use crate::domain::records::catalogue::Catalogue;
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::directory::Directory;
+use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::records::account::Account;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::slug::unique_slug;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::identity::id_blocks::IdKind;
-use crate::domain::identity::professionals::{Pro, Professionals};
-use crate::domain::messaging::message::Message;
-use crate::domain::messaging::outbox::Outbox;
+use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::directory::professionals::{Pro, Professionals};
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::message::Message;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::outbox::Outbox;
 use crate::transfer::document::{DocumentPart, RowSection, walk_document};
 use crate::transfer::faults::{FAULTS_MAX, ImportFaults};
 use crate::transfer::ids::record_highest_id;

@@ -7,16 +7,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::message::{
+use crate::domain::records::channel::Channel;
+use crate::domain::records::fault::Fault;
+use crate::domain::records::hold::HoldId;
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
+use crate::domain::records::message::{
     AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress,
     SuppressionReason, WithdrawnAppointment,
 };
-use crate::domain::records::hold::HoldId;
-use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
 use crate::domain::records::text::{InvalidValue, Name, Text};
 use crate::domain::records::vevent::AppointmentKey;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::{DAY, INSTANT_MIN, Instant, zone};
 use crate::transfer::rows::{given_field, given_text};
 use crate::wire::{datetime, value};

@@ -18,7 +18,7 @@ mod tests;
 
 pub use self::faults::ImportFault;
 
-use crate::domain::identity::directory::Directory;
+use crate::domain::directory::Directory;
 use crate::domain::state::group_state::GroupState;
 
 /// Field of a group in a document: the number of messages that the group has made.

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::account::Account;
-use crate::domain::identity::apikeys::{Apikey, ApikeyHolder};
-use crate::domain::identity::professionals::Pro;
-use crate::domain::identity::site_origin::SiteOrigin;
+use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::site_origin::SiteOrigin;
+use crate::domain::records::account::Account;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::group_state::GroupState;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::records::calendar::{Calendar, Calendarset};
-use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{CustomName, Customfield, Model};
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::domain::availability::postal_address::PostalAddress;
 use crate::domain::records::ids::VeventId;
-use crate::domain::records::postal_address::PostalAddress;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::notify::links::cancel_url;

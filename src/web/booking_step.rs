@@ -11,12 +11,13 @@ use axum::response::Response;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::booking::book::permit_page_booking;
+use crate::domain::decisions::book::permit_page_booking;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::{HoldState, HoldToken};
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{BookAppointment, Caller, Command};
 use crate::domain::state::idempotency::IdempotencyShare;
-use crate::domain::state::refusal::{Fault, Refusal};
+use crate::domain::state::refusal::Refusal;
 use crate::engine::{IdempotentRequest, Rejection};
 use crate::http::{ApiError, BookingOrigin, ClientAddress, Incoming, PAGE_FORM_BYTES_MAX};
 use crate::web::appointment_view::holder_query;

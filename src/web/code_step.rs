@@ -7,7 +7,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::domain::messaging::channel::Channel;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::{Hold, HoldState, HoldToken};
 use crate::domain::state::command::{Caller, Command};
 use crate::domain::state::group_state::GroupState;

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::domain::messaging::channel::Channel;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::{CustomKind, Customfield, Model};
 use crate::web::shop::Visit;
 use crate::web::text::Texts;

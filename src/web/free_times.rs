@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::domain::booking::appointment_move::move_mode_by_secret;
-use crate::domain::booking::bookable::lead_times;
-use crate::domain::booking::merged_starts::{DayStarts, SearchExtent, StartSearch};
-use crate::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
+use crate::domain::availability::bookable::lead_times;
+use crate::domain::availability::merged_starts::{DayStarts, SearchExtent, StartSearch};
+use crate::domain::availability::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
+use crate::domain::decisions::appointment_move::move_mode_by_secret;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
@@ -84,7 +84,14 @@ impl TimeSearch {
         let mode = moved.map_or(BookingMode::Module, |row| move_mode_by_secret(row));
         let search = ChainSearch { chain: &self.chain, mode, own: self.own };
         let calendars = &self.calendars;
-        StartSearch { state: &self.state, search, calendars, at_least: 1, now: self.now }
+        StartSearch {
+            catalogue: &self.state.catalogue,
+            views: &self.state.calendars,
+            search,
+            calendars,
+            at_least: 1,
+            now: self.now,
+        }
     }
 
     /// Whether a start is free.

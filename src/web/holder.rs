@@ -1,6 +1,6 @@
 //! A visitor who holds the secret of an appointment. Reference 7.4.
 
-use crate::domain::booking::cancellation;
+use crate::domain::decisions::cancellation;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::time::Instant;

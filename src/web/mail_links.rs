@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
-use crate::domain::identity::account_link::{AccountLink, LinkAction};
+use crate::domain::records::account_link::{AccountLink, LinkAction};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, FollowLink, Patch, Put, RecordChange};

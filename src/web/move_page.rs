@@ -7,8 +7,8 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::domain::booking::appointment_move::moved_chain;
-use crate::domain::booking::slot_request::OwnTime;
+use crate::domain::availability::slot_request::OwnTime;
+use crate::domain::decisions::appointment_move::moved_chain;
 use crate::domain::state::command::{Caller, CancelRight, MoveAppointment};
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::{Civil, CivilDay};

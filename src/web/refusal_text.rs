@@ -1,6 +1,7 @@
 //! The sentence of each refusal, in the language of the page, with the date or rule it is about.
 
-use crate::domain::state::refusal::{Fault, Refusal};
+use crate::domain::records::fault::Fault;
+use crate::domain::state::refusal::Refusal;
 use crate::web::contact_fields::FieldView;
 use crate::web::format;
 use crate::web::shop::Visit;

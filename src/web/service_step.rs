@@ -7,8 +7,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
-use crate::domain::booking::book::check_page_permission;
-use crate::domain::booking::module_offer::{offers_all, shown_calendars, shown_interventions};
+use crate::domain::availability::module_offer::{offers_all, shown_calendars, shown_interventions};
+use crate::domain::decisions::book::check_page_permission;
 use crate::domain::records::ids::InterventionsetId;
 use crate::domain::records::intervention::Intervention;
 use crate::web::choice::Choice;
@@ -170,7 +170,13 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
         options.push(option(visit.text.no_preference, any));
     }
     for calendar in shown_calendars(&visit.state.catalogue) {
-        if offers_all(&visit.state, calendar.id, &choice.services, visit.now) {
+        if offers_all(
+            &visit.state.catalogue,
+            &visit.state.calendars,
+            calendar.id,
+            &choice.services,
+            visit.now,
+        ) {
             let one = Choice { calendar: Some(calendar.id), ..choice.clone() };
             options.push(option(calendar.publicname.as_str(), one));
         }
@@ -214,7 +220,15 @@ fn shown_sets<'v>(visit: &'v Visit, choice: &Choice) -> Vec<SetView<'v>> {
 
 /// Whether the chosen calendar offers a service, or any calendar without a choice.
 fn is_offered(visit: &Visit, choice: &Choice, intervention: &Intervention) -> bool {
-    let offers = |calendar| offers_all(&visit.state, calendar, &[intervention.id], visit.now);
+    let offers = |calendar| {
+        offers_all(
+            &visit.state.catalogue,
+            &visit.state.calendars,
+            calendar,
+            &[intervention.id],
+            visit.now,
+        )
+    };
     match choice.calendar {
         Some(calendar) => offers(calendar),
         None => shown_calendars(&visit.state.catalogue).iter().any(|calendar| offers(calendar.id)),

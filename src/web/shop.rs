@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
-use crate::domain::booking::unconfirmed::find_code_channel;
-use crate::domain::messaging::channel::Channel;
+use crate::domain::availability::postal_address::PostalAddress;
+use crate::domain::decisions::unconfirmed::find_code_channel;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::group::Group;
-use crate::domain::records::postal_address::PostalAddress;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;

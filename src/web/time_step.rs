@@ -7,8 +7,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
-use crate::domain::booking::module_offer::{offers_all, shown_calendars};
-use crate::domain::booking::slot_request::{BookingMode, Chain, OwnTime};
+use crate::domain::availability::module_offer::{offers_all, shown_calendars};
+use crate::domain::availability::slot_request::{BookingMode, Chain, OwnTime};
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::CivilDay;
 use crate::web::choice::Choice;
@@ -110,7 +110,13 @@ pub(crate) fn searched_calendars(visit: &Visit, choice: &Choice) -> Vec<Calendar
     }
     let mut shown: Vec<CalendarId> = Vec::new();
     for calendar in shown_calendars(&visit.state.catalogue) {
-        if offers_all(&visit.state, calendar.id, &choice.services, visit.now) {
+        if offers_all(
+            &visit.state.catalogue,
+            &visit.state.calendars,
+            calendar.id,
+            &choice.services,
+            visit.now,
+        ) {
             shown.push(calendar.id);
         }
     }

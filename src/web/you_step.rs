@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
-use crate::domain::booking::slot_request::{Chain, OwnTime};
+use crate::domain::availability::slot_request::{Chain, OwnTime};
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::{Civil, Instant};
 use crate::web::choice::Choice;

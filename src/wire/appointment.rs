@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use crate::domain::availability::postal_address::PostalAddress;
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::intervention::Intervention;
-use crate::domain::records::postal_address::PostalAddress;
 use crate::domain::records::vevent::{self, Appointment, OptionalFields, Vevent};
 use crate::domain::time::{Civil, Instant};
 use crate::wire::fiche::FICHE;

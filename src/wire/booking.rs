@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::domain::booking::book::booking_mode;
-use crate::domain::booking::client_record::{missing_name_fault, unknown_fiche_rule};
+use crate::domain::decisions::book::booking_mode;
+use crate::domain::decisions::client_record::{missing_name_fault, unknown_fiche_rule};
 use crate::domain::records::customfield::{CustomValue, Model};
+use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::state::command::{
     BookAppointment, BookingPermission, Caller, CancelRight, Client, GivenCustoms, MoveAppointment,
 };
-use crate::domain::state::refusal::Fault;
 use crate::wire::appointment::visible_fiche_fields;
 use crate::wire::custom_values::parse_custom_values;
 use crate::wire::fiche::FICHE;

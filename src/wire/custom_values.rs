@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use crate::domain::records::customfield::{
     CustomKind, CustomName, CustomValue, Customfield, Customs, Model,
 };
+use crate::domain::records::fault::Fault;
 use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::state::command::GivenCustoms;
-use crate::domain::state::refusal::Fault;
 use crate::wire::column_value::ColumnValue;
 use crate::wire::scope::{Audience, Scope};
 use crate::wire::value;

@@ -4,8 +4,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::domain::booking::obstacle::{NotOffered, Obstacle, TakenBy};
-use crate::domain::state::refusal::{Fault, Refusal};
+use crate::domain::availability::obstacle::{NotOffered, Obstacle, TakenBy};
+use crate::domain::records::fault::Fault;
+use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;

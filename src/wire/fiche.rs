@@ -76,7 +76,7 @@ fn lastname_field() -> Field<Fiche> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::records::catalogue::Catalogue;
+    use crate::domain::availability::catalogue::Catalogue;
     use crate::domain::records::customfield::{CustomName, Customfield};
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::{CustomfieldId, GroupId};

@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::{CustomKind, CustomName};
+use crate::domain::records::fault::Fault;
 use crate::domain::records::text::InvalidValue;
 use crate::domain::state::command::Patch;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone;
 pub use crate::wire::column_value::{ColumnValue, FieldType};

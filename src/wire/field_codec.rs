@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::domain::messaging::sms_countries::SmsCountries;
 use crate::domain::records::group::{Currency, Usercolors, VerifyBookings};
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
+use crate::domain::records::sms_countries::SmsCountries;
 use crate::domain::records::text::{
     Bounded, Colour, Email, InvalidValue, Name, ReminderLead, Text,
 };

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::domain::records::fault::Fault;
 use crate::domain::records::folding::append_folded;
 use crate::domain::records::text::InvalidValue;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Column, ColumnValue, FieldType, Scope, Table};

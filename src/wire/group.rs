@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use crate::domain::records::catalogue::Catalogue;
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::decisions::founding::FoundGroup;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::founding::FoundGroup;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
 use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table, plain};

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::booking::slot_request::BookingMode;
+use crate::domain::availability::slot_request::BookingMode;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::{Hold, HoldId, HoldToken};
 use crate::domain::records::ids::{CalendarId, InterventionId};
 use crate::domain::records::text::InvalidValue;
 use crate::domain::state::command::{Caller, HoldTime};
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::Civil;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime::{GivenTime, format_local};

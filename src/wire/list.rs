@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use itertools::Itertools as _;
 use serde_json::{Map, Value};
 
-use crate::domain::state::refusal::Fault;
+use crate::domain::records::fault::Fault;
 use crate::wire::field::{Audience, Column, ColumnValue, Scope, Table};
 use crate::wire::filter::Condition;
 use crate::wire::params::Params;
@@ -356,8 +356,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    use crate::domain::availability::catalogue::Catalogue;
     use crate::domain::records::calendar::Calendar;
-    use crate::domain::records::catalogue::Catalogue;
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::{CalendarId, GroupId};
     use crate::domain::records::text::{Bounded, Name};

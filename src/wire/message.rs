@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::message::MessageKind;
-use crate::domain::messaging::message::{Message, Progress, SuppressionReason};
 use crate::domain::messaging::planning::{self, PlannedReminder};
+use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::MessageId;
+use crate::domain::records::message::MessageKind;
+use crate::domain::records::message::{Message, Progress, SuppressionReason};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, Instant};
 use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table};

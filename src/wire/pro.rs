@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::domain::identity::professionals::Pro;
+use crate::domain::directory::professionals::Pro;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::Email;
 use crate::domain::time::Instant;

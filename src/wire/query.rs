@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::domain::records::fault::Fault;
 use crate::domain::records::text::InvalidValue;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime::GivenTime;

@@ -3,8 +3,8 @@
 
 use memchr::memmem::Finder;
 
+use crate::domain::records::fault::Fault;
 use crate::domain::records::folding::{append_folded, fold_text};
-use crate::domain::state::refusal::Fault;
 use crate::wire::field::{Audience, ColumnValue, Field, Scope, Table};
 use crate::wire::like_pattern::make_finder;
 use crate::wire::params::Params;
@@ -112,7 +112,7 @@ fn phone_digits(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::records::catalogue::Catalogue;
+    use crate::domain::availability::catalogue::Catalogue;
     use crate::domain::records::fiche::Fiche;
     use crate::domain::records::group::Group;
     use crate::domain::records::ids::{CalendarId, FicheId, GroupId};

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::booking::appointment_move::{move_mode_by_secret, moved_chain};
-use crate::domain::booking::book::booking_mode;
-use crate::domain::booking::merged_starts::{SearchExtent, StartSearch};
-use crate::domain::booking::obstacle::Obstacle;
-use crate::domain::booking::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
+use crate::domain::availability::merged_starts::{SearchExtent, StartSearch};
+use crate::domain::availability::obstacle::Obstacle;
+use crate::domain::availability::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
+use crate::domain::decisions::appointment_move::{move_mode_by_secret, moved_chain};
+use crate::domain::decisions::book::booking_mode;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, CalendarsetId, InterventionId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, INSTANT_MAX, Instant};
@@ -207,7 +207,8 @@ impl SlotSearch {
     #[must_use]
     pub fn start_search<'s>(&'s self, state: &'s GroupState, now: Instant) -> StartSearch<'s> {
         StartSearch {
-            state,
+            catalogue: &state.catalogue,
+            views: &state.calendars,
             search: ChainSearch { chain: &self.chain, mode: self.mode, own: self.own },
             calendars: &self.calendars,
             at_least: self.at_least,

@@ -7,8 +7,8 @@
 use std::io::Write as _;
 use std::ops::Range;
 
-use crate::domain::booking::free_places::FreePlaces;
-use crate::domain::booking::merged_starts::DayStarts;
+use crate::domain::availability::free_places::FreePlaces;
+use crate::domain::availability::merged_starts::DayStarts;
 use crate::domain::records::ids::{CalendarId, GroupId};
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
@@ -211,8 +211,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::domain::booking::free_places::MergedStarts;
-    use crate::domain::booking::slot_request::{BookingMode, Chain, Leg, OwnTime};
+    use crate::domain::availability::free_places::MergedStarts;
+    use crate::domain::availability::slot_request::{BookingMode, Chain, Leg, OwnTime};
     use crate::domain::records::ids::InterventionId;
     use crate::domain::time::interval_set::Interval;
     use crate::wire::datetime::{format_local, format_rfc_3339};

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::booking::alike::find_alike;
+use slotbook::domain::decisions::alike::find_alike;
 use slotbook::domain::records::ids::{GroupId, VeventId};
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::http::BookingLimits;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::identity::confirmation_code::ConfirmationCode;
-use slotbook::domain::identity::link_secret::LinkSecret;
-use slotbook::domain::messaging::recipient_quota::MessageQuota;
+use slotbook::domain::directory::confirmation_code::ConfirmationCode;
+use slotbook::domain::directory::link_secret::LinkSecret;
 use slotbook::domain::records::hold::HoldToken;
 use slotbook::domain::records::ids::GroupId;
+use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::engine::MessagingOptions;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;

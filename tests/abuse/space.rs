@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::identity::confirmation_code::ConfirmationCode;
-use slotbook::domain::identity::link_secret::LinkSecret;
+use slotbook::domain::directory::confirmation_code::ConfirmationCode;
+use slotbook::domain::directory::link_secret::LinkSecret;
 use slotbook::domain::records::hold::HoldToken;
 use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::state::space_quota::KEY_ALONE_PERCENT;

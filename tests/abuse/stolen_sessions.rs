@@ -2,7 +2,7 @@
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use slotbook::domain::messaging::message::MessageContent;
+use slotbook::domain::records::message::MessageContent;
 use slotbook::password;
 
 use crate::fixture::{ANNA, Answer, Practice, Visitor, answer};

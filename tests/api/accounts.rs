@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::availability::catalogue::Catalogue;
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{

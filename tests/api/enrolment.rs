@@ -2,8 +2,8 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::messaging::message::{LinkPurpose, MessageContent};
 use slotbook::domain::records::ids::GroupId;
+use slotbook::domain::records::message::{LinkPurpose, MessageContent};
 use slotbook::password::sha1_hex;
 
 use crate::server::{Answer, TestServer, answer};
@@ -22,7 +22,7 @@ async fn confirm(server: &TestServer, token: &str, password: &str) -> Answer {
 fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
     let group_state =
         server.engine.published().group_state(GroupId::new(4).expect("an id")).expect("group 4");
-    let link = |message: &slotbook::domain::messaging::message::Message| match &message.content {
+    let link = |message: &slotbook::domain::records::message::Message| match &message.content {
         MessageContent::AccountLink { purpose, token, .. } => {
             Some((message.recipient.as_str().to_owned(), *purpose, token.as_str().to_owned()))
         }

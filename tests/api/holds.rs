@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::identity::confirmation_code::ConfirmationCode;
-use slotbook::domain::identity::link_secret::LinkSecret;
-use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::availability::catalogue::Catalogue;
+use slotbook::domain::directory::confirmation_code::ConfirmationCode;
+use slotbook::domain::directory::link_secret::LinkSecret;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::VerifyBookings;
 use slotbook::domain::records::hold::HoldToken;

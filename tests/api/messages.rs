@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::identity::link_secret::LinkSecret;
-use slotbook::domain::messaging::recipient_quota::MessageQuota;
+use slotbook::domain::directory::link_secret::LinkSecret;
 use slotbook::domain::records::text::{Bounded, ReminderLead, Text};
+use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::engine::MessagingOptions;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
@@ -23,7 +23,7 @@ fn gateways() -> Gateways {
 
 /// The shop, where nobody carries messages, so that they are to be read.
 async fn writing(
-    change: impl FnOnce(&mut slotbook::domain::records::catalogue::Catalogue),
+    change: impl FnOnce(&mut slotbook::domain::availability::catalogue::Catalogue),
 ) -> TestServer {
     let gateways = Arc::new(gateways());
     let group_states = vec![shop::group_four(change), shop::group_five()];

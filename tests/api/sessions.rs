@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use slotbook::domain::identity::access::{ApikeyName, ChangeAccess};
+use slotbook::domain::directory::access::{ApikeyName, ChangeAccess};
 use slotbook::domain::records::ids::GroupId;
 use slotbook::notify::Gateways;
 use slotbook::password::sha1_hex;

@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
-use slotbook::domain::identity::account::Account;
-use slotbook::domain::identity::apikeys::{Apikey, ApikeyHolder};
-use slotbook::domain::identity::directory::Directory;
-use slotbook::domain::identity::id_blocks::IdKind;
-use slotbook::domain::identity::professionals::Pro;
-use slotbook::domain::identity::site_origin::SiteOrigin;
+use slotbook::domain::availability::catalogue::Catalogue;
+use slotbook::domain::directory::Directory;
+use slotbook::domain::directory::apikeys::{Apikey, ApikeyHolder};
+use slotbook::domain::directory::id_blocks::IdKind;
+use slotbook::domain::directory::professionals::Pro;
+use slotbook::domain::directory::site_origin::SiteOrigin;
+use slotbook::domain::records::account::Account;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
-use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::customfield::{CustomName, Customfield, Model};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;

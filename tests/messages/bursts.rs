@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use slotbook::domain::messaging::message::Progress;
+use slotbook::domain::records::message::Progress;
 use slotbook::domain::records::text::ReminderLead;
 use slotbook::domain::records::vevent::ReminderOutcome;
 

@@ -1,6 +1,6 @@
 //! No attempt begins after the answer to a cancel.
 
-use slotbook::domain::messaging::message::{Progress, SuppressionReason};
+use slotbook::domain::records::message::{Progress, SuppressionReason};
 use slotbook::domain::records::text::ReminderLead;
 
 use super::fake_gateways::Mood;

@@ -5,16 +5,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use slotbook::clock::{Clock, ManualClock};
-use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
-use slotbook::domain::identity::link_secret::LinkSecret;
-use slotbook::domain::messaging::message::{Message, Progress};
-use slotbook::domain::messaging::recipient_quota::MessageQuota;
+use slotbook::domain::availability::catalogue::Catalogue;
+use slotbook::domain::directory::link_secret::LinkSecret;
+use slotbook::domain::directory::{Directory, DirectoryEvent};
 use slotbook::domain::records::calendar::Calendar;
-use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use slotbook::domain::records::intervention::Intervention;
+use slotbook::domain::records::message::{Message, Progress};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::{
     Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
@@ -22,6 +21,7 @@ use slotbook::domain::records::vevent::{
 use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
+use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, Instant};
 use slotbook::engine::admission::AdmissionLimits;

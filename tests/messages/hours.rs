@@ -1,8 +1,8 @@
 //! What leaves when: the hours of text messages, and what was due while the server was down.
 
 use slotbook::clock::Clock as _;
-use slotbook::domain::messaging::message::{Progress, SuppressionReason};
 use slotbook::domain::messaging::reminder::is_sms_hour;
+use slotbook::domain::records::message::{Progress, SuppressionReason};
 use slotbook::domain::records::text::ReminderLead;
 use slotbook::domain::time::{HOUR, MINUTE};
 
@@ -127,7 +127,7 @@ fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
     house.post.is(Mood::Busy);
     house.live(async |engine| {
         until(engine, "both were tried", |group_state| {
-            let tried = |it: &&std::sync::Arc<slotbook::domain::messaging::message::Message>| {
+            let tried = |it: &&std::sync::Arc<slotbook::domain::records::message::Message>| {
                 matches!(it.progress, Progress::Waiting { attempts: 1, .. })
             };
             group_state.outbox.messages().filter(tried).count() == 2

@@ -1,7 +1,7 @@
 //! Changes by hand of a professional: moves, restores, plages over everything. Reference 6.
 
-use slotbook::domain::booking::obstacle::Obstacle;
-use slotbook::domain::booking::slot_request::BookingMode;
+use slotbook::domain::availability::obstacle::Obstacle;
+use slotbook::domain::availability::slot_request::BookingMode;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::vevent::{Permits, Vevent};
 use slotbook::domain::state::command::{CancelRight, Patch, PutVevent, RecordChange};

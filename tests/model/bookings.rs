@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use slotbook::domain::booking::book::permit_booking;
-use slotbook::domain::booking::obstacle::{NotOffered, Obstacle};
-use slotbook::domain::identity::account::Account;
+use slotbook::domain::availability::obstacle::{NotOffered, Obstacle};
+use slotbook::domain::decisions::book::permit_booking;
+use slotbook::domain::records::account::Account;
 use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};

@@ -4,22 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::identity::password_link::PasswordLink;
-use slotbook::domain::messaging::channel::Channel;
-use slotbook::domain::messaging::delivery::{
-    self, DeliveryOutcome, DeliveryStep, DueItem, LatePolicy,
-};
-use slotbook::domain::messaging::message::{
+use slotbook::domain::decisions::delivery;
+use slotbook::domain::directory::password_link::PasswordLink;
+use slotbook::domain::messaging::planning;
+use slotbook::domain::records::channel::Channel;
+use slotbook::domain::records::message::{
     AppointmentTime, LinkPurpose, MessageContent, Progress, SuppressionReason,
 };
-use slotbook::domain::messaging::planning;
-use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::records::text::{Email, Text};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{
     CancelRight, Command, FollowLink, LinkRequest, RequestLink,
 };
+use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem, LatePolicy};
 use slotbook::domain::state::idempotency::IdempotencyShare;
+use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::time::{DAY, HOUR, Instant};
 use slotbook::engine::{Engine, IdempotentRequest, Rejection, WriteResult};
 use slotbook::store::SimulatedDisk;

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
-use slotbook::domain::identity::id_blocks::IdKind;
+use slotbook::domain::directory::id_blocks::IdKind;
+use slotbook::domain::directory::{Directory, DirectoryEvent};
 use slotbook::domain::records::ids::{GroupId, VeventId};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};

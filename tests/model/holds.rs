@@ -2,13 +2,15 @@
 //! or a professional has written over it.
 
 use proptest::prelude::*;
-use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, ChainSearch, OwnTime, SlotRequest};
-use slotbook::domain::booking::slots::free_starts;
-use slotbook::domain::messaging::message::MessageContent;
+use slotbook::domain::availability::bookable::bookable;
+use slotbook::domain::availability::slot_request::{
+    BookingMode, ChainSearch, OwnTime, SlotRequest,
+};
+use slotbook::domain::availability::slots::free_starts;
 use slotbook::domain::records::group::{Group, VerifyBookings};
 use slotbook::domain::records::hold::{HoldId, HoldState};
 use slotbook::domain::records::ids::VeventId;
+use slotbook::domain::records::message::MessageContent;
 use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{Availability, Permits, VeventKind};
 use slotbook::domain::recurrence::Series;

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use slotbook::clock::ManualClock;
-use slotbook::domain::booking::slot_request::{BookingMode, ChainSearch};
-use slotbook::domain::booking::slots::free_starts;
-use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
+use slotbook::domain::availability::slot_request::{BookingMode, ChainSearch};
+use slotbook::domain::availability::slots::free_starts;
+use slotbook::domain::directory::{Directory, DirectoryEvent};
 use slotbook::domain::records::calendar::Calendar;
+use slotbook::domain::records::fault::Fault;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{FicheId, GroupId, VeventId};
 use slotbook::domain::records::intervention::Intervention;
@@ -27,7 +28,7 @@ use slotbook::domain::state::command::{
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::domain::state::refusal::{Fault, Refusal};
+use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::Zone;
 use slotbook::domain::time::zone_names::ZoneName;

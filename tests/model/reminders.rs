@@ -1,24 +1,23 @@
 //! Which reminders leave, when, and which do not any more. Reference 12.7, 7.
 
-use slotbook::domain::messaging::announcement;
-use slotbook::domain::messaging::channel::Channel;
-use slotbook::domain::messaging::delivery::{
-    self, DeliveryOutcome, DeliveryStep, DueItem, LatePolicy,
-};
-use slotbook::domain::messaging::message::{
-    AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
-};
+use slotbook::domain::decisions::announcement;
+use slotbook::domain::decisions::delivery;
 use slotbook::domain::messaging::planning;
-use slotbook::domain::messaging::recipient_quota::MessageQuota;
 use slotbook::domain::messaging::suppression;
+use slotbook::domain::records::channel::Channel;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{FicheId, VeventId};
+use slotbook::domain::records::message::{
+    AppointmentTime, LinkPurpose, Message, MessageContent, Progress, SuppressionReason,
+};
 use slotbook::domain::records::text::{ReminderLead, Text};
 use slotbook::domain::records::vevent::{AppointmentKey, Vevent, VeventKind};
 use slotbook::domain::state::command::{Patch, Put, RecordChange, VeventDraws};
+use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem, LatePolicy};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
+use slotbook::domain::state::recipient_quota::MessageQuota;
 
 use super::shop::{Shop, booking_of, civil, decide_manual_change, put_event, redrawn};
 use slotbook::domain::state::command::{CancelRight, PutVevent};

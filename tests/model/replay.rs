@@ -2,13 +2,11 @@
 //! does a snapshot. An event names every record that it changes.
 
 use proptest::prelude::*;
-use slotbook::domain::booking::slot_request::BookingMode;
-use slotbook::domain::booking::taken_time::TakenInterval;
-use slotbook::domain::identity::account::Account;
-use slotbook::domain::messaging::delivery::{DeliveryOutcome, DeliveryStep, DueItem};
-use slotbook::domain::messaging::recipient_quota::MessageQuota;
+use slotbook::domain::availability::slot_request::BookingMode;
+use slotbook::domain::availability::taken_time::TakenInterval;
+use slotbook::domain::decisions::upkeep;
+use slotbook::domain::records::account::Account;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
-use slotbook::domain::records::editable_record::EditableRecord;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::{Group, VerifyBookings};
 use slotbook::domain::records::hold::HoldId;
@@ -21,10 +19,12 @@ use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
     CancelRight, FollowLink, HoldTime, LinkRequest, Patch, Put, RecordChange, RequestLink,
 };
+use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
+use slotbook::domain::state::editable_record::EditableRecord;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
+use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
-use slotbook::domain::state::upkeep;
 use slotbook::domain::time::Civil;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::store::codec::{self, SNAPSHOT_FORMAT};

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use slotbook::domain::booking::book::{BookingStep, prepare_booking};
-use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::cancellation::{self, Cancellation};
-use slotbook::domain::booking::confirmation::{ConfirmationStep, prepare_confirmation};
-use slotbook::domain::booking::hold::{HoldStep, decide_release, prepare_hold};
-use slotbook::domain::booking::manual_change::prepare_manual_change;
-use slotbook::domain::booking::obstacle::Obstacle;
-use slotbook::domain::booking::slot_request::{BookingMode, CalendarSlotRequest, ChainSearch};
-use slotbook::domain::booking::slots::free_starts;
-use slotbook::domain::identity::confirmation_code::ConfirmationCode;
-use slotbook::domain::identity::enrolment;
-use slotbook::domain::identity::link_secret::LinkSecret;
-use slotbook::domain::identity::password_link::PasswordLink;
-use slotbook::domain::messaging::announcement;
-use slotbook::domain::messaging::delivery::{self, DeliveryStep, LatePolicy};
-use slotbook::domain::messaging::message::MessageContent;
+use slotbook::domain::availability::bookable::bookable;
+use slotbook::domain::availability::catalogue::Catalogue;
+use slotbook::domain::availability::obstacle::Obstacle;
+use slotbook::domain::availability::slot_request::{BookingMode, CalendarSlotRequest, ChainSearch};
+use slotbook::domain::availability::slots::free_starts;
+use slotbook::domain::decisions::announcement;
+use slotbook::domain::decisions::book::{BookingStep, prepare_booking};
+use slotbook::domain::decisions::cancellation::{self, Cancellation};
+use slotbook::domain::decisions::confirmation::{ConfirmationStep, prepare_confirmation};
+use slotbook::domain::decisions::delivery;
+use slotbook::domain::decisions::enrolment;
+use slotbook::domain::decisions::hold::{HoldStep, decide_release, prepare_hold};
+use slotbook::domain::decisions::manual_change::prepare_manual_change;
+use slotbook::domain::decisions::record_change;
+use slotbook::domain::directory::confirmation_code::ConfirmationCode;
+use slotbook::domain::directory::link_secret::LinkSecret;
+use slotbook::domain::directory::password_link::PasswordLink;
 use slotbook::domain::records::calendar::Calendar;
-use slotbook::domain::records::catalogue::Catalogue;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::hold::{HoldId, HoldToken};
@@ -27,7 +27,7 @@ use slotbook::domain::records::ids::{
     CalendarId, FicheId, GroupId, InterventionId, ProId, VeventId,
 };
 use slotbook::domain::records::intervention::Intervention;
-use slotbook::domain::records::record_change;
+use slotbook::domain::records::message::MessageContent;
 use slotbook::domain::records::text::{Bounded, Email, LongText, Name, Text};
 use slotbook::domain::records::vevent::{
     AppointmentKey, Availability, Permits, Vevent, VeventKind,
@@ -38,6 +38,7 @@ use slotbook::domain::state::command::{
     FollowLink, HoldDraws, HoldTime, LinkDraws, Patch, PutVevent, RecordChange, RequestLink,
     VeventDraft, VeventDraws,
 };
+use slotbook::domain::state::delivery_step::{DeliveryStep, LatePolicy};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::idempotency::{IdempotencyRecord, IdempotencyShare};

@@ -18,8 +18,8 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use slotbook::clock::ManualClock;
-use slotbook::domain::booking::obstacle::Obstacle;
-use slotbook::domain::identity::directory::{Directory, DirectoryEvent};
+use slotbook::domain::availability::obstacle::Obstacle;
+use slotbook::domain::directory::{Directory, DirectoryEvent};
 use slotbook::domain::records::ids::{GroupId, ProId, VeventId};
 use slotbook::domain::records::vevent::{Permits, VeventKind};
 use slotbook::domain::state::command::{

@@ -1,10 +1,10 @@
 //! Offered = bookable = what a naive search finds, minute by minute. Reference 4.
 
 use proptest::prelude::*;
-use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::obstacle::Obstacle;
-use slotbook::domain::booking::slot_request::{BookingMode, ChainSearch, SlotRequest};
-use slotbook::domain::booking::slots::free_starts;
+use slotbook::domain::availability::bookable::bookable;
+use slotbook::domain::availability::obstacle::Obstacle;
+use slotbook::domain::availability::slot_request::{BookingMode, ChainSearch, SlotRequest};
+use slotbook::domain::availability::slots::free_starts;
 use slotbook::domain::records::ids::FicheId;
 use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{

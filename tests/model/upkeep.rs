@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use slotbook::domain::decisions::upkeep;
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::LongText;
 use slotbook::domain::records::vevent::{
@@ -11,7 +12,6 @@ use slotbook::domain::state::command::CancelRight;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::invariants::{self, BrokenInvariant};
-use slotbook::domain::state::upkeep;
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::store::codec;
 use slotbook::store::state;

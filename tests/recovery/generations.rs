@@ -6,13 +6,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
+use slotbook::domain::decisions::founding::FoundGroup;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{GroupId, InterventionId, VeventId};
 use slotbook::domain::records::text::{Email, LongText, Name, Text};
 use slotbook::domain::state::command::{
     BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
 };
-use slotbook::domain::state::founding::FoundGroup;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{Civil, CivilDay, DAY, Instant};
 use slotbook::engine::admission::AdmissionLimits;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slotbook::domain::identity::directory::DirectoryEvent;
+use slotbook::domain::directory::DirectoryEvent;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use slotbook::domain::records::text::LongText;

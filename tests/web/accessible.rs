@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use slotbook::domain::messaging::message::MessageContent;
-use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::records::ids::{FicheId, GroupId};
+use slotbook::domain::records::message::MessageContent;
 use slotbook::domain::records::text::{Bounded, LongText};
 use slotbook::notify::links::unsubscribe_url;
 

@@ -1,6 +1,6 @@
 //! Names and texts that try to become something else.
 
-use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::records::text::{Bounded, LongText, Name, Text};
 
 use crate::browser::{Browser, Look, PHONE};

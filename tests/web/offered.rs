@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use slotbook::domain::booking::bookable::bookable;
-use slotbook::domain::booking::slot_request::{BookingMode, OwnTime, SlotRequest};
+use slotbook::domain::availability::bookable::bookable;
+use slotbook::domain::availability::slot_request::{BookingMode, OwnTime, SlotRequest};
 use slotbook::domain::records::ids::{CalendarId, GroupId, InterventionId, VeventId};
 use slotbook::domain::records::text::Bounded;
 use slotbook::domain::time::{Civil, Instant};

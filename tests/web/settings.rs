@@ -9,7 +9,7 @@ use crate::visitor::{Visitor, shop_with};
 
 #[tokio::test]
 async fn a_module_that_takes_no_bookings_shows_the_phone_number_instead() {
-    type Change = fn(&mut slotbook::domain::records::catalogue::Catalogue);
+    type Change = fn(&mut slotbook::domain::availability::catalogue::Catalogue);
     let changes: [(Change, &str); 4] = [
         (|catalogue| catalogue.group.inactive = true, "takes no appointments on this page"),
         (|catalogue| catalogue.group.open_data = false, "for clients who have an account"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
-use slotbook::domain::records::catalogue::Catalogue;
+use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::records::ids::{CalendarId, InterventionId};
 use slotbook::domain::records::text::{Name, Text};
 use slotbook::engine::Engine;

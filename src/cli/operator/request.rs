@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::domain::identity::apikeys::ApikeyHolder;
+use crate::domain::directory::apikeys::ApikeyHolder;
 
 /// A request as it is sent over the operator's socket, in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

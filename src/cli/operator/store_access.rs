@@ -10,10 +10,10 @@ use tokio::runtime::Handle;
 
 use crate::cli::error::CommandError;
 use crate::clock::{Clock as _, SystemClock};
-use crate::domain::identity::access::{self, ChangeAccess, StoreGroups};
-use crate::domain::identity::directory::Directory;
+use crate::domain::decisions::founding::FoundGroup;
+use crate::domain::directory::Directory;
+use crate::domain::directory::access::{self, ChangeAccess, StoreGroups};
 use crate::domain::records::ids::{GroupId, VeventId};
-use crate::domain::state::founding::FoundGroup;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::backup;
 use crate::engine::published::Published;

@@ -9,14 +9,14 @@
 //! field `updated_at` would not do: other changes move it too, and it does not go back when a clock
 //! is corrected.
 
-use crate::domain::booking::open_time::CalendarView;
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::message::{AppointmentTime, Message};
+use crate::domain::availability::open_time::CalendarView;
 use crate::domain::messaging::recipient::appointment_recipient;
 use crate::domain::messaging::reminder;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::VeventId;
+use crate::domain::records::message::{AppointmentTime, Message};
 use crate::domain::records::vevent::{Appointment, ReminderOutcome, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;

@@ -1,10 +1,10 @@
 //! The address or phone number that a message goes to. Reference 7.5.
 
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::message::{Message, MessageContent};
-use crate::domain::messaging::phone;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{FicheId, VeventId};
+use crate::domain::records::message::{Message, MessageContent};
+use crate::domain::records::phone;
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;

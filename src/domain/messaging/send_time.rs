@@ -1,9 +1,9 @@
 //! Sending hours, deadlines and retry delays of messages. Reference 7.2.
 
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::message::{Message, MessageContent, MessageKind};
 use crate::domain::messaging::planning::REMINDER_MARGIN_SECONDS;
 use crate::domain::messaging::reminder::{SMS_DAY_BEGINS, is_sms_hour};
+use crate::domain::records::channel::Channel;
+use crate::domain::records::message::{Message, MessageContent, MessageKind};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, HOUR, Instant};
 

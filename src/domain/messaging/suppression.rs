@@ -1,12 +1,12 @@
 //! Reasons why a message is not wanted any more, from the newest state. Reference 7.2.
 
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::message::{
-    AppointmentTime, Message, MessageContent, SuppressionReason, WithdrawnAppointment,
-};
 use crate::domain::messaging::planning;
 use crate::domain::messaging::recipient::{appointment_recipient, email_address};
+use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::{HoldId, HoldState};
+use crate::domain::records::message::{
+    AppointmentTime, Message, MessageContent, SuppressionReason, WithdrawnAppointment,
+};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::messaging::channel::Channel;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Email, LongText, Name, Text};

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::domain::messaging::sms_countries::SmsCountries;
 use crate::domain::records::added::in_format_2_or;
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::sms_countries::SmsCountries;
 use crate::domain::records::text::{
     Bounded, Colour, InvalidValue, LongText, Name, ReminderLead, Text,
 };

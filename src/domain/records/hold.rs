@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::secret_text::parse_alphanumeric;
-use crate::domain::messaging::channel::Channel;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
+use crate::domain::records::secret_text::parse_alphanumeric;
 use crate::domain::records::text::{LongText, Text};
 use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::time::Instant;

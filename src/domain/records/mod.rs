@@ -1,10 +1,13 @@
-//! The records of a group: settings, calendars, interventions, clients, events and their fields.
+//! The records of a group as plain types: settings, calendars, interventions, clients, events,
+//! messages, accounts, and the types of their fields.
 
+pub mod account;
+pub mod account_link;
 pub mod added;
 pub mod calendar;
-pub mod catalogue;
+pub mod channel;
 pub mod customfield;
-pub mod editable_record;
+pub mod fault;
 pub mod fiche;
 pub mod folding;
 pub mod group;
@@ -12,9 +15,11 @@ pub mod hold;
 pub mod ids;
 pub mod intervention;
 pub mod mail_domain;
-pub mod postal_address;
-pub mod record_change;
+pub mod message;
+pub mod phone;
+pub(crate) mod secret_text;
 pub(crate) mod slug;
+pub mod sms_countries;
 pub mod text;
 pub mod vevent;
 pub mod web_origin;

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::identity::secret_text::{is_secret, parse_alphanumeric};
-use crate::domain::messaging::channel::Channel;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
+use crate::domain::records::secret_text::{is_secret, parse_alphanumeric};
 use crate::domain::records::text::{Colour, LongText, Text};
 use crate::domain::records::web_origin::{ClientProof, WebOrigin};
 use crate::domain::recurrence::Series;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::messaging::channel::Channel;
+use crate::domain::records::channel::Channel;
 
 /// The origin of a booking, as far as it can be compared with that of others. It shows neither the
 /// address nor the key.

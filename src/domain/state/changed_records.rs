@@ -2,9 +2,9 @@
 
 use imbl::ordmap::DiffItem;
 
-use crate::domain::messaging::message::Message;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{FicheId, MessageId, VeventId};
+use crate::domain::records::message::Message;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 

@@ -3,16 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::domain::identity::account::Account;
-use crate::domain::identity::account_link::{LinkToken, PendingRdv};
-use crate::domain::identity::confirmation_code::ConfirmationCode;
-use crate::domain::identity::link_secret::LinkSecret;
-use crate::domain::identity::password_link::PasswordLink;
-use crate::domain::messaging::delivery::DeliveryStep;
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::directory::confirmation_code::ConfirmationCode;
+use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::directory::password_link::PasswordLink;
+use crate::domain::records::account::Account;
+use crate::domain::records::account_link::{LinkToken, PendingRdv};
 use crate::domain::records::calendar::{Calendar, Calendarset};
-use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
-use crate::domain::records::editable_record::EditableRecord;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::{HoldId, HoldToken};
@@ -23,8 +22,9 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::records::web_origin::WebOrigin;
+use crate::domain::state::delivery_step::DeliveryStep;
+use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::{Civil, Instant};
 
 /// The caller of a command. Reference 3.

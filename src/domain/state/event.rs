@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::identity::account::Account;
-use crate::domain::identity::account_link::AccountLink;
-use crate::domain::messaging::message::Message;
+use crate::domain::records::account::Account;
+use crate::domain::records::account_link::AccountLink;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
@@ -14,6 +13,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId};
 use crate::domain::records::ids::{CalendarsetId, FicheId, InterventionsetId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::idempotency::IdempotencyRecord;

@@ -1,17 +1,20 @@
-//! The state of a group: commands, events, the fold of events into state, and its invariants.
+//! The state of a group: commands, events, the fold of events into state, the outbox and the
+//! invariants.
 
 pub mod cancelled_bookings;
 pub mod changed_records;
 mod client_emails;
 pub mod command;
+pub mod delivery_step;
+pub mod editable_record;
 pub mod event;
-pub mod founding;
 pub mod group_state;
 pub mod holds;
 pub mod idempotency;
 pub mod invariants;
+pub mod outbox;
+pub mod recipient_quota;
 pub mod refusal;
 pub mod space;
 pub mod space_quota;
-pub mod upkeep;
 pub mod vevent_rows;

@@ -1,32 +1,10 @@
 //! Refusals of commands, with the values that a caller needs to correct them. Reference 2.2.
 
-use crate::domain::booking::obstacle::Obstacle;
+use crate::domain::availability::obstacle::Obstacle;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::VeventId;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
-
-/// A fault in one field of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The path of the field in the request: `date`, `fiche.email`.
-    pub field: String,
-    /// The rule that the field breaks, such as "must not be blank".
-    pub rule: String,
-}
-
-impl Fault {
-    /// Makes a fault of a field.
-    #[must_use]
-    pub fn new(field: impl Into<String>, rule: impl Into<String>) -> Self {
-        Self { field: field.into(), rule: rule.into() }
-    }
-
-    /// Prefixes the path with the object that holds the field.
-    #[must_use]
-    pub fn within(self, object: &str) -> Self {
-        Self { field: format!("{object}.{}", self.field), rule: self.rule }
-    }
-}
 
 /// The reason why a command is not carried out. It lies with the request, never with the server.
 /// Reference 2.2.

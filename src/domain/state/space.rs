@@ -3,9 +3,9 @@
 //! The space of a record is that of its texts and a fixed share for the rest. It is near the memory
 //! that the record takes, and above its share of a snapshot. It is derived from the record alone.
 
-use crate::domain::messaging::message::{Message, MessageContent};
 use crate::domain::records::customfield::{CustomValue, Customs};
 use crate::domain::records::fiche::Fiche;
+use crate::domain::records::message::{Message, MessageContent};
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::{BookingComments, OptionalFields, Vevent};
 

@@ -3,31 +3,32 @@
 
 use std::sync::Arc;
 
-use crate::domain::booking::appointment_move::prepare_move;
-use crate::domain::booking::book::{BookingStep, PendingBooking, prepare_booking};
-use crate::domain::booking::cancellation::{self, Cancellation};
-use crate::domain::booking::confirmation::{
+use crate::domain::availability::obstacle::Obstacle;
+use crate::domain::availability::slot_request::CalendarSlotRequest;
+use crate::domain::decisions::announcement;
+use crate::domain::decisions::appointment_move::prepare_move;
+use crate::domain::decisions::book::{BookingStep, PendingBooking, prepare_booking};
+use crate::domain::decisions::cancellation::{self, Cancellation};
+use crate::domain::decisions::confirmation::{
     ConfirmationStep, PendingConfirmation, count_legs, prepare_confirmation,
 };
-use crate::domain::booking::hold::{HoldStep, PendingHold, decide_release, prepare_hold};
-use crate::domain::booking::manual_change::prepare_manual_change;
-use crate::domain::booking::obstacle::Obstacle;
-use crate::domain::booking::slot_request::CalendarSlotRequest;
-use crate::domain::identity::enrolment;
-use crate::domain::identity::id_blocks::IdKind;
-use crate::domain::messaging::announcement;
-use crate::domain::messaging::delivery::{self, DeliveryStep};
-use crate::domain::messaging::message::Message;
+use crate::domain::decisions::delivery;
+use crate::domain::decisions::enrolment;
+use crate::domain::decisions::hold::{HoldStep, PendingHold, decide_release, prepare_hold};
+use crate::domain::decisions::manual_change::prepare_manual_change;
+use crate::domain::decisions::record_change;
+use crate::domain::decisions::upkeep;
+use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::ids::{FicheId, VeventId};
-use crate::domain::records::record_change;
+use crate::domain::records::message::Message;
 use crate::domain::state::command::{
     CancelAppointment, Command, ConfirmBooking, FollowLink, HoldTime, LinkRequest, MoveAppointment,
     PutVevent, RecordChange, RequestLink,
 };
+use crate::domain::state::delivery_step::DeliveryStep;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
-use crate::domain::state::upkeep;
 use crate::domain::time::Instant;
 use crate::engine::calendar::{CalendarMessage, SlotQuery};
 use crate::engine::group::{GroupActorState, Panicked, PendingCommand, PendingDecision, guarded};

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::domain::identity::id_blocks::IdKind;
+use crate::domain::decisions::record_change;
+use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::ids::{FicheId, VeventId};
-use crate::domain::records::record_change;
 use crate::domain::state::command::{BookingDraws, Command, VeventDraws};
 use crate::engine::group::GroupActorState;
 use crate::engine::messages::SupervisorMessage;

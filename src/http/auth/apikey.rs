@@ -4,7 +4,7 @@
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderValue};
 
-use crate::domain::state::refusal::Fault;
+use crate::domain::records::fault::Fault;
 use crate::http::error::ApiError;
 use crate::wire::params::Params;
 

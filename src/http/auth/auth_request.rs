@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, Method};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::directory::Directory;
+use crate::domain::directory::Directory;
 use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 use crate::engine::published::Published;

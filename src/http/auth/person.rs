@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::domain::identity::account::Account;
-use crate::domain::identity::apikeys::Apikey;
-use crate::domain::identity::directory::Directory;
-use crate::domain::identity::professionals::Pro;
+use crate::domain::directory::Directory;
+use crate::domain::directory::apikeys::Apikey;
+use crate::domain::directory::professionals::Pro;
+use crate::domain::records::account::Account;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::Text;
 use crate::domain::state::command::Caller;

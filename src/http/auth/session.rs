@@ -7,7 +7,7 @@ use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::identity::directory::Directory;
+use crate::domain::directory::Directory;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, Text};
 use crate::domain::time::Instant;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ComponentsBuilder, Object, ObjectBuilder};
 use utoipa::openapi::{RefOr, Schema};
 
-use crate::domain::records::catalogue::Catalogue;
+use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::records::customfield::Model;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;

@@ -7,14 +7,14 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::identity::account_link::{AccountLink, LINK_SECONDS, LinkAction, PendingRdv};
-use crate::domain::identity::enrolment::NO_SUCH_LINK;
-use crate::domain::identity::password_link::PasswordLink;
+use crate::domain::decisions::enrolment::NO_SUCH_LINK;
+use crate::domain::directory::password_link::PasswordLink;
+use crate::domain::records::account_link::{AccountLink, LINK_SECONDS, LinkAction, PendingRdv};
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, Text};
 use crate::domain::state::command::{Command, FollowLink, LinkRequest, RequestLink};
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::engine::Committed;
 use crate::http::auth::login_failed;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use crate::domain::booking::alike::find_alike;
+use crate::domain::decisions::alike::find_alike;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::InvalidValue;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::http::endpoint::{

@@ -6,8 +6,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value};
 
-use crate::domain::booking::book::permit_booking;
-use crate::domain::identity::account::Account;
+use crate::domain::decisions::book::permit_booking;
+use crate::domain::records::account::Account;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;

@@ -4,9 +4,9 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::domain::records::editable_record::EditableRecord;
-use crate::domain::records::record_change::deletion;
+use crate::domain::decisions::record_change::deletion;
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
+use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Committed;
 use crate::http::error::ApiError;

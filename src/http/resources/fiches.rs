@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::domain::identity::account::Account;
+use crate::domain::records::account::Account;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{Caller, Command, LinkRequest, Put, RecordChange, RequestLink};
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };

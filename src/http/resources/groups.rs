@@ -6,11 +6,11 @@ use std::sync::Arc;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 
-use crate::domain::records::catalogue::Catalogue;
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };

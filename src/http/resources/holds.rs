@@ -4,13 +4,13 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
-use crate::domain::booking::book::check_booking_permission;
-use crate::domain::identity::confirmation_code::ConfirmationCode;
+use crate::domain::decisions::book::check_booking_permission;
+use crate::domain::directory::confirmation_code::ConfirmationCode;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::hold::{HoldId, HoldState, HoldToken, WRONG_CODES_MAX};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, ConfirmBooking};
-use crate::domain::state::refusal::Fault;
 use crate::engine::Committed;
 use crate::http::booking_limit::{BookingOrigin, with_rate_limit};
 use crate::http::endpoint::{

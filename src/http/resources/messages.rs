@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::messaging::message::{Message, Progress};
 use crate::domain::records::ids::MessageId;
+use crate::domain::records::message::{Message, Progress};
 use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,

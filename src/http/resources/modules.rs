@@ -4,7 +4,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::domain::booking::module_offer::{offers_all, shown_calendars, shown_interventions};
+use crate::domain::availability::module_offer::{offers_all, shown_calendars, shown_interventions};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -66,7 +66,9 @@ fn render_module(state: &GroupState, now: Instant) -> Value {
     let mut calendars = Vec::new();
     for calendar in shown_calendars(catalogue) {
         let mut record = CALENDAR.render(calendar, &scope, audience);
-        let offered = |one: &&&Intervention| offers_all(state, calendar.id, &[one.id], now);
+        let offered = |one: &&&Intervention| {
+            offers_all(&state.catalogue, &state.calendars, calendar.id, &[one.id], now)
+        };
         let ids: Vec<u64> = shown.iter().filter(offered).map(|one| one.id.number()).collect();
         record.insert("intervention_ids".to_owned(), json!(ids));
         calendars.push(record);

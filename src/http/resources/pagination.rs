@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId, VeventId,
@@ -22,7 +23,6 @@ use crate::domain::records::ids::{
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::http::blocking_pool::BlockingPermit;
 use crate::http::error::ApiError;
 use crate::http::request::GroupRequest;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::response::Response;
 use serde_json::Value;
 
-use crate::domain::identity::access::{AccessRefusal, ChangeAccess};
-use crate::domain::identity::professionals::Pro;
+use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
+use crate::domain::directory::professionals::Pro;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::ProId;
 use crate::domain::state::command::Caller;
-use crate::domain::state::refusal::Fault;
 use crate::http::auth::login_failed;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,

@@ -5,10 +5,10 @@ use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use crate::domain::identity::account::Account;
-use crate::domain::identity::professionals::Pro;
+use crate::domain::directory::professionals::Pro;
+use crate::domain::records::account::Account;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::refusal::Fault;
 use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
 };

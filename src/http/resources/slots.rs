@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 
-use crate::domain::booking::bookable::bookable;
-use crate::domain::booking::merged_starts::SearchExtent;
-use crate::domain::booking::obstacle::Obstacle;
-use crate::domain::booking::slot_request::SlotRequest;
+use crate::domain::availability::bookable::bookable;
+use crate::domain::availability::merged_starts::SearchExtent;
+use crate::domain::availability::obstacle::Obstacle;
+use crate::domain::availability::slot_request::SlotRequest;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;

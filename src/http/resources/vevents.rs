@@ -3,11 +3,11 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Fault;
 use crate::engine::Committed;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,

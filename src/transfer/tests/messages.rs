@@ -3,23 +3,24 @@
 use serde_json::{Value, json};
 
 use super::{assert_same, changed, exported, hash, import, merged, now, shop};
-use crate::domain::messaging::channel::Channel;
-use crate::domain::messaging::delivery::{self, DeliveryStep, DueItem, LatePolicy};
-use crate::domain::messaging::message::{
-    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress,
-    SuppressionReason, WithdrawnAppointment,
-};
-use crate::domain::messaging::outbox::Outbox;
+use crate::domain::decisions::delivery;
 use crate::domain::messaging::planning;
-use crate::domain::messaging::recipient_quota::MessageQuota;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, MessageId, VeventId,
 };
+use crate::domain::records::message::{
+    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress,
+    SuppressionReason, WithdrawnAppointment,
+};
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{AppointmentKey, ReminderOutcome};
+use crate::domain::state::delivery_step::{DeliveryStep, DueItem, LatePolicy};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::outbox::Outbox;
+use crate::domain::state::recipient_quota::MessageQuota;
 use crate::domain::time::{DAY, HOUR, INSTANT_MIN, Instant};
 use crate::notify::Gateways;
 use crate::transfer::import::read_document;
@@ -342,7 +343,7 @@ fn good_of_other_id(row: &Value) -> Value {
 
 #[test]
 fn the_id_of_a_removed_set_is_not_assigned_again_after_an_import() {
-    use crate::domain::identity::id_blocks::IdKind;
+    use crate::domain::directory::id_blocks::IdKind;
     let mut content = import(&shop()).expect("legal");
     let removed = Event::CalendarsetRemoved {
         at: now().plus_seconds(1),

@@ -1,7 +1,7 @@
 //! Every relation on every type of value.
 
 use super::*;
-use crate::domain::records::catalogue::Catalogue;
+use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::Model;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::text::{Colour, InvalidValue, LongText, Text};
 use crate::domain::records::vevent::{
@@ -11,7 +12,6 @@ use crate::domain::records::vevent::{
     VeventKind,
 };
 use crate::domain::recurrence::{Exceptions, LegacyError, LegacyFields, Rule, Series, SeriesError};
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::custom_values::parse_custom_values;

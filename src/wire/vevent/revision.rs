@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::domain::records::customfield::{CustomName, Model};
+use crate::domain::records::fault::Fault;
 use crate::domain::records::text::InvalidValue;
 use crate::domain::records::vevent::{Appointment, OptionalFields, Vevent, VeventKind};
 use crate::domain::recurrence::Series;
-use crate::domain::state::refusal::Fault;
 use crate::domain::time::zone;
 use crate::domain::time::{Civil, Instant};
 use crate::wire::custom_values::parse_custom_values;

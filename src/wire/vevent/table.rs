@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use crate::domain::messaging::channel::Channel;
 use crate::domain::messaging::planning;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::Colour;

@@ -1,5 +1,5 @@
+use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::records::calendar::Calendar;
-use crate::domain::records::catalogue::Catalogue;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::VeventId;

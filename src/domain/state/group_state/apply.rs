@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::domain::booking::open_time::CalendarView;
-use crate::domain::identity::account::Account;
-use crate::domain::identity::account_link::AccountLink;
-use crate::domain::identity::id_blocks::IdKind;
-use crate::domain::messaging::message::Message;
+use crate::domain::availability::open_time::CalendarView;
+use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::records::account::Account;
+use crate::domain::records::account_link::AccountLink;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
@@ -14,6 +13,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId, HoldState, WRONG_CODES_MAX};
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::message::Message;
 use crate::domain::records::text::folded;
 use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::state::cancelled_bookings::DeletionPlace;

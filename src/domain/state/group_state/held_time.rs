@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::booking::taken_time::{TakenInterval, TimeHolder};
+use crate::domain::availability::taken_time::{TakenInterval, TimeHolder};
 use crate::domain::records::hold::{Hold, HoldId, HoldState};
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::group_state::GroupState;

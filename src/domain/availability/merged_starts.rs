@@ -1,0 +1,238 @@
+//! Free starts of several calendars, merged. Reference 4.7.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use crate::domain::availability::bookable::lead_times;
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::availability::free_places::{FreePlaces, MergedStarts};
+use crate::domain::availability::open_time::CalendarView;
+use crate::domain::availability::slot_request::ChainSearch;
+use crate::domain::availability::slots::free_starts;
+use crate::domain::records::ids::CalendarId;
+use crate::domain::time::interval_set::Interval;
+use crate::domain::time::{CivilDay, DAY, Instant, MINUTE};
+
+/// Maximum length in seconds of one step of a search. It bounds the memory of a search.
+const STEP_SECONDS_MAX: i64 = 31 * DAY;
+/// Length in seconds of the first step of a search that may end early. Each step is twice as long
+/// as the one before, so that the cost follows the distance of the last wanted start.
+const FIRST_STEP_SECONDS: i64 = DAY;
+/// Number of starts of a calendar for which there is room before the first is found.
+const STARTS_RESERVED: usize = 256;
+/// Cost of a calendar in one step, beside its grid points and occurrences.
+const CALENDAR_COST: i64 = 100;
+
+/// The extent of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchExtent {
+    /// All of the window is wanted.
+    Whole,
+    /// The search ends early as soon as enough starts are found.
+    Nearest,
+}
+
+impl SearchExtent {
+    /// Length of the first step of a search in seconds.
+    const fn first_step(self) -> i64 {
+        match self {
+            Self::Nearest => FIRST_STEP_SECONDS,
+            Self::Whole => STEP_SECONDS_MAX,
+        }
+    }
+
+    /// Returns the number of steps of a search over a window of this length.
+    fn count_steps(self, seconds: i64) -> i64 {
+        let (mut steps, mut searched, mut step) = (0, 0, self.first_step());
+        while searched < seconds && step < STEP_SECONDS_MAX {
+            searched += step;
+            step = next_step(step);
+            steps += 1;
+        }
+        let left = (seconds - searched).max(0);
+        steps + (left + STEP_SECONDS_MAX - 1) / STEP_SECONDS_MAX
+    }
+}
+
+/// Returns the length of the step after one of this length.
+fn next_step(step_seconds: i64) -> i64 {
+    (2 * step_seconds).min(STEP_SECONDS_MAX)
+}
+
+/// Calendars that are searched together for starts of one chain.
+#[derive(Clone, Copy, Debug)]
+pub struct StartSearch<'s> {
+    /// The settings of the group.
+    pub catalogue: &'s Catalogue,
+    /// The time of each calendar of the catalogue.
+    pub views: &'s OrdMap<CalendarId, Arc<CalendarView>>,
+    /// The interventions to book, the rules that hold, and the caller's own time.
+    pub search: ChainSearch<'s>,
+    /// The calendars, each of the group.
+    pub calendars: &'s [CalendarId],
+    /// Minimum number of calendars that must be free at a start.
+    pub at_least: usize,
+    /// The moment of the request, from which lead times count.
+    pub now: Instant,
+}
+
+/// The free starts of one local day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DayStarts {
+    /// The day.
+    pub day: CivilDay,
+    /// The number of its free starts; at least 1.
+    pub count: usize,
+    /// The first of them.
+    pub first: Instant,
+    /// The places of the first's free calendars in the list of searched calendars, ascending.
+    pub places: Vec<usize>,
+}
+
+impl StartSearch<'_> {
+    /// Calls `found` with each free start of a window, ascending, and its free calendars. Ends
+    /// early when `found` breaks, and returns that.
+    pub fn each_start(
+        &self,
+        window: Interval,
+        extent: SearchExtent,
+        mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.each_step(window, extent, |step| step.each_start(&mut found))
+    }
+
+    /// Returns the first free start of a window.
+    #[must_use]
+    pub fn first_start(&self, window: Interval) -> Option<Instant> {
+        let mut first = None;
+        let end = self.each_start(window, SearchExtent::Nearest, |start, _| {
+            first = Some(start);
+            ControlFlow::Break(())
+        });
+        debug_assert_eq!(end.is_break(), first.is_some(), "a found start ends the search");
+        first
+    }
+
+    /// Returns the local days of a window with free starts, ascending.
+    #[must_use]
+    pub fn count_by_day(&self, window: Interval) -> Vec<DayStarts> {
+        let zone = self.catalogue.zone();
+        let mut days: Vec<DayStarts> = Vec::new();
+        self.for_each_start(window, |start, free| {
+            let day = zone.civil_of(start).day();
+            match days.last_mut() {
+                Some(last) if last.day == day => last.count += 1,
+                Some(_) | None => {
+                    let places = free.iter().collect();
+                    days.push(DayStarts { day, count: 1, first: start, places });
+                }
+            }
+        });
+        days
+    }
+
+    /// Calls `found` with all free starts of a window, ascending, and their free calendars.
+    pub fn for_each_start(&self, window: Interval, mut found: impl FnMut(Instant, FreePlaces<'_>)) {
+        let end = self.each_start(window, SearchExtent::Whole, |start, free| {
+            found(start, free);
+            ControlFlow::Continue(())
+        });
+        debug_assert!(end.is_continue(), "nothing ends the search early");
+    }
+
+    /// Calls `found` with the free starts of each step of a window. Ends early when `found` breaks,
+    /// and returns that.
+    pub fn each_step(
+        &self,
+        window: Interval,
+        extent: SearchExtent,
+        mut found: impl FnMut(&StartStep<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let catalogue = self.catalogue;
+        let mut starts: Vec<Instant> = Vec::with_capacity(STARTS_RESERVED);
+        let mut merged = MergedStarts::default();
+        let mut from = window.start;
+        let mut step_seconds = extent.first_step();
+        while from < window.end {
+            let end = from.plus_seconds(step_seconds).min(window.end);
+            let step = Interval { start: from, end };
+            from = step.end;
+            step_seconds = next_step(step_seconds);
+            merged.clear();
+            for (place, id) in self.calendars.iter().enumerate() {
+                let view = self.views.get(id).expect("each calendar has a view");
+                starts.clear();
+                free_starts(catalogue, view, self.search, step, self.now, &mut starts);
+                let seconds = |at: &Instant| u32::try_from(at.seconds_since(step.start));
+                let within = "a start lies within its step, which is a month at most";
+                merged.add(place, starts.iter().map(|at| seconds(at).expect(within)));
+            }
+            merged.finish();
+            let (start, at_least) = (step.start, self.at_least);
+            found(&StartStep { start, merged: &merged, at_least })?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Returns an upper bound on the grid points and the occurrences that a search of a window
+    /// looks at, and the cost of its calendars.
+    #[must_use]
+    pub fn estimate_cost(&self, window: Interval, extent: SearchExtent) -> i64 {
+        let catalogue = self.catalogue;
+        let mut cost: i64 = 0;
+        for id in self.calendars {
+            let Some(calendar) = catalogue.calendars.get(id) else { continue };
+            let Some((_, latest)) = lead_times(catalogue, *id, self.now) else { continue };
+            let mut end = window.end;
+            if self.search.mode.follows_module_rules() {
+                end = end.min(latest);
+            }
+            let seconds = end.seconds_since(window.start);
+            if seconds <= 0 {
+                continue;
+            }
+            let points = seconds / (calendar.generate_interval.number() * MINUTE);
+            let view = self.views.get(id).expect("each calendar has a view");
+            // The last step looks back at least as far as any other.
+            let last_step = Interval { start: end.plus_seconds(-STEP_SECONDS_MAX), end };
+            let occurrences = view.rules.count_looked_at(catalogue.zone(), last_step);
+            let steps = extent.count_steps(seconds);
+            let each_step = occurrences.saturating_add(CALENDAR_COST);
+            cost = cost.saturating_add(points).saturating_add(each_step.saturating_mul(steps));
+        }
+        cost
+    }
+}
+
+/// The free starts of one step of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct StartStep<'f> {
+    start: Instant,
+    merged: &'f MergedStarts,
+    at_least: usize,
+}
+
+impl StartStep<'_> {
+    /// Returns a number that is not below that of the starts.
+    #[must_use]
+    pub fn count_max(&self) -> usize {
+        self.merged.count_max()
+    }
+
+    /// Calls `found` with each start of the step, ascending, and its free calendars. Ends early
+    /// when `found` breaks, and returns that.
+    pub fn each_start(
+        &self,
+        mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for (seconds, free) in self.merged.iter() {
+            // Each start has one free calendar at least.
+            if self.at_least <= 1 || free.count() >= self.at_least {
+                found(self.start.plus_seconds(i64::from(seconds)), free)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,16 @@
+//! Availability: the catalogue of a group, open and taken time, the test of one start
+//! ([`bookable`](bookable::bookable)) and the search for all starts. Reference 4.
+
+pub mod bookable;
+pub mod catalogue;
+pub(crate) mod client_time;
+pub mod free_places;
+pub mod merged_starts;
+pub mod module_offer;
+pub mod obstacle;
+pub mod open_time;
+pub mod postal_address;
+pub mod slot_request;
+pub mod slots;
+pub mod taken_time;
+pub(crate) mod unverified_share;

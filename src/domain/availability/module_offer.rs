@@ -1,0 +1,53 @@
+//! The parts of a group that the appointment module shows: services and calendars. Reference 4.6.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::availability::open_time::CalendarView;
+use crate::domain::records::calendar::Calendar;
+use crate::domain::records::ids::{CalendarId, InterventionId};
+use crate::domain::records::intervention::Intervention;
+use crate::domain::time::Instant;
+
+/// Returns the calendars that the module shows, by their order and id.
+#[must_use]
+pub fn shown_calendars(catalogue: &Catalogue) -> Vec<&Calendar> {
+    let mut shown: Vec<&Calendar> = Vec::new();
+    for calendar in catalogue.calendars.values() {
+        if catalogue.calendar_hidden(calendar.id).is_none() {
+            shown.push(calendar);
+        }
+    }
+    shown.sort_by_key(|calendar| (calendar.sort.number(), calendar.id));
+    shown
+}
+
+/// Returns the interventions that the module shows, by their order and id.
+#[must_use]
+pub fn shown_interventions(catalogue: &Catalogue) -> Vec<&Intervention> {
+    let mut shown: Vec<&Intervention> = Vec::new();
+    for intervention in catalogue.interventions.values() {
+        if catalogue.intervention_hidden(intervention.id).is_none() {
+            shown.push(intervention);
+        }
+    }
+    shown.sort_by_key(|intervention| (intervention.sort.number(), intervention.id));
+    shown
+}
+
+/// Returns whether a calendar has, or will have, open time for each of some interventions. A search
+/// finds no start on any other calendar. Reference 4.
+#[must_use]
+pub fn offers_all(
+    catalogue: &Catalogue,
+    views: &OrdMap<CalendarId, Arc<CalendarView>>,
+    calendar: CalendarId,
+    interventions: &[InterventionId],
+    now: Instant,
+) -> bool {
+    let Some(view) = views.get(&calendar) else { return false };
+    let zone = catalogue.zone();
+    interventions.iter().all(|id| view.rules.offers(zone, *id, now))
+}

@@ -1,0 +1,126 @@
+//! The share of a day's open time that unverified bookings may hold: those with a key alone, and
+//! holds that were made with it. Reference 4.9.
+
+use std::sync::Arc;
+
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::availability::open_time::{CalendarView, OpenTime};
+use crate::domain::availability::slot_request::{BookingMode, OwnTime};
+use crate::domain::time::Instant;
+use crate::domain::time::interval_set::Interval;
+use crate::domain::time::zone::Zone;
+
+/// The percentage that limits nothing.
+const ALL_PERCENT: i64 = 100;
+
+/// The time of a calendar that is left to unverified bookings, day by day.
+#[derive(Debug)]
+pub(crate) struct UnverifiedRoom<'a> {
+    view: &'a CalendarView,
+    zone: Zone,
+    percent: i64,
+    own: OwnTime,
+    now: Instant,
+    open: Arc<OpenTime>,
+    /// The days looked at so far. A search asks for ascending starts, so the last ones match.
+    days: Vec<DayRoom>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DayRoom {
+    /// The civil day.
+    day: Interval,
+    /// Seconds of it that are left; negative if the share is exceeded.
+    seconds: i64,
+}
+
+impl<'a> UnverifiedRoom<'a> {
+    /// Returns the room on the civil days that `span` overlaps; `None` if the caller or the group
+    /// knows no limit.
+    pub(crate) fn new(
+        catalogue: &Catalogue,
+        view: &'a CalendarView,
+        (mode, own): (BookingMode, OwnTime),
+        span: Interval,
+        now: Instant,
+    ) -> Option<Self> {
+        let percent = catalogue.group.unverified_day_percent.number();
+        if mode != BookingMode::Module || percent >= ALL_PERCENT {
+            return None;
+        }
+        let zone = catalogue.zone();
+        let first = civil_day_of(zone, span.start);
+        let last = civil_day_of(zone, span.end);
+        let days = Interval { start: first.start, end: last.end };
+        let open = view.open_time(zone, days, now);
+        Some(Self { view, zone, percent, own, now, open, days: Vec::new() })
+    }
+
+    /// The percentage of the open time that unverified bookings may hold.
+    pub(crate) const fn percent(&self) -> i64 {
+        self.percent
+    }
+
+    /// Returns whether every day that `interval` overlaps has room for its part of it. The interval
+    /// lies within the span.
+    pub(crate) fn fits(&mut self, interval: Interval) -> bool {
+        let mut from = interval.start;
+        while from < interval.end {
+            let room = self.room_at(from);
+            let until = interval.end.min(room.day.end);
+            if until.seconds_since(from) > room.seconds {
+                return false;
+            }
+            from = until;
+        }
+        true
+    }
+
+    fn room_at(&mut self, moment: Instant) -> DayRoom {
+        for room in self.days.iter().rev() {
+            if room.day.start <= moment && moment < room.day.end {
+                return *room;
+            }
+        }
+        let day = civil_day_of(self.zone, moment);
+        let allowed = self.open.open_seconds(day) * self.percent / ALL_PERCENT;
+        let room = DayRoom { day, seconds: allowed - self.unverified_seconds(day) };
+        self.days.push(room);
+        room
+    }
+
+    /// Returns the seconds of a day that unverified bookings and holds of others take.
+    fn unverified_seconds(&self, day: Interval) -> i64 {
+        let mut seconds = 0;
+        for taken in self.view.unverified.overlapping(day) {
+            if self.own.appointment != Some(taken.id) {
+                seconds += taken.interval.seconds_within(day);
+            }
+        }
+        for held in self.view.live_holds(day, self.own, self.now) {
+            if held.id.is_by_key {
+                seconds += held.interval.seconds_within(day);
+            }
+        }
+        seconds
+    }
+}
+
+/// Returns the civil day of a moment, from one midnight to the next. Where the clocks are set back
+/// over midnight, the first one counts. Thus each moment has one day.
+fn civil_day_of(zone: Zone, moment: Instant) -> Interval {
+    let mut day = zone.civil_of(moment).day();
+    let mut start = zone.instant_of(day.midnight());
+    while moment < start {
+        day = day.plus_days(-1);
+        start = zone.instant_of(day.midnight());
+    }
+    loop {
+        day = day.plus_days(1);
+        let end = zone.instant_of(day.midnight());
+        if moment < end {
+            return Interval { start, end };
+        }
+        start = end;
+    }
+}

@@ -1,0 +1,221 @@
+//! Choice of the calendar for a slot: the calendars that can take it, asked one after another.
+//! Reference 6.2.
+
+use std::collections::VecDeque;
+
+use crate::domain::availability::bookable::check_lead_times;
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::availability::obstacle::Obstacle;
+use crate::domain::availability::slot_request::{
+    BookingMode, CalendarSlotRequest, Chain, OwnTime, SlotRequest,
+};
+use crate::domain::records::fault::Fault;
+use crate::domain::records::hold::HoldId;
+use crate::domain::records::ids::{CalendarId, InterventionId};
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::refusal::{Refusal, Refusals};
+use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant};
+
+/// A slot as a caller asks for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WantedSlot<'a> {
+    /// The start in the group's local time.
+    pub(crate) date: Civil,
+    /// The interventions, in order.
+    pub(crate) intervention_ids: &'a [InterventionId],
+    /// The calendar; `None` for no preference.
+    pub(crate) calendar_id: Option<CalendarId>,
+    /// The rules that hold.
+    pub(crate) mode: BookingMode,
+    /// The hold that the caller names.
+    pub(crate) hold: Option<HoldId>,
+}
+
+/// Calendars that can take a slot. They are asked one at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidates {
+    /// Slot on the calendar that is asked now.
+    query: CalendarSlotRequest,
+    /// Calendars to ask after it, in the drawn order.
+    rest: VecDeque<CalendarId>,
+    /// Whether the caller named the calendar. If so, it is the only candidate.
+    calendar_named: bool,
+}
+
+/// Next step after a calendar has replied.
+#[derive(Clone, Debug)]
+pub(crate) enum CandidateStep {
+    /// The calendar takes the slot.
+    Agreed(CalendarSlotRequest),
+    /// The next candidate must be asked.
+    Ask(Candidates),
+    /// No candidate is left.
+    Refused(Refusals),
+}
+
+/// Returns the slot that a caller asks for.
+///
+/// # Errors
+/// InvalidParameter for the interventions, the start or the calendar.
+pub(crate) fn parse_slot(
+    catalogue: &Catalogue,
+    wanted: WantedSlot<'_>,
+) -> Result<SlotRequest, Refusals> {
+    let chain = catalogue.chain(wanted.intervention_ids, wanted.mode).map_err(refuse_fault)?;
+    let start = start_instant(catalogue, wanted.date, &chain).map_err(refuse_fault)?;
+    if let Some(id) = wanted.calendar_id
+        && !catalogue.calendars.contains_key(&id)
+    {
+        let rule = "must be the id of one of the group's calendars";
+        return Err(refuse_fault(Fault::new("calendar_id", rule)));
+    }
+    let own = OwnTime { hold: wanted.hold, appointment: None };
+    Ok(SlotRequest { chain, start, mode: wanted.mode, own })
+}
+
+/// Returns the calendars to ask for a slot: the named one, or all that offer it in no order.
+///
+/// # Errors
+/// MintimeRdv or MaxRdvPeriod, if it holds on every candidate.
+pub(crate) fn find_offering(
+    state: &GroupState,
+    request: &SlotRequest,
+    named: Option<CalendarId>,
+    now: Instant,
+) -> Result<Vec<CalendarId>, Refusals> {
+    let offering = match named {
+        Some(named) => vec![named],
+        None => offering_calendars(state, request, now),
+    };
+    if request.mode.follows_module_rules() {
+        check_lead_times_of_all(&state.catalogue, &offering, request, now)
+            .map_err(|refusal| vec![refusal])?;
+    }
+    Ok(offering)
+}
+
+impl Candidates {
+    /// Orders the calendars to ask by a random number. The calendar of the caller's hold comes
+    /// first.
+    ///
+    /// # Errors
+    /// NotAvailable without any calendar.
+    pub(crate) fn new(
+        state: &GroupState,
+        request: SlotRequest,
+        mut offering: Vec<CalendarId>,
+        calendar_named: bool,
+        order: u64,
+    ) -> Result<Self, Refusals> {
+        let hold = request.own.hold.and_then(|id| state.holds().get(id));
+        let held = hold.map(|hold| hold.calendar_id);
+        offering.sort_by_key(|id| (held != Some(*id), scramble(order ^ id.number())));
+        let mut rest = VecDeque::from(offering);
+        let Some(calendar_id) = rest.pop_front() else {
+            return Err(vec![Refusal::NotAvailable { obstacles: Vec::new() }]);
+        };
+        Ok(Self { query: CalendarSlotRequest { calendar_id, request }, rest, calendar_named })
+    }
+
+    /// Returns the slot and the calendar to ask for it now.
+    pub(crate) fn query(&self) -> &CalendarSlotRequest {
+        &self.query
+    }
+
+    /// Takes the verdict of the asked calendar.
+    pub(crate) fn on_reply(mut self, verdict: Result<(), Vec<Obstacle>>) -> CandidateStep {
+        let Err(obstacles) = verdict else { return CandidateStep::Agreed(self.query) };
+        if let Some(next) = self.rest.pop_front() {
+            self.query.calendar_id = next;
+            return CandidateStep::Ask(self);
+        }
+        // Without a named calendar, the last candidate's obstacles explain nothing about the
+        // others.
+        let obstacles = if self.calendar_named { obstacles } else { Vec::new() };
+        CandidateStep::Refused(vec![Refusal::NotAvailable { obstacles }])
+    }
+}
+
+fn refuse_fault(fault: Fault) -> Refusals {
+    vec![Refusal::InvalidParameter(fault)]
+}
+
+/// Returns the instant of a local start.
+///
+/// # Errors
+/// The chain would not lie within the years 1970 to 9999.
+fn start_instant(catalogue: &Catalogue, date: Civil, chain: &Chain) -> Result<Instant, Fault> {
+    let start = catalogue.zone().instant_of(date);
+    if start < INSTANT_MIN || chain.interval_from(start).end > INSTANT_MAX {
+        return Err(Fault::new("date", "must lie in the years 1970 to 9999"));
+    }
+    Ok(start)
+}
+
+/// Returns the calendars that offer the chain, ascending by id. By the module's rules, each leg
+/// also needs an availability that ends after now. Reference 4, 6.2.
+fn offering_calendars(state: &GroupState, request: &SlotRequest, now: Instant) -> Vec<CalendarId> {
+    let zone = state.catalogue.zone();
+    let mut offering = Vec::new();
+    for id in state.catalogue.calendars.keys() {
+        if !is_offered(&state.catalogue, *id, request) {
+            continue;
+        }
+        let view = state.calendars.get(id).expect("every calendar has a view");
+        let mut legs = request.chain.legs().iter();
+        if request.mode.follows_module_rules()
+            && !legs.all(|leg| view.rules.offers(zone, leg.intervention_id, now))
+        {
+            continue;
+        }
+        offering.push(*id);
+    }
+    offering
+}
+
+fn is_offered(catalogue: &Catalogue, calendar: CalendarId, request: &SlotRequest) -> bool {
+    catalogue.not_offered(calendar, &request.chain, request.mode).next().is_none()
+}
+
+/// Checks the lead times of all candidates. Reference 2.3.
+///
+/// # Errors
+/// MintimeRdv or MaxRdvPeriod, if it holds on every candidate.
+fn check_lead_times_of_all(
+    catalogue: &Catalogue,
+    candidates: &[CalendarId],
+    request: &SlotRequest,
+    now: Instant,
+) -> Result<(), Refusal> {
+    let mut first_start: Option<Instant> = None;
+    let mut last_start: Option<Instant> = None;
+    for id in candidates {
+        // A calendar that does not offer the chain has no lead times to show: NotAvailable follows.
+        if !is_offered(catalogue, *id, request) {
+            return Ok(());
+        }
+        match check_lead_times(catalogue, *id, request.start, now) {
+            Some(Obstacle::MintimeRdv { earliest }) => {
+                first_start = Some(first_start.unwrap_or(earliest).min(earliest));
+            }
+            Some(Obstacle::MaxRdvPeriod { latest }) => {
+                last_start = Some(last_start.unwrap_or(latest).max(latest));
+            }
+            Some(_) | None => return Ok(()),
+        }
+    }
+    match (first_start, last_start) {
+        (Some(earliest), None) => Err(Refusal::MintimeRdv { earliest }),
+        (None, Some(latest)) => Err(Refusal::MaxRdvPeriod { latest }),
+        // Some calendars find it too soon and others too far: NotAvailable follows.
+        (None, None) | (Some(_), Some(_)) => Ok(()),
+    }
+}
+
+/// Returns a pseudo-random number that depends on `seed` only (the finaliser of splitmix64).
+const fn scramble(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,148 @@
+//! Bookings that wait for a code: the proof that a group asks for, and the client as given.
+//! Reference 6.15.
+
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::decisions::client_record::{
+    BookingClient, custom_faults, prepare_new_client, with_customs,
+};
+use crate::domain::records::channel::Channel;
+use crate::domain::records::customfield::{Customs, Model};
+use crate::domain::records::fault::Fault;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::VerifyBookings;
+use crate::domain::records::hold::UnconfirmedBooking;
+use crate::domain::records::ids::FicheId;
+use crate::domain::records::phone::{text_message_number, to_international};
+use crate::domain::records::text::{Email, Text};
+use crate::domain::state::command::{BookAppointment, BookingDraws, Caller};
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::refusal::{Refusal, Refusals};
+use crate::domain::time::Instant;
+
+/// Returns the channel of the code that a booking needs; `None` if it needs none. A page also asks
+/// for a code where `validateEmail` wants a proof.
+pub(crate) fn find_code_channel(
+    catalogue: &Catalogue,
+    caller: &Caller,
+    is_by_page: bool,
+) -> Option<Channel> {
+    let group = &catalogue.group;
+    match (caller, group.verify_bookings) {
+        (Caller::Application, VerifyBookings::Off) if is_by_page && group.validate_email => {
+            Some(Channel::Mail)
+        }
+        (Caller::Application, VerifyBookings::Mail) => Some(Channel::Mail),
+        (Caller::Application, VerifyBookings::Sms) => Some(Channel::Sms),
+        (Caller::Application, VerifyBookings::Off) | (Caller::Account(_) | Caller::Pro(_), _) => {
+            None
+        }
+    }
+}
+
+/// Drafts a booking that waits for its code. The client needs all that a new client needs, so that
+/// the outcome does not tell whether the client is known.
+///
+/// # Errors
+/// InvalidParameter for each wrong field, and for an address or number that the code needs.
+pub(crate) fn draft_unconfirmed(
+    state: &GroupState,
+    command: &BookAppointment,
+    channel: Channel,
+    draws: &BookingDraws,
+    now: Instant,
+) -> Result<Box<UnconfirmedBooking>, Refusals> {
+    let faults = custom_faults(state, Model::Vevent, &command.customs, command, true);
+    let client = prepare_new_client(state, command, draws, faults, now)?;
+    let client = *client.written.expect("a new client has a fiche to write");
+    let recipient = match channel {
+        Channel::Mail => find_mailbox(state, &client),
+        Channel::Sms => find_number(state, &client),
+    };
+    let group = &state.catalogue.group;
+    if let (Channel::Sms, Some(number)) = (channel, &recipient)
+        && !group.sms_countries.allow(number, group.country_code.as_str())
+    {
+        let rule = "must be a number of a country that the shop sends text messages to";
+        return Err(vec![Refusal::InvalidParameter(Fault::new("fiche.firstphone", rule))]);
+    }
+    let Some(recipient) = recipient.and_then(|recipient| Text::new(&recipient).ok()) else {
+        let (field, rule) = match channel {
+            Channel::Mail => ("fiche.email", "is required: a code is mailed to it"),
+            Channel::Sms => ("fiche.firstphone", "must be a number: a code is sent to it"),
+        };
+        return Err(vec![Refusal::InvalidParameter(Fault::new(field, rule))]);
+    };
+    let customs = Customs::default();
+    let customs = with_customs(state, Model::Vevent, customs, &command.customs, &command.caller);
+    let smsreminder = command.smsreminder.unwrap_or(group.check_sms_from_web);
+    Ok(Box::new(UnconfirmedBooking {
+        client,
+        channel,
+        recipient,
+        comments: command.comments.clone(),
+        websource: command.websource.clone(),
+        smsreminder,
+        customs,
+        wrong_codes: 0,
+        web_origin: command.web_origin.clone(),
+    }))
+}
+
+/// Returns the address that the code is mailed to. The stored spelling of a known address is known
+/// to reach the client's mailbox. The given one may reach another mailbox.
+fn find_mailbox(state: &GroupState, client: &Fiche) -> Option<String> {
+    let given = client.email.as_ref()?;
+    let known = state.fiche_of_email(&given.folded()).and_then(|fiche| fiche.email.as_ref());
+    Some(known.unwrap_or(given).as_str().to_owned())
+}
+
+fn find_number(state: &GroupState, client: &Fiche) -> Option<String> {
+    let phones = [client.firstphone.as_str(), client.secondphone.as_str()];
+    text_message_number(phones, state.catalogue.group.country_code.as_str())
+}
+
+/// Returns the client of a booking whose code was given: the known one of the address, else a new
+/// one. By text message, a known client is joined only if it has the number of the code.
+///
+/// # Errors
+/// EmailAlreadyExists or EmailNotFound.
+pub(crate) fn find_confirmed_client(
+    state: &GroupState,
+    booking: &UnconfirmedBooking,
+    new_id: FicheId,
+    now: Instant,
+) -> Result<BookingClient, Refusals> {
+    let folded = booking.client.email.as_ref().map(Email::folded);
+    if let Some(folded) = &folded
+        && let Some(known) = state.fiche_of_email(folded)
+        && is_proven(state, booking, known)
+    {
+        if state.accounts.contains_key(folded) {
+            return Err(vec![Refusal::EmailAlreadyExists]);
+        }
+        return Ok(BookingClient { fiche_id: known.id, written: None });
+    }
+    if !state.catalogue.group.open {
+        return Err(vec![Refusal::EmailNotFound]);
+    }
+    let at = state.stamp_for(now);
+    let mut fiche = booking.client.clone();
+    fiche.id = new_id;
+    (fiche.created_at, fiche.updated_at) = (at, at);
+    (fiche.mail_since, fiche.sms_since) = (now, now);
+    Ok(BookingClient { fiche_id: new_id, written: Some(Box::new(fiche)) })
+}
+
+/// Whether the code has proved that the caller is this client.
+fn is_proven(state: &GroupState, booking: &UnconfirmedBooking, known: &Fiche) -> bool {
+    match booking.channel {
+        Channel::Mail => true,
+        Channel::Sms => {
+            let country_code = state.catalogue.group.country_code.as_str();
+            let phones = [known.firstphone.as_str(), known.secondphone.as_str()];
+            phones.into_iter().any(|phone| {
+                to_international(phone, country_code).as_deref() == Some(booking.recipient.as_str())
+            })
+        }
+    }
+}

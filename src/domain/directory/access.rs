@@ -1,0 +1,573 @@
+//! Decisions about application keys and professionals: those of the operator, and the few that
+//! professionals take themselves. Reference 3.2, 11.1.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::site_origin::SiteOrigin;
+use crate::domain::directory::{Directory, DirectoryEvent};
+use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
+use crate::domain::records::text::{Email, Name, Text};
+use crate::domain::time::Instant;
+
+/// Minimum number of hexadecimal digits of the SHA-256 that identify a key.
+pub const ID_DIGITS: usize = 12;
+
+/// Maximum number of groups that a refusal lists.
+const GROUPS_SHOWN_MAX: usize = 20;
+
+/// A change of keys or professionals. Every field holds a legal value.
+#[derive(Clone, Debug)]
+pub enum ChangeAccess {
+    /// Adds an application key. Only its SHA-256 is known here.
+    AddApikey {
+        /// The SHA-256 of the key.
+        hash: [u8; 32],
+        /// The label that the operator gives it.
+        label: Text<255>,
+        /// The groups it covers; `None` for all groups.
+        groups: Option<BTreeSet<GroupId>>,
+        /// The program that holds it.
+        holder: ApikeyHolder,
+        /// The origins of other sites whose pages may log people in with it.
+        origins: Vec<SiteOrigin>,
+    },
+    /// Changes an application key. What is `None` stays.
+    SetApikey {
+        /// The key.
+        name: ApikeyName,
+        /// The program that holds it.
+        holder: Option<ApikeyHolder>,
+        /// The origins in place of those it had.
+        origins: Option<Vec<SiteOrigin>>,
+    },
+    /// Revokes an application key, and ends every session opened with it.
+    RevokeApikey(ApikeyName),
+    /// Adds a professional, or further groups to an existing one.
+    AddPro(ProDraft),
+    /// Removes a professional from groups, and ends all of their sessions once none is left.
+    RemovePro {
+        /// The address of the professional.
+        email: Email,
+        /// The groups; empty for all.
+        groups: BTreeSet<GroupId>,
+    },
+    /// Removes a professional from one group at the request of another one. The last of a group
+    /// stays, since only the operator could add one again.
+    RemoveColleague {
+        /// The professional.
+        id: ProId,
+        /// The group.
+        group: GroupId,
+    },
+    /// Sets the password of a professional, and ends all of their sessions.
+    SetPassword {
+        /// The address of the professional.
+        email: Email,
+        /// The hash of the former password, which the professional has given; `None` for the
+        /// operator, who needs none.
+        former: Option<Text<255>>,
+        /// The hash of the password.
+        password_hash: Text<255>,
+    },
+}
+
+/// The operator's reference to an application key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApikeyName {
+    /// The SHA-256 of the text, which may be the key itself.
+    pub hash: [u8; 32],
+    /// The text: the key, its label, or the first digits of its SHA-256.
+    pub text: String,
+}
+
+/// A professional to add, or to add groups to.
+#[derive(Clone, Debug)]
+pub struct ProDraft {
+    /// The address it logs in with. It identifies the professional.
+    pub email: Email,
+    /// The hash of the password; `None` for an existing professional.
+    pub password_hash: Option<Text<255>>,
+    /// Last name.
+    pub lastname: Name<64>,
+    /// First name.
+    pub firstname: Name<64>,
+    /// Mobile phone.
+    pub cellphone: Text<25>,
+    /// The groups to work for. May be empty if the store has one group only.
+    pub groups: BTreeSet<GroupId>,
+    /// The group that older paths refer to; `None` for the first. Reference 1.6.
+    pub main: Option<GroupId>,
+}
+
+/// The reason why the operator's change is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages explain the variants")]
+pub enum AccessRefusal {
+    #[error("this key exists already: generate another one")]
+    ApikeyKnown,
+    #[error(
+        "no key matches {0:?}: give an id or a label from `slotbook key list`, or the key itself"
+    )]
+    NoApikey(String),
+    #[error("{1} keys match {0:?}: give the id of one of them from `slotbook key list`")]
+    ManyApikeys(String, usize),
+    #[error("a key of the operator covers all groups: give no group")]
+    OperatorGroups,
+    #[error("group {0} does not exist")]
+    NoGroup(GroupId),
+    #[error("the store has no group: fill it with `slotbook import`")]
+    NoGroups,
+    #[error("the group is missing: give one of {0}")]
+    WhichGroup(String),
+    #[error("the main group {0} is not among the groups of the professional")]
+    MainElsewhere(GroupId),
+    #[error("no professional has the address {}", .0.as_str())]
+    NoPro(Email),
+    #[error("{} does not work for group {}", .0.as_str(), .1)]
+    WorksElsewhere(Email, GroupId),
+    #[error("no professional of group {0} has the id {1}")]
+    NoColleague(GroupId, ProId),
+    #[error(
+        "is the last professional of group {0}: add another one first, or let the operator use \
+         `slotbook pro remove`"
+    )]
+    LastOfGroup(GroupId),
+    #[error("{} has another password by now", .0.as_str())]
+    PasswordChanged(Email),
+    #[error("a new professional needs a password: give one")]
+    NoPassword,
+    #[error(
+        "{} exists already: change the password with `slotbook pro password`, or add groups without a password",
+        .0.as_str()
+    )]
+    ProKnown(Email),
+    #[error("{} works for these groups already: nothing would change", .0.as_str())]
+    NothingNew(Email),
+}
+
+/// The groups of a store, as far as a change of access depends on them.
+pub struct StoreGroups<'s> {
+    /// Whether a group exists.
+    exists: Box<dyn Fn(GroupId) -> bool + 's>,
+    /// The first of them, ascending; more than one if there are more.
+    first: Vec<GroupId>,
+}
+
+impl<'s> StoreGroups<'s> {
+    /// The groups for which `exists` is true, which `ascending` lists. Only the first few are read
+    /// from the list.
+    pub fn new(
+        exists: impl Fn(GroupId) -> bool + 's,
+        ascending: impl IntoIterator<Item = GroupId>,
+    ) -> Self {
+        Self {
+            exists: Box::new(exists),
+            first: ascending.into_iter().take(GROUPS_SHOWN_MAX).collect(),
+        }
+    }
+}
+
+/// Decides a change. `groups` are the groups of the store. Nothing changes until the event is
+/// applied.
+///
+/// # Errors
+/// The reason why the change is refused.
+pub fn decide(
+    directory: &Directory,
+    groups: &StoreGroups<'_>,
+    change: &ChangeAccess,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    match change {
+        ChangeAccess::AddApikey { hash, label, groups: covered, holder, origins } => {
+            if directory.apikeys.contains_key(hash) {
+                return Err(AccessRefusal::ApikeyKnown);
+            }
+            if let Some(covered) = covered {
+                check_groups_exist(covered, groups)?;
+            }
+            check_operator_groups(*holder, covered.is_none())?;
+            let covered = covered.as_ref().map(|covered| covered.iter().copied().collect());
+            Ok(DirectoryEvent::ApikeyAdded {
+                hash: *hash,
+                apikey: Apikey {
+                    label: label.clone(),
+                    groups: covered,
+                    holder: *holder,
+                    origins: origins.clone(),
+                },
+            })
+        }
+        ChangeAccess::SetApikey { name, holder, origins } => {
+            let hash = find_apikey(directory, name)?;
+            let mut apikey = directory.apikeys.get(&hash).expect("it was found").clone();
+            if let Some(holder) = holder {
+                check_operator_groups(*holder, apikey.groups.is_none())?;
+                apikey.holder = *holder;
+            }
+            if let Some(origins) = origins {
+                apikey.origins.clone_from(origins);
+            }
+            Ok(DirectoryEvent::ApikeyPut { hash, apikey })
+        }
+        ChangeAccess::RevokeApikey(name) => {
+            let hash = find_apikey(directory, name)?;
+            Ok(DirectoryEvent::ApikeyRevoked { hash })
+        }
+        ChangeAccess::AddPro(new) => add_pro(directory, groups, new, now),
+        ChangeAccess::RemovePro { email, groups } => remove_pro(directory, email, groups, now),
+        ChangeAccess::RemoveColleague { id, group } => {
+            let Some(pro) = directory.pros.get(id).filter(|pro| pro.works_for(*group)) else {
+                return Err(AccessRefusal::NoColleague(*group, *id));
+            };
+            if directory.pros.of_group(*group).nth(1).is_none() {
+                return Err(AccessRefusal::LastOfGroup(*group));
+            }
+            remove_pro(directory, &pro.email, &BTreeSet::from([*group]), now)
+        }
+        ChangeAccess::SetPassword { email, former, password_hash } => {
+            let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
+                return Err(AccessRefusal::NoPro(email.clone()));
+            };
+            if former.as_ref().is_some_and(|former| *former != pro.password_hash) {
+                return Err(AccessRefusal::PasswordChanged(email.clone()));
+            }
+            let pro = Pro {
+                password_hash: password_hash.clone(),
+                updated_at: now.max(pro.updated_at),
+                ..pro.clone()
+            };
+            Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })
+        }
+    }
+}
+
+/// Removes a professional from some groups, or altogether.
+fn remove_pro(
+    directory: &Directory,
+    email: &Email,
+    leaves: &BTreeSet<GroupId>,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
+        return Err(AccessRefusal::NoPro(email.clone()));
+    };
+    for group in leaves {
+        if !pro.works_for(*group) {
+            return Err(AccessRefusal::WorksElsewhere(email.clone(), *group));
+        }
+    }
+    let mut groups = pro.groups.clone();
+    groups.retain(|group| !leaves.contains(group));
+    if leaves.is_empty() || groups.is_empty() {
+        return Ok(DirectoryEvent::ProRemoved { id: pro.id });
+    }
+    let main = if groups.contains(&pro.main) { pro.main } else { groups[0] };
+    let updated_at = now.max(pro.updated_at);
+    Ok(DirectoryEvent::ProPut { pro: Box::new(Pro { groups, main, updated_at, ..pro.clone() }) })
+}
+
+/// Refuses a key of the operator that does not cover all groups: it would not see those it founds.
+fn check_operator_groups(holder: ApikeyHolder, covers_all: bool) -> Result<(), AccessRefusal> {
+    if holder == ApikeyHolder::Operator && !covers_all {
+        return Err(AccessRefusal::OperatorGroups);
+    }
+    Ok(())
+}
+
+fn check_groups_exist(
+    named: &BTreeSet<GroupId>,
+    groups: &StoreGroups<'_>,
+) -> Result<(), AccessRefusal> {
+    for group in named {
+        if !(groups.exists)(*group) {
+            return Err(AccessRefusal::NoGroup(*group));
+        }
+    }
+    Ok(())
+}
+
+/// Finds the only key that matches a name: the key itself, or else the label or the first digits of
+/// the SHA-256.
+fn find_apikey(directory: &Directory, name: &ApikeyName) -> Result<[u8; 32], AccessRefusal> {
+    if directory.apikeys.contains_key(&name.hash) {
+        return Ok(name.hash);
+    }
+    let digits = name.text.to_ascii_lowercase();
+    let mut found = BTreeSet::new();
+    if !name.text.is_empty() {
+        found.extend(directory.apikeys.with_label(&name.text));
+    }
+    if digits.len() >= ID_DIGITS {
+        found.extend(directory.apikeys.with_digits(&digits));
+    }
+    match found.first() {
+        Some(hash) if found.len() == 1 => Ok(*hash),
+        Some(_) => Err(AccessRefusal::ManyApikeys(name.text.clone(), found.len())),
+        None => Err(AccessRefusal::NoApikey(name.text.clone())),
+    }
+}
+
+/// Formats the SHA-256 of a key as lower-case hexadecimal digits.
+#[must_use]
+pub fn to_hex(hash: &[u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn add_pro(
+    directory: &Directory,
+    groups: &StoreGroups<'_>,
+    new: &ProDraft,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    check_groups_exist(&new.groups, groups)?;
+    let mut works_for = new.groups.clone();
+    // Without a choice, the only group of the store is meant.
+    if works_for.is_empty() {
+        match groups.first[..] {
+            [] => return Err(AccessRefusal::NoGroups),
+            [only] => works_for.insert(only),
+            [..] => {
+                let shown: Vec<String> = groups.first.iter().map(ToString::to_string).collect();
+                return Err(AccessRefusal::WhichGroup(shown.join(", ")));
+            }
+        };
+    }
+    let known = directory.pros.find_by_email(&new.email.folded());
+    let default_main = match known {
+        Some(pro) => {
+            works_for.extend(&pro.groups);
+            pro.main
+        }
+        None => *works_for.first().expect("a professional works for some group"),
+    };
+    let main = new.main.unwrap_or(default_main);
+    if !works_for.contains(&main) {
+        return Err(AccessRefusal::MainElsewhere(main));
+    }
+    let groups: Vec<GroupId> = works_for.into_iter().collect();
+    let pro = match (known, &new.password_hash) {
+        (Some(_), Some(_)) => return Err(AccessRefusal::ProKnown(new.email.clone())),
+        (Some(pro), None) if pro.groups == groups && pro.main == main => {
+            return Err(AccessRefusal::NothingNew(new.email.clone()));
+        }
+        (Some(pro), None) => {
+            Pro { groups, main, updated_at: now.max(pro.updated_at), ..pro.clone() }
+        }
+        (None, None) => return Err(AccessRefusal::NoPassword),
+        (None, Some(password_hash)) => Pro {
+            email: new.email.clone(),
+            password_hash: password_hash.clone(),
+            lastname: new.lastname.clone(),
+            firstname: new.firstname.clone(),
+            cellphone: new.cellphone.clone(),
+            groups,
+            ..Pro::blank(next_id(directory), main, now)
+        },
+    };
+    Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })
+}
+
+fn next_id(directory: &Directory) -> ProId {
+    let last = match directory.pros.keys().next_back() {
+        Some(id) => id.number(),
+        None => 0,
+    };
+    ProId::new((last + 1).min(ID_MAX)).expect("a number from 1 to the largest is an id")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant(1_000);
+
+    fn group(id: u64) -> GroupId {
+        GroupId::new(id).expect("an id")
+    }
+
+    fn groups(ids: &[u64]) -> BTreeSet<GroupId> {
+        ids.iter().map(|id| group(*id)).collect()
+    }
+
+    /// The groups of a store with these.
+    fn store(ids: &'static [u64]) -> StoreGroups<'static> {
+        StoreGroups::new(|id| ids.contains(&id.number()), groups(ids))
+    }
+
+    fn new_pro(email: &str, ids: &[u64], password: Option<&str>) -> ChangeAccess {
+        ChangeAccess::AddPro(ProDraft {
+            email: Email::new(email).expect("an address"),
+            password_hash: password.map(|hash| Text::new(hash).expect("a text")),
+            lastname: Name::default(),
+            firstname: Name::default(),
+            cellphone: Text::default(),
+            groups: groups(ids),
+            main: None,
+        })
+    }
+
+    fn key(hash: u8, label: &str, covered: Option<&[u64]>) -> ChangeAccess {
+        let label = Text::new(label).expect("a text");
+        let holder = ApikeyHolder::Public;
+        let (groups, origins) = (covered.map(groups), Vec::new());
+        ChangeAccess::AddApikey { hash: [hash; 32], label, groups, holder, origins }
+    }
+
+    /// The directory after changes that all must be accepted, in a store with groups 1 and 2.
+    fn after(changes: &[ChangeAccess]) -> Directory {
+        changes.iter().fold(Directory::default(), |directory, change| {
+            directory
+                .apply(&decide(&directory, &store(&[1, 2]), change, NOW).expect("it is possible"))
+        })
+    }
+
+    fn refusal(directory: &Directory, change: &ChangeAccess) -> AccessRefusal {
+        decide(directory, &store(&[1, 2]), change, NOW).expect_err("it is refused")
+    }
+
+    #[test]
+    fn a_key_covers_its_groups_and_is_found_by_id_label_or_itself() {
+        let directory = after(&[
+            key(0xab, "site", Some(&[2, 1])),
+            key(0xcd, "other", None),
+            key(0xce, "other", None),
+        ]);
+        assert!(
+            directory.apikeys.get(&[0xab; 32]).expect("known").covers(group(2))
+                && directory.apikeys.get(&[0xcd; 32]).expect("known").covers(group(9))
+        );
+        let said = |hash: u8, said: &str| {
+            ChangeAccess::RevokeApikey(ApikeyName { hash: [hash; 32], text: said.into() })
+        };
+        for name in [
+            said(0xab, "the key itself"),
+            said(0, "site"),
+            said(0, "ABABABABABAB"),
+            said(0, &"ab".repeat(32)),
+        ] {
+            let event = decide(&directory, &store(&[1, 2]), &name, NOW).expect("it is known");
+            assert_eq!(event, DirectoryEvent::ApikeyRevoked { hash: [0xab; 32] });
+            assert_eq!(directory.apply(&event).apikeys.len(), 2);
+        }
+        assert_eq!(
+            refusal(&directory, &said(0, "other")),
+            AccessRefusal::ManyApikeys("other".into(), 2)
+        );
+        assert_eq!(
+            refusal(&directory, &said(0, "abab")),
+            AccessRefusal::NoApikey("abab".into()),
+            "too few digits"
+        );
+        assert_eq!(refusal(&directory, &key(0xab, "", None)), AccessRefusal::ApikeyKnown);
+        assert_eq!(refusal(&directory, &key(1, "", Some(&[3]))), AccessRefusal::NoGroup(group(3)));
+    }
+
+    #[test]
+    fn the_holder_of_a_key_changes_and_its_label_and_groups_stay() {
+        let directory = after(&[key(0xab, "site", Some(&[2]))]);
+        assert!(!directory.apikeys.get(&[0xab; 32]).expect("known").is_server());
+        for (holder, is_server) in [(ApikeyHolder::Server, true), (ApikeyHolder::Public, false)] {
+            let name = ApikeyName { hash: [0; 32], text: "site".into() };
+            let origins = vec![SiteOrigin::new("https://shop.example").expect("an origin")];
+            let (holder, origins) = (Some(holder), Some(origins));
+            let change = ChangeAccess::SetApikey { name, holder, origins };
+            let event = decide(&directory, &store(&[1, 2]), &change, NOW).expect("it is known");
+            let apikey = directory.apply(&event).apikeys.get(&[0xab; 32]).expect("known").clone();
+            assert_eq!((apikey.is_server(), apikey.label.as_str()), (is_server, "site"));
+            assert_eq!(apikey.groups, Some(vec![group(2)]));
+            assert!(apikey.names_origin("https://SHOP.example:443"));
+            assert!(!apikey.names_origin("http://shop.example") && !apikey.names_origin("null"));
+        }
+        let name = ApikeyName { hash: [0; 32], text: "other".into() };
+        let change = ChangeAccess::SetApikey { name, holder: None, origins: None };
+        assert_eq!(refusal(&directory, &change), AccessRefusal::NoApikey("other".into()));
+    }
+
+    #[test]
+    fn a_professional_leaves_some_groups_or_all() {
+        let directory = after(&[new_pro("ann@x.org", &[1, 2], Some("hash"))]);
+        let remove = |email: &str, leaves: &[u64]| ChangeAccess::RemovePro {
+            email: Email::new(email).expect("an address"),
+            groups: groups(leaves),
+        };
+        let apply = |leaves: &[u64]| {
+            let change = remove("ANN@x.org", leaves);
+            directory.apply(&decide(&directory, &store(&[1, 2]), &change, NOW).expect("known"))
+        };
+        let one = apply(&[1]);
+        let ann = one.pros.find_by_email("ann@x.org").expect("she is there");
+        assert_eq!((&ann.groups[..], ann.main), (&[group(2)][..], group(2)));
+        assert!(apply(&[]).pros.is_empty() && apply(&[1, 2]).pros.is_empty());
+        let email = |text| Email::new(text).expect("an address");
+        let elsewhere = AccessRefusal::WorksElsewhere(email("ann@x.org"), group(3));
+        assert_eq!(refusal(&directory, &remove("ann@x.org", &[3])), elsewhere);
+        let unknown = AccessRefusal::NoPro(email("bob@x.org"));
+        assert_eq!(refusal(&directory, &remove("bob@x.org", &[])), unknown);
+    }
+
+    #[test]
+    fn a_second_add_of_an_address_adds_groups_to_the_same_professional() {
+        let directory = after(&[
+            new_pro("ann@x.org", &[2], Some("hash")),
+            new_pro("bob@x.org", &[1], Some("hash")),
+        ]);
+        let directory = directory.apply(
+            &decide(&directory, &store(&[1, 2]), &new_pro("ANN@x.org", &[1], None), Instant(2_000))
+                .expect("she joins"),
+        );
+        let ann = directory.pros.find_by_email("ann@x.org").expect("she is there");
+        assert_eq!(
+            (ann.id.number(), &ann.groups[..], ann.main),
+            (1, &[group(1), group(2)][..], group(2))
+        );
+        assert_eq!((ann.password_hash.as_str(), ann.updated_at), ("hash", Instant(2_000)));
+        assert_eq!(directory.pros.len(), 2);
+        let email = |text| Email::new(text).expect("an address");
+        let again = new_pro("ann@x.org", &[1], None);
+        assert_eq!(refusal(&directory, &again), AccessRefusal::NothingNew(email("ann@x.org")));
+        let other = new_pro("ann@x.org", &[1], Some("other"));
+        assert_eq!(refusal(&directory, &other), AccessRefusal::ProKnown(email("ann@x.org")));
+        assert_eq!(refusal(&directory, &new_pro("c@x.org", &[1], None)), AccessRefusal::NoPassword);
+        assert_eq!(
+            refusal(&directory, &new_pro("c@x.org", &[7], Some("h"))),
+            AccessRefusal::NoGroup(group(7))
+        );
+        assert_eq!(
+            refusal(&directory, &new_pro("c@x.org", &[], Some("h"))),
+            AccessRefusal::WhichGroup("1, 2".into())
+        );
+        let only = decide(&directory, &store(&[2]), &new_pro("c@x.org", &[], Some("h")), NOW);
+        assert!(
+            matches!(only, Ok(DirectoryEvent::ProPut { pro }) if pro.main == group(2)),
+            "the only group is meant"
+        );
+    }
+
+    #[test]
+    fn a_password_changes_for_an_existing_professional_only() {
+        let directory = after(&[new_pro("ann@x.org", &[2], Some("hash"))]);
+        let set = |email: &str, former: Option<&str>| ChangeAccess::SetPassword {
+            email: Email::new(email).expect("an address"),
+            former: former.map(|hash| Text::new(hash).expect("a text")),
+            password_hash: Text::new("new").expect("a text"),
+        };
+        for former in [None, Some("hash")] {
+            let change = set("Ann@X.org", former);
+            let event = decide(&directory, &store(&[1, 2]), &change, NOW).expect("she is known");
+            let changed = directory.apply(&event);
+            let ann = changed.pros.find_by_email("ann@x.org").expect("she is there");
+            assert_eq!(ann.password_hash.as_str(), "new");
+            assert_eq!(
+                refusal(&changed, &set("ann@x.org", Some("hash"))),
+                AccessRefusal::PasswordChanged(Email::new("ann@x.org").expect("an address")),
+                "it was verified before the change"
+            );
+        }
+        assert!(matches!(refusal(&directory, &set("bob@x.org", None)), AccessRefusal::NoPro(_)));
+    }
+}

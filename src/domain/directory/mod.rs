@@ -1,0 +1,177 @@
+//! The directory: application keys, professionals, and the blocks of ids of the groups. Reference
+//! 3.
+
+pub mod access;
+pub mod apikeys;
+pub mod confirmation_code;
+pub mod id_blocks;
+pub mod link_secret;
+pub mod password_link;
+pub mod professionals;
+pub mod site_origin;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::directory::apikeys::{Apikey, Apikeys};
+use crate::domain::directory::id_blocks::{Block, IdBlocks, IdKind};
+use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::directory::professionals::{Pro, Professionals};
+use crate::domain::records::ids::{GroupId, ProId};
+
+/// The state of the server that belongs to no group. A copy shares its maps with the original, so
+/// the cost of a grant does not grow with the number of groups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Directory {
+    /// The application keys.
+    pub apikeys: Apikeys,
+    /// The professionals.
+    pub pros: Professionals,
+    /// The blocks of ids of the groups.
+    pub blocks: IdBlocks,
+    /// The secret that signs links in mails; `None` before the store is first served.
+    pub link_secret: Option<LinkSecret>,
+    /// The sequence number of the last event; 0 before the first.
+    pub sequence: u64,
+}
+
+/// A change of the directory. The order of the variants is the format on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum DirectoryEvent {
+    /// A group was granted a block of ids.
+    BlockGranted {
+        /// The kind of ids.
+        kind: IdKind,
+        /// The number of the block. Its first id is `block * BLOCK`.
+        block: u64,
+        /// The owner.
+        group: GroupId,
+    },
+    /// An application key was added.
+    ApikeyAdded {
+        /// The SHA-256 of the key.
+        hash: [u8; 32],
+        /// Its label and groups.
+        apikey: Apikey,
+    },
+    /// An application key was revoked.
+    ApikeyRevoked {
+        /// The SHA-256 of the key.
+        hash: [u8; 32],
+    },
+    /// A professional was added or changed.
+    ProPut {
+        /// All fields of the professional after the change.
+        pro: Box<Pro>,
+    },
+    /// The store got its secret, when it was first served.
+    LinkSecretSet {
+        /// The secret.
+        link_secret: LinkSecret,
+    },
+    /// A known application key was changed.
+    ApikeyPut {
+        /// The SHA-256 of the key.
+        hash: [u8; 32],
+        /// The record after the change.
+        apikey: Apikey,
+    },
+    /// A professional was removed, and may no longer log in.
+    ProRemoved {
+        /// Its id.
+        id: ProId,
+    },
+}
+
+impl Directory {
+    /// Whether there are no application keys, no professionals and no blocks.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.apikeys.is_empty() && self.pros.is_empty() && self.blocks.is_empty()
+    }
+
+    /// Makes the event that grants a group the next free block.
+    #[must_use]
+    pub fn grant_block(&self, kind: IdKind, group: GroupId) -> DirectoryEvent {
+        DirectoryEvent::BlockGranted { kind, block: self.blocks.next_number(kind), group }
+    }
+
+    /// Returns the state after an event. Never refuses.
+    ///
+    /// # Panics
+    /// If a block is granted twice, a key added twice, the secret set twice, or an unknown key
+    /// revoked or changed. Then the journal is wrong.
+    #[must_use]
+    pub fn apply(&self, event: &DirectoryEvent) -> Self {
+        let mut next = self.clone();
+        next.apply_in_place(event);
+        next
+    }
+
+    /// Applies an event to this state without a copy.
+    ///
+    /// # Panics
+    /// As [`Directory::apply`]. The state is then half changed and must be dropped.
+    pub fn apply_in_place(&mut self, event: &DirectoryEvent) {
+        self.sequence += 1;
+        match event {
+            DirectoryEvent::BlockGranted { kind, block, group } => {
+                let before = self.blocks.insert((*kind, *block), Block::Granted(*group));
+                assert!(before.is_none(), "a block is granted once");
+            }
+            DirectoryEvent::ApikeyAdded { hash, apikey } => {
+                let before = self.apikeys.insert(*hash, apikey.clone());
+                assert!(before.is_none(), "a key is added once");
+            }
+            DirectoryEvent::ApikeyRevoked { hash } => {
+                self.apikeys.remove(hash).expect("only a known key is revoked");
+            }
+            DirectoryEvent::ProPut { pro } => {
+                self.pros.insert(pro.id, Pro::clone(pro));
+            }
+            DirectoryEvent::ProRemoved { id } => {
+                self.pros.remove(id).expect("only a known professional is removed");
+            }
+            DirectoryEvent::LinkSecretSet { link_secret } => {
+                let before = self.link_secret.replace(link_secret.clone());
+                assert!(before.is_none(), "a store gets one secret");
+            }
+            DirectoryEvent::ApikeyPut { hash, apikey } => {
+                let before = self.apikeys.insert(*hash, apikey.clone());
+                assert!(before.is_some(), "only a known key is changed");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(id: u64) -> GroupId {
+        GroupId::new(id).expect("an id")
+    }
+
+    #[test]
+    fn a_granted_block_follows_all_imported_ids() {
+        let mut directory = Directory::default();
+        directory.blocks.claim_imported(IdKind::Fiche, 2_000, group(4));
+        directory.blocks.claim_imported(IdKind::Fiche, 1_500, group(5));
+        let event = directory.grant_block(IdKind::Fiche, group(4));
+        assert_eq!(
+            event,
+            DirectoryEvent::BlockGranted { kind: IdKind::Fiche, block: 2, group: group(4) }
+        );
+        let directory = directory.apply(&event);
+        let ids = |last_used| {
+            directory
+                .blocks
+                .unused_ids(IdKind::Fiche, group(4), last_used)
+                .flatten()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(ids(2_000), (2_048..3_072).collect::<Vec<_>>());
+        assert_eq!(ids(2_050), (2_051..3_072).collect::<Vec<_>>());
+        assert_eq!(directory.blocks.unused_ids(IdKind::Fiche, group(5), 0).count(), 0);
+        assert_eq!(directory.blocks.unused_ids(IdKind::Vevent, group(4), 0).count(), 0);
+    }
+}

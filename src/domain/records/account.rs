@@ -1,0 +1,54 @@
+//! The accounts of clients, with their fiches. Reference 3.5.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::records::ids::FicheId;
+use crate::domain::records::text::{Email, Text};
+
+/// The login of a client to one group. Reference 3.5.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// The address it logs in with.
+    pub email: Email,
+    /// The fiche that it books for, set when the account was confirmed.
+    pub fiche_id: FicheId,
+    /// A PHC string over the lower-case hexadecimal SHA-1 of the password.
+    pub password_hash: Text<255>,
+    /// The fiches that it booked for before. They remain its own after their deletion and a new
+    /// confirmation. A fiche found by its e-mail alone is never among them.
+    pub former: Vec<FicheId>,
+}
+
+impl Account {
+    /// Whether the account owns a fiche. It never loses one.
+    ///
+    /// ```
+    /// use slotbook::domain::records::account::Account;
+    /// use slotbook::domain::records::ids::FicheId;
+    /// use slotbook::domain::records::text::{Email, Text};
+    /// let id = |number| FicheId::new(number).unwrap();
+    /// let email = Email::new("ada@example.org").unwrap();
+    /// let password_hash = Text::default();
+    /// let account = Account { email, fiche_id: id(7), password_hash, former: vec![id(3)] };
+    /// assert!(account.owns(id(7)) && account.owns(id(3)) && !account.owns(id(4)));
+    /// ```
+    #[must_use]
+    pub fn owns(&self, fiche: FicheId) -> bool {
+        self.fiche_id == fiche || self.former.contains(&fiche)
+    }
+
+    /// All fiches of the account, deleted or not. The first is the one it books for.
+    pub fn own(&self) -> impl Iterator<Item = FicheId> + '_ {
+        std::iter::once(self.fiche_id).chain(self.former.iter().copied())
+    }
+}
+
+/// Leaves out the password hash.
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { email, fiche_id, former, .. } = self;
+        write!(f, "Account({email:?}, {fiche_id:?}, {former:?})")
+    }
+}

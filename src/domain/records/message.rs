@@ -1,0 +1,562 @@
+//! A message to one client: its content, its kind and its progress. Reference 7.
+//!
+//! The text of a message is not stored. It is rendered from the newest state at each attempt.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::records::account_link::LinkToken;
+use crate::domain::records::channel::Channel;
+use crate::domain::records::hold::HoldId;
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
+use crate::domain::records::text::Text;
+use crate::domain::records::vevent::{AppointmentKey, ReminderOutcome, Vevent};
+use crate::domain::time::Instant;
+
+/// A message to one client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its number in the group, ascending.
+    pub id: MessageId,
+    /// The group's stamp of the event that caused it; for a reminder, of its first attempt; for a
+    /// change that took the place of earlier ones, of the first.
+    pub created_at: Instant,
+    /// The subject of the message.
+    pub content: MessageContent,
+    /// The address or phone number of the last attempt; before the first attempt, that of the
+    /// event that caused it.
+    pub recipient: Text<255>,
+    /// The time of the first attempt to this recipient.
+    pub first_claimed_at: Option<Instant>,
+    /// The state of its delivery.
+    pub progress: Progress,
+}
+
+/// The subject of a message. The order of the variants is the format on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum MessageContent {
+    /// A link that proves the ownership of an address. It is sent whatever the group's settings
+    /// are. Reference 3.5, 7.4.
+    AccountLink {
+        /// The effect of following it.
+        purpose: LinkPurpose,
+        /// The path segment after `/m/`: letters, digits, `-` and `_`.
+        token: LinkToken,
+        /// The end of its validity. From then on it is not sent any more.
+        expires: Instant,
+    },
+    /// A booking was made. Holds its appointments, in order.
+    Confirmation(Vec<AppointmentTime>),
+    /// An appointment changed.
+    Change {
+        /// The appointment with its new start.
+        appointment: AppointmentTime,
+        /// Its previous start.
+        was: Instant,
+    },
+    /// An appointment was cancelled.
+    Cancellation(AppointmentTime),
+    /// An upcoming appointment.
+    Reminder(Channel, AppointmentTime),
+    /// An appointment was given to another client. This message goes to the former one.
+    Withdrawal(Box<WithdrawnAppointment>),
+    /// A [`Confirmation`](Self::Confirmation) of a booking by an application's key alone. The key's
+    /// holder can book in any client's name.
+    ConfirmationByKey(Vec<AppointmentTime>),
+    /// A [`Cancellation`](Self::Cancellation) by an application's key alone, with the appointment's
+    /// secret.
+    CancellationByKey(AppointmentTime),
+    /// A cancelled appointment was restored.
+    Restoration(AppointmentTime),
+    /// The code that confirms a booking by an application's key alone. It is sent whatever the
+    /// group's settings are. The server's secret and the hold determine it. Reference 6.15.
+    BookingCode {
+        /// The channel.
+        channel: Channel,
+        /// The hold of the booking.
+        hold: HoldId,
+        /// The end of its validity. From then on it is not sent any more.
+        expires: Instant,
+    },
+    /// A [`Change`](Self::Change) with the appointment's secret, by an application's key alone.
+    ChangeByKey {
+        /// The appointment with its new start.
+        appointment: AppointmentTime,
+        /// Its previous start.
+        was: Instant,
+    },
+    /// The address or the password of an account has changed. It goes to the address before the
+    /// change, whatever the group's settings are.
+    AccountNotice(AccountChange),
+    /// A [`Reminder`](Self::Reminder) of a booking by an application's key alone that no mail has
+    /// announced.
+    ReminderByKey(Channel, AppointmentTime),
+}
+
+/// A change of an account that its client is notified of. The order of the variants is the format
+/// on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AccountChange {
+    /// Another password.
+    Password,
+    /// Another address.
+    Email,
+}
+
+/// An appointment as its former client knew it. The current appointment no longer holds these
+/// values, because it belongs to another client under another secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithdrawnAppointment {
+    /// The appointment and its start.
+    pub appointment: AppointmentTime,
+    /// Its length in seconds.
+    pub length_seconds: u32,
+    /// The former client.
+    pub client: FicheId,
+    /// Its calendar.
+    pub calendar: CalendarId,
+    /// Its intervention.
+    pub intervention: InterventionId,
+    /// Its former secret, which opens nothing any more. The client's calendar program identifies
+    /// the event by it.
+    pub key: AppointmentKey,
+}
+
+/// An appointment and its start at the time of the message. If it starts at another time by now,
+/// another message announces that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppointmentTime {
+    /// The appointment.
+    pub id: VeventId,
+    /// Its start.
+    pub start: Instant,
+}
+
+impl AppointmentTime {
+    /// Returns the appointment with its start; `None` for an event of another kind.
+    #[must_use]
+    pub fn from_vevent(row: &Vevent) -> Option<Self> {
+        Some(Self { id: row.id, start: row.appointment()?.start })
+    }
+}
+
+/// The effect of following an account link. The order of the variants is the format on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LinkPurpose {
+    /// Confirms a new account, with a password.
+    Confirm,
+    /// Gives an account another password.
+    NewPassword,
+    /// Gives an account another address.
+    NewEmail,
+}
+
+/// The state of a message's delivery. The order of the variants is the format on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Progress {
+    /// Waits for its first or next attempt.
+    Waiting {
+        /// Number of attempts so far.
+        attempts: u32,
+        /// Earliest time of the next attempt.
+        not_before: Instant,
+        /// The error of the last attempt; empty before the first.
+        reason: Text<255>,
+    },
+    /// An attempt is under way, or the server stopped during it. The message may have arrived.
+    Claimed {
+        /// Number of the attempt, from 1.
+        attempt: u32,
+        /// Its start.
+        at: Instant,
+    },
+    /// The gateway accepted it.
+    Sent {
+        /// The time of acceptance.
+        at: Instant,
+        /// Number of attempts.
+        attempts: u32,
+    },
+    /// No gateway is configured for its channel. It can be read in the list of messages.
+    Kept {
+        /// The time of that finding.
+        at: Instant,
+    },
+    /// The gateway rejected it, or deferred it until it was too late.
+    Failed {
+        /// The time at which it was given up.
+        at: Instant,
+        /// The gateway's reason.
+        reason: Text<255>,
+    },
+    /// Its deadline passed before the first attempt.
+    Missed {
+        /// The time of that finding.
+        at: Instant,
+    },
+    /// It is not wanted any more.
+    Suppressed {
+        /// The time of that finding.
+        at: Instant,
+        /// The reason.
+        why: SuppressionReason,
+    },
+}
+
+/// The reason why a message is not wanted any more. The order of the variants is the format on
+/// disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SuppressionReason {
+    /// The appointment is cancelled.
+    Cancelled,
+    /// The appointment starts at another time, which another message announces.
+    Moved,
+    /// The appointment is not cancelled any more.
+    Restored,
+    /// The client or the group wants no such message.
+    Unwanted,
+    /// There is no address or number, or the client is deleted.
+    NoRecipient,
+    /// The appointment has started.
+    Begun,
+    /// The link has expired.
+    Expired,
+    /// The recipient's daily quota is used up. Reference 7.6.
+    TooMany,
+    /// The appointment belongs to another client.
+    GivenAway,
+    /// The cancellation was made with a key alone, and no confirmation was sent.
+    Unconfirmed,
+}
+
+impl SuppressionReason {
+    /// All reasons.
+    pub const ALL: [Self; 10] = [
+        Self::Cancelled,
+        Self::Moved,
+        Self::Restored,
+        Self::Unwanted,
+        Self::NoRecipient,
+        Self::Begun,
+        Self::Expired,
+        Self::TooMany,
+        Self::GivenAway,
+        Self::Unconfirmed,
+    ];
+}
+
+/// The kind of a message, as lists and metrics name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "each kind is named by its subject")]
+pub enum MessageKind {
+    Confirmation,
+    Change,
+    Cancellation,
+    MailReminder,
+    SmsReminder,
+    AccountConfirmation,
+    NewPassword,
+    NewEmail,
+    MailCode,
+    SmsCode,
+    PasswordChanged,
+    EmailChanged,
+}
+
+impl MessageKind {
+    /// All kinds.
+    pub const ALL: [Self; 12] = [
+        Self::Confirmation,
+        Self::Change,
+        Self::Cancellation,
+        Self::MailReminder,
+        Self::SmsReminder,
+        Self::AccountConfirmation,
+        Self::NewPassword,
+        Self::NewEmail,
+        Self::MailCode,
+        Self::SmsCode,
+        Self::PasswordChanged,
+        Self::EmailChanged,
+    ];
+
+    /// Returns the kind of a reminder by a channel.
+    #[must_use]
+    pub const fn of_reminder(channel: Channel) -> Self {
+        match channel {
+            Channel::Mail => Self::MailReminder,
+            Channel::Sms => Self::SmsReminder,
+        }
+    }
+
+    /// The kind's name in lists and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Confirmation => "confirmation",
+            Self::Change => "change",
+            Self::Cancellation => "cancellation",
+            Self::MailReminder => "mail_reminder",
+            Self::SmsReminder => "sms_reminder",
+            Self::AccountConfirmation => "account_confirmation",
+            Self::NewPassword => "new_password",
+            Self::NewEmail => "new_email",
+            Self::MailCode => "mail_code",
+            Self::SmsCode => "sms_code",
+            Self::PasswordChanged => "password_changed",
+            Self::EmailChanged => "email_changed",
+        }
+    }
+
+    /// The channel of messages of this kind.
+    #[must_use]
+    pub const fn channel(self) -> Channel {
+        match self {
+            Self::SmsReminder | Self::SmsCode => Channel::Sms,
+            Self::Confirmation
+            | Self::Change
+            | Self::Cancellation
+            | Self::MailReminder
+            | Self::AccountConfirmation
+            | Self::NewPassword
+            | Self::NewEmail
+            | Self::MailCode
+            | Self::PasswordChanged
+            | Self::EmailChanged => Channel::Mail,
+        }
+    }
+}
+
+impl Message {
+    /// Whether it is still to be sent: waiting or claimed.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.settled_at().is_none()
+    }
+
+    /// The time at which its delivery ended; `None` while it is open.
+    #[must_use]
+    pub const fn settled_at(&self) -> Option<Instant> {
+        match &self.progress {
+            Progress::Waiting { .. } | Progress::Claimed { .. } => None,
+            Progress::Sent { at, .. }
+            | Progress::Kept { at }
+            | Progress::Failed { at, .. }
+            | Progress::Missed { at }
+            | Progress::Suppressed { at, .. } => Some(*at),
+        }
+    }
+
+    /// The time at which it was given up as too late by the clock. `None` if it is open, was sent,
+    /// is not wanted, or was rejected: a rejection is final, whatever the clock said.
+    #[must_use]
+    pub const fn given_up_at(&self) -> Option<Instant> {
+        match &self.progress {
+            Progress::Missed { at }
+            | Progress::Suppressed {
+                at,
+                why: SuppressionReason::Begun | SuppressionReason::Expired,
+            } => Some(*at),
+            Progress::Waiting { .. }
+            | Progress::Claimed { .. }
+            | Progress::Sent { .. }
+            | Progress::Kept { .. }
+            | Progress::Failed { .. }
+            | Progress::Suppressed { .. } => None,
+        }
+    }
+
+    /// Whether it will neither be sent again nor read. A kept message is read in the list, and one
+    /// that was given up as too late is open again if the clock was ahead.
+    const fn is_spent(&self) -> bool {
+        match &self.progress {
+            Progress::Sent { .. } | Progress::Failed { .. } | Progress::Suppressed { .. } => {
+                self.given_up_at().is_none()
+            }
+            Progress::Waiting { .. }
+            | Progress::Claimed { .. }
+            | Progress::Kept { .. }
+            | Progress::Missed { .. } => false,
+        }
+    }
+
+    /// Removes the token of a link that is spent: it can be long, and a sent mail has it.
+    pub(crate) fn forget_spent_token(&mut self) {
+        if self.is_spent()
+            && let MessageContent::AccountLink { token, .. } = &mut self.content
+        {
+            *token = LinkToken::default();
+        }
+    }
+
+    /// Whether it was given up at a time that has not come yet. The clock was ahead then, so the
+    /// message counts as open again.
+    #[must_use]
+    pub fn is_reopened(&self, now: Instant) -> bool {
+        match self.given_up_at() {
+            Some(at) => now < at,
+            None => false,
+        }
+    }
+
+    /// The time of its last attempt or of its end. While it waits, the time of its cause.
+    #[must_use]
+    pub const fn last_progress_at(&self) -> Instant {
+        match &self.progress {
+            Progress::Waiting { .. } => self.created_at,
+            Progress::Claimed { at, .. }
+            | Progress::Sent { at, .. }
+            | Progress::Kept { at }
+            | Progress::Failed { at, .. }
+            | Progress::Missed { at }
+            | Progress::Suppressed { at, .. } => *at,
+        }
+    }
+
+    /// The outcome that its appointment stores for a reminder. `None` for other messages, for an
+    /// open one, and for one suppressed by a later change: another reminder may follow that.
+    #[must_use]
+    pub fn settled_reminder(&self) -> Option<ReminderOutcome> {
+        let (_, AppointmentTime { start, .. }) = self.reminder()?;
+        match &self.progress {
+            Progress::Sent { .. } | Progress::Kept { .. } => Some(ReminderOutcome::Sent(start)),
+            Progress::Failed { .. }
+            | Progress::Missed { .. }
+            | Progress::Suppressed {
+                why: SuppressionReason::TooMany | SuppressionReason::Begun,
+                ..
+            } => Some(ReminderOutcome::GivenUp(start)),
+            Progress::Waiting { .. } | Progress::Claimed { .. } | Progress::Suppressed { .. } => {
+                None
+            }
+        }
+    }
+
+    /// Its kind. A withdrawal is a cancellation to the former client.
+    #[must_use]
+    pub const fn kind(&self) -> MessageKind {
+        match &self.content {
+            MessageContent::AccountLink { purpose: LinkPurpose::Confirm, .. } => {
+                MessageKind::AccountConfirmation
+            }
+            MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } => {
+                MessageKind::NewPassword
+            }
+            MessageContent::AccountLink { purpose: LinkPurpose::NewEmail, .. } => {
+                MessageKind::NewEmail
+            }
+            MessageContent::Confirmation(_) | MessageContent::ConfirmationByKey(_) => {
+                MessageKind::Confirmation
+            }
+            MessageContent::Change { .. }
+            | MessageContent::ChangeByKey { .. }
+            | MessageContent::Restoration(_) => MessageKind::Change,
+            MessageContent::Cancellation(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Withdrawal(_) => MessageKind::Cancellation,
+            MessageContent::Reminder(channel, _) | MessageContent::ReminderByKey(channel, _) => {
+                MessageKind::of_reminder(*channel)
+            }
+            MessageContent::BookingCode { channel: Channel::Mail, .. } => MessageKind::MailCode,
+            MessageContent::BookingCode { channel: Channel::Sms, .. } => MessageKind::SmsCode,
+            MessageContent::AccountNotice(AccountChange::Password) => MessageKind::PasswordChanged,
+            MessageContent::AccountNotice(AccountChange::Email) => MessageKind::EmailChanged,
+        }
+    }
+
+    /// Its channel.
+    #[must_use]
+    pub const fn channel(&self) -> Channel {
+        self.kind().channel()
+    }
+
+    /// The appointments it is about, with the starts it announces; empty for a message about an
+    /// account or a code.
+    #[must_use]
+    pub fn appointments(&self) -> &[AppointmentTime] {
+        match &self.content {
+            MessageContent::AccountLink { .. }
+            | MessageContent::AccountNotice(_)
+            | MessageContent::BookingCode { .. } => &[],
+            MessageContent::Confirmation(appointments)
+            | MessageContent::ConfirmationByKey(appointments) => appointments,
+            MessageContent::Change { appointment, .. }
+            | MessageContent::ChangeByKey { appointment, .. }
+            | MessageContent::Cancellation(appointment)
+            | MessageContent::CancellationByKey(appointment)
+            | MessageContent::Restoration(appointment)
+            | MessageContent::Reminder(_, appointment)
+            | MessageContent::ReminderByKey(_, appointment) => std::slice::from_ref(appointment),
+            MessageContent::Withdrawal(withdrawn) => std::slice::from_ref(&withdrawn.appointment),
+        }
+    }
+
+    /// The appointment it is about; the first of several.
+    #[must_use]
+    pub fn appointment(&self) -> Option<VeventId> {
+        self.appointments().first().map(|appointment| appointment.id)
+    }
+
+    /// The channel and appointment of a reminder; `None` for other messages.
+    #[must_use]
+    pub const fn reminder(&self) -> Option<(Channel, AppointmentTime)> {
+        match &self.content {
+            MessageContent::Reminder(channel, appointment)
+            | MessageContent::ReminderByKey(channel, appointment) => Some((*channel, *appointment)),
+            MessageContent::AccountLink { .. }
+            | MessageContent::AccountNotice(_)
+            | MessageContent::BookingCode { .. }
+            | MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::ChangeByKey { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Restoration(_) => None,
+        }
+    }
+
+    /// Marks it as caused by an application's key alone, which can cause any number of messages to
+    /// any client. Only confirmations, moves, cancellations and reminders can be caused so; others
+    /// stay as they are.
+    #[must_use]
+    pub fn caused_by_key(mut self) -> Self {
+        self.content = match self.content {
+            MessageContent::Confirmation(appointments) => {
+                MessageContent::ConfirmationByKey(appointments)
+            }
+            MessageContent::Cancellation(appointment) => {
+                MessageContent::CancellationByKey(appointment)
+            }
+            MessageContent::Change { appointment, was } => {
+                MessageContent::ChangeByKey { appointment, was }
+            }
+            MessageContent::Reminder(channel, appointment) => {
+                MessageContent::ReminderByKey(channel, appointment)
+            }
+            content @ (MessageContent::AccountLink { .. }
+            | MessageContent::AccountNotice(_)
+            | MessageContent::BookingCode { .. }
+            | MessageContent::ChangeByKey { .. }
+            | MessageContent::ReminderByKey(..)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Restoration(_)) => content,
+        };
+        self
+    }
+
+    /// Whether an application's key alone caused it.
+    #[must_use]
+    pub const fn is_by_key(&self) -> bool {
+        matches!(
+            &self.content,
+            MessageContent::ConfirmationByKey(_)
+                | MessageContent::CancellationByKey(_)
+                | MessageContent::ChangeByKey { .. }
+                | MessageContent::BookingCode { .. }
+                | MessageContent::ReminderByKey(..)
+        )
+    }
+}

@@ -1,0 +1,452 @@
+//! The messages of a group with their indexes. Reference 7.2.
+//!
+//! A message is part of the event that causes it, so a crash loses both or neither. The code that
+//! decides such an event makes the messages with [`Outbox::draft`]. It then wraps the event with
+//! `event.announced_by(messages)`, or carries the message in a variant of its own. The `apply` of
+//! that variant calls
+//! [`GroupState::enqueue`](crate::domain::state::group_state::GroupState::enqueue):
+//!
+//! ```text
+//! decide:  let message = state.outbox.draft(0, at, content, email.as_str());
+//!          Ok(Event::AccountLinkRequested { at, …, message: Some(Box::new(message)) })
+//! apply:   next.stamp(*at); … next.enqueue(message);
+//! ```
+//!
+//! The message sender finds open messages in the newest published state, also after a restart. A
+//! reminder becomes a message when it is first claimed, because its time follows from the
+//! appointment.
+//!
+//! The outbox is part of the state and of its hash. An export holds it, except for the tokens of
+//! account links. Open messages are sent by the server that opens the imported store.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::domain::records::channel::Channel;
+use crate::domain::records::ids::{ID_MAX, MessageId, VeventId};
+use crate::domain::records::message::{
+    AppointmentTime, Message, MessageContent, Progress, SuppressionReason,
+};
+use crate::domain::records::text::Text;
+use crate::domain::state::recipient_quota::{MessageQuota, RecipientQuota};
+use crate::domain::state::space::message_bytes;
+use crate::domain::time::{DAY, INSTANT_MIN, Instant};
+
+/// Seconds for which a settled message is kept.
+const RETENTION_SECONDS: i64 = 90 * DAY;
+/// Maximum number of settled messages that one event removes. It bounds the cost of the first event
+/// after a long pause.
+const REMOVED_PER_EVENT_MAX: usize = 16;
+const FIRST: MessageId = MessageId::new(1).expect("1 is an id");
+const LAST: MessageId = MessageId::new(ID_MAX).expect("the largest is an id");
+
+/// The messages of a group: all open ones, and those settled within the last 90 days.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    /// The kept messages by id. Every index below refers to these only.
+    messages: OrdMap<MessageId, Arc<Message>>,
+    /// The bytes of all kept messages. Derived from them.
+    bytes: u64,
+    /// Highest id ever used; 0 if none was. Never decreases, so that ids are not used again.
+    last_id: u64,
+    /// Ids of the messages that wait or are claimed.
+    open: OrdSet<MessageId>,
+    /// The messages that were given up, ascending by the time of that.
+    given_up: OrdSet<(Instant, MessageId)>,
+    /// The open reminder message of an appointment and channel.
+    reminders: OrdMap<(VeventId, Channel), MessageId>,
+    /// The first attempts by recipient, for the daily quota.
+    quota: RecipientQuota,
+    /// Ids of messages by the appointments they are about.
+    by_appointment: OrdSet<(VeventId, MessageId)>,
+    /// The last withdrawal message of each appointment that was given to another client.
+    withdrawals: OrdMap<VeventId, MessageId>,
+}
+
+impl Outbox {
+    /// Builds an outbox from its messages. `last_id` is the highest id ever used.
+    #[must_use]
+    pub fn from_messages(messages: Vec<Arc<Message>>, last_id: u64) -> Self {
+        let mut outbox = Self { last_id, ..Self::default() };
+        for message in messages {
+            outbox.index(&message);
+            outbox.last_id = outbox.last_id.max(message.id.number());
+            outbox.messages.insert(message.id, message);
+        }
+        outbox
+    }
+
+    /// Makes a new message that may be attempted at once. `position` is its index among the
+    /// messages of one event, from 0. `at` is the stamp of that event. The message is in the outbox
+    /// once the event has been applied.
+    ///
+    /// # Panics
+    /// If the recipient is longer than 255 characters or holds control characters. No valid address
+    /// or number does.
+    #[must_use]
+    pub fn draft(
+        &self,
+        position: u64,
+        at: Instant,
+        content: MessageContent,
+        recipient: &str,
+    ) -> Message {
+        let number = self.last_id + 1 + position;
+        Message {
+            id: MessageId::new(number).expect("a group never has 2^53 messages"),
+            created_at: at,
+            content,
+            recipient: Text::new(recipient).expect("an address is a short text"),
+            first_claimed_at: None,
+            // The earliest instant, because the group's stamps may be ahead of the clock.
+            progress: Progress::Waiting {
+                attempts: 0,
+                not_before: INSTANT_MIN,
+                reason: Text::default(),
+            },
+        }
+    }
+
+    /// Finds a kept message.
+    #[must_use]
+    pub fn message(&self, id: MessageId) -> Option<&Arc<Message>> {
+        self.messages.get(&id)
+    }
+
+    /// All kept messages, ascending by id.
+    #[must_use]
+    pub fn messages(&self) -> impl ExactSizeIterator<Item = &Arc<Message>> {
+        self.messages.values()
+    }
+
+    /// The messages that wait or are claimed, ascending by id.
+    pub fn open(&self) -> impl Iterator<Item = &Arc<Message>> {
+        self.open.iter().filter_map(|id| self.messages.get(id))
+    }
+
+    /// The messages to be sent other than reminders that are reopened, which are planned by their
+    /// appointments: all open ones, and those given up after `now`.
+    pub fn unsent(&self, now: Instant) -> impl Iterator<Item = &Arc<Message>> {
+        let reopened = self.given_up.range((now.plus_seconds(1), FIRST)..);
+        let reopened = reopened.filter_map(|(_, id)| self.messages.get(id));
+        self.open().chain(reopened.filter(|message| message.reminder().is_none()))
+    }
+
+    /// The messages about an appointment that wait or are claimed, ascending by id.
+    pub fn open_about(&self, appointment: VeventId) -> impl Iterator<Item = &Arc<Message>> {
+        self.messages_about(appointment).filter(|message| message.is_open())
+    }
+
+    /// Lets a change take the place of the last one of its appointment that has not left, so that
+    /// however often an appointment is moved, a day leaves few rows. It then announces the
+    /// difference to the start before both. The time of the first cause stays, since messages are
+    /// removed in the order of their ids.
+    #[must_use]
+    pub fn replace_unsent_change(&self, message: Message) -> Message {
+        let (MessageContent::Change { appointment, .. }
+        | MessageContent::ChangeByKey { appointment, .. }) = &message.content
+        else {
+            return message;
+        };
+        let (by_key, at) = (message.is_by_key(), message.created_at);
+        let Some(unsent) = self.unsent_change(appointment.id, by_key, at) else { return message };
+        let mut replacing = Message { id: unsent.id, created_at: unsent.created_at, ..message };
+        if let (
+            MessageContent::Change { was: first, .. }
+            | MessageContent::ChangeByKey { was: first, .. },
+            MessageContent::Change { was, .. } | MessageContent::ChangeByKey { was, .. },
+        ) = (&unsent.content, &mut replacing.content)
+        {
+            *was = *first;
+        }
+        replacing
+    }
+
+    /// The newest change of an appointment that has not left and that was caused within 24 hours
+    /// before `at`, by a key alone or otherwise. Newer messages about the appointment are such
+    /// changes too.
+    fn unsent_change(
+        &self,
+        appointment: VeventId,
+        is_by_key: bool,
+        at: Instant,
+    ) -> Option<&Arc<Message>> {
+        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
+        for (_, id) in entries.rev() {
+            let message = self.messages.get(id)?;
+            let has_stayed = match &message.progress {
+                Progress::Waiting { attempts: 0, .. } | Progress::Kept { .. } => true,
+                Progress::Suppressed { .. } => message.first_claimed_at.is_none(),
+                // An attempt may have arrived.
+                Progress::Waiting { .. }
+                | Progress::Claimed { .. }
+                | Progress::Sent { .. }
+                | Progress::Failed { .. }
+                | Progress::Missed { .. } => false,
+            };
+            let is_change = matches!(
+                message.content,
+                MessageContent::Change { .. } | MessageContent::ChangeByKey { .. }
+            );
+            if !has_stayed || !is_change || message.created_at.plus_seconds(DAY) <= at {
+                return None;
+            }
+            if message.is_by_key() == is_by_key {
+                return Some(message);
+            }
+        }
+        None
+    }
+
+    /// The open reminder message of an appointment by a channel.
+    #[must_use]
+    pub fn open_reminder(&self, appointment: VeventId, channel: Channel) -> Option<&Arc<Message>> {
+        self.messages.get(self.reminders.get(&(appointment, channel))?)
+    }
+
+    /// The newest reminder message of an appointment by a channel, open or settled.
+    #[must_use]
+    pub fn newest_reminder(
+        &self,
+        appointment: VeventId,
+        channel: Channel,
+    ) -> Option<&Arc<Message>> {
+        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
+        for (_, id) in entries.rev() {
+            let message = self.messages.get(id)?;
+            if let Some((by, _)) = message.reminder()
+                && by == channel
+            {
+                return Some(message);
+            }
+        }
+        None
+    }
+
+    /// The messages that are new or changed since an earlier state of this outbox.
+    pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a Arc<Message>> {
+        use imbl::ordmap::DiffItem;
+        before.messages.diff(&self.messages).filter_map(|change| match change {
+            DiffItem::Add(_, message) | DiffItem::Update { new: (_, message), .. } => Some(message),
+            DiffItem::Remove(..) => None,
+        })
+    }
+
+    /// Whether an appointment was given to another client after a message was caused. If so, the
+    /// message was for the former client.
+    #[must_use]
+    pub fn is_withdrawn_since(&self, appointment: VeventId, message: MessageId) -> bool {
+        match self.withdrawals.get(&appointment) {
+            Some(last) => *last > message,
+            None => false,
+        }
+    }
+
+    /// The appointments of a message that its client still has.
+    pub fn still_held<'a>(
+        &'a self,
+        message: MessageId,
+        appointments: &'a [AppointmentTime],
+    ) -> impl Iterator<Item = &'a AppointmentTime> {
+        appointments.iter().filter(move |it| !self.is_withdrawn_since(it.id, message))
+    }
+
+    /// Returns the start of an appointment that its client was last notified of before `message`.
+    /// If no earlier notification is known, it is the start before the first unsent change, and
+    /// `previous_start` if there is none.
+    #[must_use]
+    pub fn last_notified_start(
+        &self,
+        message: MessageId,
+        appointment: VeventId,
+        previous_start: Instant,
+    ) -> Instant {
+        let mut start = previous_start;
+        let earlier = self.by_appointment.range((appointment, FIRST)..(appointment, message));
+        for (_, id) in earlier.rev() {
+            let Some(message) = self.messages.get(id) else { continue };
+            if matches!(message.content, MessageContent::Withdrawal(_)) {
+                // Earlier messages went to another client.
+                break;
+            }
+            if matches!(message.progress, Progress::Sent { .. } | Progress::Kept { .. }) {
+                let notified = message.appointments().iter().find(|it| it.id == appointment);
+                return notified.map_or(start, |it| it.start);
+            }
+            if let MessageContent::Change { was, .. } | MessageContent::ChangeByKey { was, .. } =
+                &message.content
+            {
+                start = *was;
+            }
+        }
+        start
+    }
+
+    /// Whether one more message may go to its recipient, by the first attempts since `since`.
+    /// Reference 7.6.
+    #[must_use]
+    pub fn has_room_for(&self, message: &Message, quota: MessageQuota, since: Instant) -> bool {
+        self.quota.has_room_for(message, quota, since)
+    }
+
+    /// Whether the booking of an appointment is known to its client, as far as messages tell: a
+    /// confirmation or a later mail was sent or is being sent. Messages are kept for 90 days, so an
+    /// older booking counts as known.
+    #[must_use]
+    pub fn is_confirmed(&self, appointment: VeventId, made_at: Instant, now: Instant) -> bool {
+        let is_announced = self.messages_about(appointment).any(|one| has_announced_booking(one));
+        is_announced || is_older_than_messages(made_at, now)
+    }
+
+    /// Whether a mail about an appointment has left, or is leaving. One that no gateway took has
+    /// not. Messages are kept for 90 days, so an older booking counts as mailed about.
+    #[must_use]
+    pub fn is_mailed_about(&self, appointment: VeventId, made_at: Instant, now: Instant) -> bool {
+        let has_left = |message: &Arc<Message>| {
+            let is_kept = matches!(message.progress, Progress::Kept { .. });
+            has_announced_booking(message) && !is_kept
+        };
+        self.messages_about(appointment).any(has_left) || is_older_than_messages(made_at, now)
+    }
+
+    /// Whether the client of an appointment was to be mailed about it by a message that a key alone
+    /// caused, which exceeded a quota, and has got no mail since. Reference 7.6.
+    #[must_use]
+    pub fn is_withheld(&self, appointment: VeventId) -> bool {
+        let mut is_withheld = false;
+        for message in self.messages_about(appointment) {
+            if has_announced_booking(message) {
+                return false;
+            }
+            let exceeds_quota = matches!(
+                message.progress,
+                Progress::Suppressed { why: SuppressionReason::TooMany, .. }
+            );
+            is_withheld |= message.is_by_key() && exceeds_quota;
+        }
+        is_withheld
+    }
+
+    /// The kept messages about an appointment, ascending by id.
+    fn messages_about(&self, appointment: VeventId) -> impl Iterator<Item = &Arc<Message>> {
+        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
+        entries.filter_map(|(_, id)| self.messages.get(id))
+    }
+
+    /// The bytes of all kept messages.
+    pub(crate) const fn space_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Highest id ever used; 0 if none was.
+    #[must_use]
+    pub const fn last_id(&self) -> u64 {
+        self.last_id
+    }
+
+    /// Inserts a message or replaces the one with its id. Then removes messages that were settled
+    /// at least 90 days before `now`.
+    ///
+    /// # Panics
+    /// If a new message's id is not the next one.
+    pub(crate) fn put(&mut self, message: Arc<Message>, now: Instant) {
+        match self.messages.get(&message.id).cloned() {
+            Some(old) => self.unindex(&old),
+            None => {
+                assert_eq!(
+                    message.id.number(),
+                    self.last_id + 1,
+                    "messages are numbered without gaps"
+                );
+                self.last_id += 1;
+            }
+        }
+        self.index(&message);
+        self.messages.insert(message.id, message);
+        self.remove_expired(now);
+    }
+
+    fn remove_expired(&mut self, now: Instant) {
+        for _ in 0..REMOVED_PER_EVENT_MAX {
+            let Some((_, oldest)) = self.messages.get_min() else { return };
+            let Some(settled_at) = oldest.settled_at() else { return };
+            if now < settled_at.plus_seconds(RETENTION_SECONDS) {
+                return;
+            }
+            let oldest = Arc::clone(oldest);
+            self.unindex(&oldest);
+            self.messages.remove(&oldest.id);
+        }
+    }
+
+    fn index(&mut self, message: &Message) {
+        self.bytes += message_bytes(message);
+        for appointment in message.appointments() {
+            self.by_appointment.insert((appointment.id, message.id));
+        }
+        if message.is_open() {
+            self.open.insert(message.id);
+            if let Some((channel, appointment)) = message.reminder() {
+                self.reminders.insert((appointment.id, channel), message.id);
+            }
+        }
+        if let Some(at) = message.given_up_at() {
+            self.given_up.insert((at, message.id));
+        }
+        self.quota.insert(message);
+        if let MessageContent::Withdrawal(withdrawn) = &message.content {
+            let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
+            *last = message.id.max(*last);
+        }
+    }
+
+    fn unindex(&mut self, message: &Message) {
+        self.bytes = self.bytes.saturating_sub(message_bytes(message));
+        for appointment in message.appointments() {
+            self.by_appointment.remove(&(appointment.id, message.id));
+        }
+        self.open.remove(&message.id);
+        if let Some(at) = message.given_up_at() {
+            self.given_up.remove(&(at, message.id));
+        }
+        if let Some((channel, appointment)) = message.reminder()
+            && self.reminders.get(&(appointment.id, channel)) == Some(&message.id)
+        {
+            self.reminders.remove(&(appointment.id, channel));
+        }
+        self.quota.remove(message);
+        if let MessageContent::Withdrawal(withdrawn) = &message.content
+            && self.withdrawals.get(&withdrawn.appointment.id) == Some(&message.id)
+        {
+            self.withdrawals.remove(&withdrawn.appointment.id);
+        }
+    }
+}
+
+/// Whether the first messages about a booking have been removed.
+fn is_older_than_messages(made_at: Instant, now: Instant) -> bool {
+    made_at.plus_seconds(RETENTION_SECONDS) <= now
+}
+
+/// Whether a message has announced an appointment to its client by mail.
+fn has_announced_booking(message: &Message) -> bool {
+    let announces_booking = matches!(
+        message.content,
+        MessageContent::Confirmation(_)
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::Change { .. }
+            | MessageContent::ChangeByKey { .. }
+            | MessageContent::Restoration(_)
+            | MessageContent::Reminder(Channel::Mail, _)
+            | MessageContent::ReminderByKey(Channel::Mail, _)
+    );
+    let has_left = matches!(
+        message.progress,
+        Progress::Sent { .. } | Progress::Kept { .. } | Progress::Claimed { .. }
+    );
+    announces_booking && has_left
+}
+
+#[cfg(test)]
+mod tests;

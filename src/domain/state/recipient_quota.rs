@@ -1,0 +1,184 @@
+//! The limits on messages within 24 hours: to one recipient, and of those caused with a key alone.
+//! Reference 7.6.
+
+use imbl::OrdSet;
+
+use crate::domain::records::ids::MessageId;
+use crate::domain::records::message::{LinkPurpose, Message, MessageContent};
+use crate::domain::records::text::folded;
+use crate::domain::time::Instant;
+
+const FIRST: MessageId = MessageId::new(1).expect("1 is an id");
+
+/// The class in which a message counts. At most half of a recipient's daily messages may be
+/// [`QuotaClass::Public`], so the public cannot use up the quota that the shop needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum QuotaClass {
+    /// The public can cause it: with the public key, or by asking for a link to an account.
+    Public,
+    /// The shop, the logged-in client or the passage of time caused it.
+    Trusted,
+}
+
+/// The first attempts of messages, by recipient and time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecipientQuota {
+    /// One entry per message that was attempted. The recipient is folded, because an address has
+    /// many spellings and one mailbox.
+    attempts: OrdSet<(Box<str>, Instant, MessageId, QuotaClass)>,
+    /// Those of links to accounts that a key alone caused, by time.
+    links_by_key: OrdSet<(Instant, MessageId)>,
+    /// Those of other messages that a key alone caused, by time.
+    others_by_key: OrdSet<(Instant, MessageId)>,
+}
+
+/// Maximum numbers of messages of one group within 24 hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageQuota {
+    /// To one recipient; 0 allows none. At most half of them may be messages that the public can
+    /// cause.
+    pub recipient_daily_max: usize,
+    /// Caused with a key alone, to all recipients; 0 for no limit. Links to accounts take at most
+    /// half of it, rounded up, so that bookings can still be confirmed.
+    pub by_key_daily_max: usize,
+}
+
+impl Message {
+    /// Whether it is sent regardless of the quota of its recipient. True for account links, whose
+    /// number is limited where they are asked for, and for notices of what has followed from one.
+    /// They count all the same.
+    #[must_use]
+    pub const fn ignores_quota(&self) -> bool {
+        matches!(
+            &self.content,
+            MessageContent::AccountLink { .. } | MessageContent::AccountNotice(_)
+        )
+    }
+
+    const fn is_account_link(&self) -> bool {
+        matches!(&self.content, MessageContent::AccountLink { .. })
+    }
+
+    /// Whether a key alone is enough to cause it.
+    const fn is_caused_by_key(&self) -> bool {
+        match &self.content {
+            MessageContent::AccountLink { purpose, .. } => match purpose {
+                LinkPurpose::Confirm | LinkPurpose::NewPassword => true,
+                LinkPurpose::NewEmail => false,
+            },
+            MessageContent::AccountNotice(_)
+            | MessageContent::BookingCode { .. }
+            | MessageContent::ChangeByKey { .. }
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Reminder(..)
+            | MessageContent::ReminderByKey(..)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::Restoration(_) => self.is_by_key(),
+        }
+    }
+
+    /// Whether the daily maximum of messages caused by a key alone stops it. A link for another
+    /// password goes to a client with an account only, who must not be locked out by strangers.
+    const fn is_stopped_by_key_quota(&self) -> bool {
+        if let MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } = &self.content
+        {
+            return false;
+        }
+        self.is_caused_by_key()
+    }
+
+    const fn quota_class(&self) -> QuotaClass {
+        match &self.content {
+            MessageContent::AccountLink { .. }
+            | MessageContent::BookingCode { .. }
+            | MessageContent::ChangeByKey { .. }
+            | MessageContent::ConfirmationByKey(_)
+            | MessageContent::CancellationByKey(_)
+            | MessageContent::ReminderByKey(..) => QuotaClass::Public,
+            MessageContent::Confirmation(_)
+            | MessageContent::Change { .. }
+            | MessageContent::Cancellation(_)
+            | MessageContent::Reminder(..)
+            | MessageContent::Withdrawal(_)
+            | MessageContent::AccountNotice(_)
+            | MessageContent::Restoration(_) => QuotaClass::Trusted,
+        }
+    }
+}
+
+impl RecipientQuota {
+    /// Whether one more message may go to its recipient. Fewer than the maximum must have been
+    /// first attempted since `since`. Of messages that the public can cause, fewer than half of
+    /// that, rounded up; and of those caused with a key alone, fewer than the maximum of the group.
+    /// An account link and a notice always have room at their recipient.
+    pub(crate) fn has_room_for(
+        &self,
+        message: &Message,
+        quota: MessageQuota,
+        since: Instant,
+    ) -> bool {
+        let MessageQuota { recipient_daily_max: daily_max, by_key_daily_max } = quota;
+        if message.is_stopped_by_key_quota() && by_key_daily_max > 0 {
+            // No more are counted than matter.
+            let links_max = by_key_daily_max.div_ceil(2);
+            let links = self.links_by_key.range((since, FIRST)..).take(links_max).count();
+            let rest = by_key_daily_max - links;
+            let others = self.others_by_key.range((since, FIRST)..).take(rest).count();
+            if others == rest || (message.is_account_link() && links == links_max) {
+                return false;
+            }
+        }
+        if message.ignores_quota() {
+            return true;
+        }
+        let recipient = folded(message.recipient.as_str());
+        let from = (recipient.clone(), since, FIRST, QuotaClass::Public);
+        let (mut all, mut public) = (0, 0);
+        for (to, _, _, class) in self.attempts.range(from..) {
+            if *to != recipient {
+                break;
+            }
+            all += 1;
+            if *class == QuotaClass::Public {
+                public += 1;
+            }
+        }
+        match message.quota_class() {
+            QuotaClass::Trusted => all < daily_max,
+            QuotaClass::Public => all < daily_max && public < daily_max.div_ceil(2),
+        }
+    }
+
+    /// Counts a message, if it was attempted.
+    pub(crate) fn insert(&mut self, message: &Message) {
+        if let Some(entry) = quota_entry(message) {
+            if message.is_caused_by_key() {
+                let by_key = if message.is_account_link() {
+                    &mut self.links_by_key
+                } else {
+                    &mut self.others_by_key
+                };
+                by_key.insert((entry.1, entry.2));
+            }
+            self.attempts.insert(entry);
+        }
+    }
+
+    /// Stops counting a message.
+    pub(crate) fn remove(&mut self, message: &Message) {
+        if let Some(entry) = quota_entry(message) {
+            self.attempts.remove(&entry);
+            self.links_by_key.remove(&(entry.1, entry.2));
+            self.others_by_key.remove(&(entry.1, entry.2));
+        }
+    }
+}
+
+fn quota_entry(message: &Message) -> Option<(Box<str>, Instant, MessageId, QuotaClass)> {
+    let at = message.first_claimed_at?;
+    Some((folded(message.recipient.as_str()), at, message.id, message.quota_class()))
+}
