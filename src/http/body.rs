@@ -10,8 +10,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 
-use crate::http::body_limits::{BodyBytes, SMALL_BYTES};
 use crate::http::error::ApiError;
+use crate::http::limits::body_limits::{BodyBytes, SMALL_BYTES};
 use crate::http::server::Server;
 use crate::wire::errors::Problem;
 use crate::wire::params::Params;

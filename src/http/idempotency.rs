@@ -11,10 +11,10 @@ use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::time::Instant;
-use crate::http::auth::sliding_window::source;
+use crate::http::answer::condensed_answer::RequestTexts;
 use crate::http::auth::{AuthRequest, Identity};
-use crate::http::condensed_answer::RequestTexts;
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
+use crate::http::limits::sliding_window::source;
 use crate::http::response::CreatedAnswer;
 use crate::planted_faults::PlantedFault;
 

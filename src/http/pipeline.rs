@@ -13,21 +13,21 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::published::Published;
+use crate::http::answer::entity_tag::tag_response;
+use crate::http::answer::page_links::add_page_links;
+use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
 use crate::http::body::Incoming;
 use crate::http::endpoint::{AnswerSchema, Endpoint, Handler, KeyedHandler, Route};
-use crate::http::entity_tag::tag_response;
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
 use crate::http::legacy_paths;
-use crate::http::page_links::add_page_links;
-use crate::http::piecewise_body::in_pieces;
+use crate::http::limits::write_capacity;
 use crate::http::request::{
     ApiRequest, ClientAddress, GroupRequest, SessionRequest, XmlRequested, find_visible_group,
 };
 use crate::http::response::{HandlerResult, created_response};
 use crate::http::server::Server;
-use crate::http::write_capacity;
 use crate::wire::errors::Problem;
 use crate::wire::field::{Scope, foreign_group};
 use crate::wire::params::Params;

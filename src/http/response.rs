@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::group_state::GroupState;
-use crate::http::connection::source_shares::SourceShare;
 use crate::http::error::ApiError;
+use crate::http::limits::source_shares::SourceShare;
 
 /// The result of a handler: a response, or an error in the error shape.
 pub(crate) type HandlerResult = Result<Response, ApiError>;

@@ -2,10 +2,9 @@
 
 use crate::http::endpoint::{Endpoint, Route};
 use crate::http::resources::{
-    accounts, alike, appointments, calendars, customfields, fiches, groups, holds, interventions,
-    messages, modules, pros, sessions, sets, slots, vevents,
+    accounts, alike, appointments, calendars, customfields, docs, fiches, groups, health, holds,
+    interventions, messages, modules, pros, sessions, sets, slots, vevents,
 };
-use crate::http::{docs, health};
 
 /// The endpoint lists of all files.
 static ENDPOINT_LISTS: [&[Endpoint]; 18] = [

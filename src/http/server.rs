@@ -17,16 +17,18 @@ use crate::domain::time::Instant;
 use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Authenticator;
-use crate::http::auth::enumeration_limit::EnumerationLimit;
-use crate::http::auth::sliding_window::SlidingWindow;
+use crate::http::auth::web_origin::SourceHasher;
 use crate::http::blocking_pool::BlockingPool;
-use crate::http::body_limits::BodyLimits;
-use crate::http::booking_limit::{BookingLimit, BookingLimits, BookingOrigin, BookingReservation};
 use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
-use crate::http::connection::source_shares::SourceShares;
 use crate::http::error::ApiError;
+use crate::http::limits::body_limits::BodyLimits;
+use crate::http::limits::booking_limit::{
+    BookingLimit, BookingLimits, BookingOrigin, BookingReservation,
+};
+use crate::http::limits::enumeration_limit::EnumerationLimit;
+use crate::http::limits::sliding_window::SlidingWindow;
+use crate::http::limits::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
-use crate::http::web_origin::SourceHasher;
 use crate::notify::Gateways;
 
 /// Maximum number of account links that one client address may request within

@@ -21,11 +21,11 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tower_http::compression::Compression;
 
-use crate::http::compression::{WorthCompressing, accepts_gzip, mark_compressible};
+use crate::http::answer::compression::{WorthCompressing, accepts_gzip, mark_compressible};
+use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
-use crate::http::piecewise_body::in_pieces;
 use crate::http::request::{ClientAddress, XmlRequested};
 use crate::http::response::hold_until_sent;
 use crate::http::route_table::routes;

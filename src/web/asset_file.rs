@@ -10,7 +10,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 
-use crate::http::compression::accepts_gzip;
+use crate::http::answer::compression::accepts_gzip;
 use crate::web::assets::IMMUTABLE;
 use crate::web::pages::Pages;
 

@@ -13,12 +13,12 @@ use crate::http::auth::apikey;
 use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
-use crate::http::auth::login_limit::LoginLimit;
 use crate::http::auth::origin;
 use crate::http::auth::password_pool::PasswordPool;
 use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::session::{ActiveSession, Sessions};
 use crate::http::error::ApiError;
+use crate::http::limits::login_limit::LoginLimit;
 use crate::password;
 use crate::wire::errors::{ErrorEntry, Problem};
 

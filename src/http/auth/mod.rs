@@ -6,13 +6,11 @@ pub(crate) mod auth_request;
 pub(crate) mod authenticator;
 pub(crate) mod basic;
 pub(crate) mod credential_cache;
-pub(crate) mod enumeration_limit;
-pub(crate) mod login_limit;
 pub(crate) mod origin;
 pub(crate) mod password_pool;
 pub(crate) mod person;
 pub(crate) mod session;
-pub(crate) mod sliding_window;
+pub(crate) mod web_origin;
 
 pub(crate) use crate::http::auth::auth_request::{AuthRequest, find_key};
 pub(crate) use crate::http::auth::authenticator::{Authenticator, LoginAttempt, login_failed};

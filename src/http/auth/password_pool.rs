@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::http::auth::sliding_window::source;
 use crate::http::error::ApiError;
+use crate::http::limits::sliding_window::source;
 use crate::password::Argon2Memory;
 
 /// Maximum number of waiting requests of one source, per permit. Behind a proxy that is not

@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::shared_timer::SharedTimer;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
-use crate::http::connection::source_shares::SourceShare;
+use crate::http::limits::source_shares::SourceShare;
 use crate::http::service::HttpService;
 
 /// Longest time for the headers of a request to arrive, including the pause before the request.

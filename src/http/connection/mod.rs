@@ -5,5 +5,4 @@ pub(crate) mod listener;
 pub(crate) mod request_target;
 pub(crate) mod shared_timer;
 pub(crate) mod slow_reader_timeout;
-pub(crate) mod source_shares;
 pub(crate) mod startup;

@@ -13,9 +13,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::http::connection::listener::{HEADERS_TIMEOUT, accept};
-use crate::http::connection::source_shares::SourceShares;
 use crate::http::error::ApiError;
-use crate::http::health;
+use crate::http::limits::source_shares::SourceShares;
+use crate::http::resources::health;
 
 /// Maximum number of connections at once: enough for health checks.
 const CONNECTIONS_MAX: usize = 64;

@@ -18,11 +18,11 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::Committed;
 use crate::http::auth::login_failed;
-use crate::http::auth::sliding_window::source;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
 };
 use crate::http::error::ApiError;
+use crate::http::limits::sliding_window::source;
 use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, create_once, wrapped_object};
 use crate::http::response::{HandlerResult, json_response, ok_response};

@@ -15,15 +15,15 @@ use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Comm
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Committed;
-use crate::http::auth::enumeration_limit::BookingPermit;
-use crate::http::booking_limit::{BookingOrigin, with_rate_limit};
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
 };
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::limited_move::move_within_limits;
+use crate::http::limits::booking_limit::{BookingOrigin, with_rate_limit};
+use crate::http::limits::enumeration_limit::BookingPermit;
+use crate::http::limits::limited_move::move_within_limits;
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;

@@ -12,12 +12,12 @@ use crate::domain::records::hold::{HoldId, HoldState, HoldToken, WRONG_CODES_MAX
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, ConfirmBooking};
 use crate::engine::Committed;
-use crate::http::booking_limit::{BookingOrigin, with_rate_limit};
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
 };
 use crate::http::error::ApiError;
+use crate::http::limits::booking_limit::{BookingOrigin, with_rate_limit};
 use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Right, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::response::{HandlerResult, created_response, json_response, ok_response};

@@ -13,12 +13,12 @@ use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
 };
 use crate::http::body::{BYTES_MAX, Form};
-use crate::http::body_limits::SMALL_BYTES;
 use crate::http::endpoint::{
     AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
     handler,
 };
 use crate::http::error::ApiError;
+use crate::http::limits::body_limits::SMALL_BYTES;
 use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
 use crate::http::request::SessionRequest;
 use crate::http::response::{HandlerResult, json_response, ok_response};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::http::auth::sliding_window::source;
+use crate::http::limits::sliding_window::source;
 
 /// A resource of which each source has at most a share, and all together at most a total.
 ///

@@ -11,7 +11,7 @@ use crate::domain::records::web_origin::{ClientProof, WebOrigin};
 use crate::domain::state::command::Caller;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Identity;
-use crate::http::auth::sliding_window::source;
+use crate::http::limits::sliding_window::source;
 
 /// Distinguishes these hashes from others under the same secret.
 const PURPOSE: &[u8] = b"source of a booking";

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::domain::time::Instant;
-use crate::http::auth::sliding_window::{SlidingWindow, source};
+use crate::http::limits::sliding_window::{SlidingWindow, source};
 
 /// Number of failures within [`WINDOW_SECONDS`] after which a pair of addresses has to wait.
 const PAIR_FAILURES_MAX: usize = 10;

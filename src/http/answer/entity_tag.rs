@@ -12,7 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use hyper::body::Frame;
 use sha2::{Digest as _, Sha256};
 
-use crate::http::compression::COMPRESSED_BYTES_MIN;
+use crate::http::answer::compression::COMPRESSED_BYTES_MIN;
 use crate::http::error::ApiError;
 
 /// Bytes of a hash in a tag.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::body::HttpBody as _;
 use axum::response::Response;
 
-use crate::http::connection::source_shares::{SourceShare, SourceShares};
 use crate::http::error::ApiError;
+use crate::http::limits::source_shares::{SourceShare, SourceShares};
 use crate::http::response::{HandlerResult, hold_until_sent};
 
 /// Bytes of a body that are read for any request. The number of connections bounds their memory.

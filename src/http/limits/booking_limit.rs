@@ -16,8 +16,8 @@ use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
 use crate::domain::time::Instant;
 use crate::http::auth::Identity;
-use crate::http::auth::sliding_window::{SlidingWindow, source};
 use crate::http::error::{ApiError, RATE_LIMIT};
+use crate::http::limits::sliding_window::{SlidingWindow, source};
 
 const HOUR_SECONDS: i64 = 3_600;
 /// Number of holds for each booking that a limit allows: a client may choose another time.

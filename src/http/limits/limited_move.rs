@@ -11,9 +11,9 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
-use crate::http::auth::enumeration_limit::BookingPermit;
-use crate::http::booking_limit::BookingOrigin;
 use crate::http::error::ApiError;
+use crate::http::limits::booking_limit::BookingOrigin;
+use crate::http::limits::enumeration_limit::BookingPermit;
 use crate::http::server::Server;
 use crate::wire::field::Audience;
 

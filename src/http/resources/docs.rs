@@ -48,12 +48,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
-const STYLE: &str = include_str!("../../data/docs/style.css");
-const SCRIPT: &str = include_str!("../../data/docs/script.js");
+const STYLE: &str = include_str!("../../../data/docs/style.css");
+const SCRIPT: &str = include_str!("../../../data/docs/script.js");
 
 /// The page, and its Content-Security-Policy, which allows only the page's own script and style.
 static PAGE: LazyLock<(Bytes, HeaderValue)> = LazyLock::new(|| {
-    let page = include_str!("../../data/docs/page.html")
+    let page = include_str!("../../../data/docs/page.html")
         .replace("{style}", STYLE)
         .replace("{script}", SCRIPT);
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text));

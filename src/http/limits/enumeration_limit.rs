@@ -15,8 +15,8 @@ use tokio::sync::futures::OwnedNotified;
 
 use crate::domain::time::Instant;
 use crate::engine::AcceptanceHook;
-use crate::http::auth::sliding_window::{SlidingWindow, source};
 use crate::http::error::ApiError;
+use crate::http::limits::sliding_window::{SlidingWindow, source};
 
 /// Seconds for which a refusal counts.
 const WINDOW_SECONDS: i64 = 3_600;

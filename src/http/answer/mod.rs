@@ -1,0 +1,7 @@
+//! Forms of answers: compressed, condensed, in pieces, with entity tags and links to pages.
+
+pub(crate) mod compression;
+pub(crate) mod condensed_answer;
+pub(crate) mod entity_tag;
+pub(crate) mod page_links;
+pub(crate) mod piecewise_body;
