@@ -2,7 +2,10 @@
 
 use std::io::IsTerminal as _;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::layer;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::error::CommandError;
 
@@ -23,14 +26,13 @@ impl std::io::Write for BestEffortStderr {
 /// Sends logs and panics to stderr. Stdout is left for the line that names the server's address.
 ///
 /// # Errors
-/// The filter is not a list of tracing directives.
+/// The filter is not a list of levels, each with a target or without.
 pub(crate) fn log_to_stderr(filter: &str) -> Result<(), CommandError> {
-    let filter = EnvFilter::try_new(filter).map_err(CommandError::LogFilter)?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let filter: Targets = filter.parse().map_err(CommandError::LogFilter)?;
+    let lines = layer()
         .with_writer(|| BestEffortStderr(std::io::stderr()))
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+        .with_ansi(std::io::stderr().is_terminal());
+    tracing_subscriber::registry().with(filter).with(lines).init();
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let message = panic.payload_as_str().unwrap_or("no message");
