@@ -29,7 +29,7 @@ const ENTRIES_BUCKETS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1_024.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The metrics and the listener on which they are served. Without a listener nothing is measured.
-pub(crate) struct MetricsExporter(Option<(PrometheusRecorder, TcpListener)>);
+pub(crate) struct MetricsExporter(Option<(Arc<PrometheusRecorder>, TcpListener)>);
 
 impl MetricsExporter {
     /// Returns an exporter without samples.
@@ -37,7 +37,7 @@ impl MetricsExporter {
         match listener {
             Some(listener) => {
                 let recorder = create_recorder().expect("every histogram has buckets");
-                Self(Some((recorder, listener)))
+                Self(Some((Arc::new(recorder), listener)))
             }
             None => Self(None),
         }
@@ -46,7 +46,9 @@ impl MetricsExporter {
     /// Returns the meters of the engine.
     pub(crate) fn engine_metrics(&self) -> crate::engine::metrics::EngineMetrics {
         match &self.0 {
-            Some((recorder, _)) => crate::engine::metrics::EngineMetrics::from_recorder(recorder),
+            Some((recorder, _)) => {
+                crate::engine::metrics::EngineMetrics::from_recorder(recorder.as_ref())
+            }
             None => crate::engine::metrics::EngineMetrics::default(),
         }
     }
@@ -54,7 +56,9 @@ impl MetricsExporter {
     /// Returns the meters of the HTTP API.
     pub(crate) fn http_metrics(&self) -> crate::http::HttpMetrics {
         match &self.0 {
-            Some((recorder, _)) => crate::http::HttpMetrics::from_recorder(recorder),
+            Some((recorder, _)) => {
+                crate::http::HttpMetrics::from_recorder(Arc::clone(recorder) as _)
+            }
             None => crate::http::HttpMetrics::default(),
         }
     }

@@ -1,8 +1,8 @@
 //! The metrics of the HTTP API, and the listener that serves them. Reference 11.4.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,19 +12,26 @@ use axum::response::Response;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
+use metrics::{
+    Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, NoopRecorder, Recorder, Unit,
+};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// The highest error code; codes begin at 1.
-const CODE_MAX: u8 = 14;
-/// The statuses that are counted.
-const STATUSES: [u16; 16] =
-    [200, 201, 204, 301, 400, 401, 403, 404, 405, 406, 409, 413, 415, 429, 500, 503];
+/// Names of the metrics.
+const REQUESTS: &str = "slotbook_requests_total";
+const REFUSALS: &str = "slotbook_refusals_total";
+const LIMITED: &str = "slotbook_limited_bookings_total";
+const SECONDS: &str = "slotbook_request_seconds";
+const CONNECTIONS: &str = "slotbook_connections";
+/// The origin of the metrics, which recorders may filter by.
+const METADATA: Metadata<'static> =
+    Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 /// The methods that are counted apart.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "other"];
-/// Names of the limits on bookings whose refusals are counted.
-const BOOKING_LIMITS: [&str; 4] = ["source_hourly", "source_daily", "client_hourly", "key_hourly"];
+/// The lowest status, and the number of those that the type of a status can hold.
+const STATUS_MIN: usize = 100;
+const STATUSES: usize = 900;
 /// Maximum number of concurrent readers of the metrics.
 const READERS_MAX: usize = 16;
 /// Maximum time for the head of a reader's request. The whole exchange may take twice as long.
@@ -33,106 +40,110 @@ const READER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The metrics of the HTTP API. By default nothing is recorded.
 #[derive(Debug)]
 pub struct HttpMetrics {
-    /// Requests answered, by method and status.
-    requests: BTreeMap<(&'static str, u16), Counter>,
+    recorder: CounterRecorder,
+    /// Requests answered: the place of the method times `STATUSES`, and the status.
+    requests: CounterTable,
     /// Entries of error bodies, by code.
-    refusals: BTreeMap<u8, Counter>,
-    /// Bookings refused by a limit, by the limit.
-    limited: BTreeMap<&'static str, Counter>,
+    refusals: CounterTable,
     /// Seconds from the head of a request to the head of its response.
     seconds: Histogram,
     /// Open connections.
     pub(crate) connections: Gauge,
 }
 
+/// Counters of one name by a small number. Each is registered at its first use, so that every value
+/// is counted, and later uses cost no look-up.
+#[derive(Debug)]
+struct CounterTable(Box<[OnceLock<Counter>]>);
+
+/// The recorder that counters are registered with.
+struct CounterRecorder(Arc<dyn Recorder + Send + Sync>);
+
 /// The error codes of a response, as a response extension.
 #[derive(Clone, Debug)]
 pub(crate) struct Codes(pub(crate) Vec<u8>);
 
+impl CounterRecorder {
+    fn counter(&self, name: &'static str, labels: Vec<Label>) -> Counter {
+        self.0.register_counter(&Key::from_parts(name, labels), &METADATA)
+    }
+}
+
+impl CounterTable {
+    fn new(length: usize) -> Self {
+        Self((0..length).map(|_| OnceLock::new()).collect())
+    }
+
+    /// Adds one to a counter, which `register` makes at its first use.
+    fn increment(&self, place: usize, register: impl FnOnce() -> Counter) {
+        self.0[place].get_or_init(register).increment(1);
+    }
+}
+
+impl fmt::Debug for CounterRecorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CounterRecorder(…)")
+    }
+}
+
 impl Default for HttpMetrics {
     fn default() -> Self {
-        let (requests, refusals, limited) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { requests, refusals, limited, seconds: Histogram::noop(), connections: Gauge::noop() }
+        Self::from_recorder(Arc::new(NoopRecorder))
     }
 }
 
 impl HttpMetrics {
     /// Registers the metrics with a recorder.
     #[must_use]
-    pub fn from_recorder(recorder: &dyn Recorder) -> Self {
-        let metadata = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
-        let counter = |name: &'static str, labels| {
-            recorder.register_counter(&Key::from_parts(name, labels), &metadata)
-        };
-        let describe = |name: &'static str, about: &'static str| {
+    pub fn from_recorder(recorder: Arc<dyn Recorder + Send + Sync>) -> Self {
+        for (name, about) in [
+            (REQUESTS, "Answered requests, by method and status."),
+            (REFUSALS, "Entries of error bodies, by code."),
+            (LIMITED, "Bookings, holds and moves refused by a limit."),
+        ] {
             recorder.describe_counter(KeyName::from(name), Some(Unit::Count), about.into());
-        };
-        describe("slotbook_requests_total", "Answered requests, by method and status.");
-        describe("slotbook_refusals_total", "Entries of error bodies, by code.");
-        let mut requests = BTreeMap::new();
-        for method in METHODS {
-            for status in STATUSES {
-                let labels =
-                    vec![Label::new("method", method), Label::new("status", status.to_string())];
-                requests.insert((method, status), counter("slotbook_requests_total", labels));
-            }
         }
-        let mut refusals = BTreeMap::new();
-        for code in 1..=CODE_MAX {
-            let labels = vec![Label::new("code", code.to_string())];
-            refusals.insert(code, counter("slotbook_refusals_total", labels));
-        }
-        describe(
-            "slotbook_limited_bookings_total",
-            "Bookings, holds and moves refused by a limit.",
-        );
-        let limited = BOOKING_LIMITS.into_iter().map(|limit| {
-            let labels = vec![Label::new("limit", limit)];
-            (limit, counter("slotbook_limited_bookings_total", labels))
-        });
-        let limited = limited.collect();
-        let seconds = Key::from_static_name("slotbook_request_seconds");
         let about = "Seconds from the head of a request to the head of its response.";
-        recorder.describe_histogram(
-            KeyName::from("slotbook_request_seconds"),
-            Some(Unit::Seconds),
-            about.into(),
-        );
-        let connections = Key::from_static_name("slotbook_connections");
-        recorder.describe_gauge(
-            KeyName::from("slotbook_connections"),
-            Some(Unit::Count),
-            "Open connections.".into(),
-        );
+        recorder.describe_histogram(KeyName::from(SECONDS), Some(Unit::Seconds), about.into());
+        let about = "Open connections.";
+        recorder.describe_gauge(KeyName::from(CONNECTIONS), Some(Unit::Count), about.into());
+        let seconds = recorder.register_histogram(&Key::from_static_name(SECONDS), &METADATA);
+        let connections = recorder.register_gauge(&Key::from_static_name(CONNECTIONS), &METADATA);
         Self {
-            requests,
-            refusals,
-            limited,
-            seconds: recorder.register_histogram(&seconds, &metadata),
-            connections: recorder.register_gauge(&connections, &metadata),
+            recorder: CounterRecorder(recorder),
+            requests: CounterTable::new(METHODS.len() * STATUSES),
+            refusals: CounterTable::new(usize::from(u8::MAX) + 1),
+            seconds,
+            connections,
         }
     }
 
     /// Records a booking that a limit refused.
     pub(crate) fn record_limit(&self, limit: &'static str) {
-        if let Some(counter) = self.limited.get(limit) {
-            counter.increment(1);
-        }
+        self.recorder.counter(LIMITED, vec![Label::new("limit", limit)]).increment(1);
     }
 
     /// Records a response.
     pub(crate) fn record_response(&self, method: &Method, response: &Response, elapsed: Duration) {
-        let method = METHODS.into_iter().find(|known| *known == method.as_str()).unwrap_or("other");
-        if let Some(counter) = self.requests.get(&(method, response.status().as_u16())) {
-            counter.increment(1);
-        }
+        self.count_request(method, response.status());
         self.seconds.record(elapsed);
         let Some(Codes(codes)) = response.extensions().get() else { return };
         for code in codes {
-            if let Some(counter) = self.refusals.get(code) {
-                counter.increment(1);
-            }
+            self.refusals.increment(usize::from(*code), || {
+                self.recorder.counter(REFUSALS, vec![Label::new("code", code.to_string())])
+            });
         }
+    }
+
+    fn count_request(&self, method: &Method, status: StatusCode) {
+        let known = METHODS.into_iter().position(|known| known == method.as_str());
+        let method = known.unwrap_or(METHODS.len() - 1);
+        let place = method * STATUSES + usize::from(status.as_u16()) - STATUS_MIN;
+        self.requests.increment(place, || {
+            let method = Label::new("method", METHODS[method]);
+            let status = Label::new("status", status.as_u16().to_string());
+            self.recorder.counter(REQUESTS, vec![method, status])
+        });
     }
 }
 

@@ -87,7 +87,11 @@ impl HttpService {
         let share = if self.server.proxies.trusts(peer.ip()) {
             match self.server.forwarded_requests.take(client, 1) {
                 Some(share) => Some(share),
-                None => return too_many_requests(),
+                None => {
+                    let response = too_many_requests();
+                    self.metrics.record_response(&method, &response, began.elapsed());
+                    return response;
+                }
             }
         } else {
             self.server.unbelieved_headers.warn(peer.ip(), headers);

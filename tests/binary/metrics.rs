@@ -101,6 +101,61 @@ async fn figures_tell_what_was_asked_refused_and_written_and_nobody_else_reads_t
     assert_eq!(served.terminate(), Some(0));
 }
 
+/// The counters of one name: labels and value.
+fn counters<'t>(text: &'t str, name: &str) -> Vec<(&'t str, f64)> {
+    let mut found = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let Some(rest) = line.strip_prefix(name) else { continue };
+        let (labels, value) = rest.rsplit_once(' ').expect("a name and a value");
+        found.push((labels, value.parse().expect("a number")));
+    }
+    found
+}
+
+#[tokio::test]
+async fn every_answer_is_counted_by_its_status() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    document["groups"][0]["verify_bookings"] = json!("mail");
+    let data = store_of(folder.path(), &document);
+    let address = free_address();
+    let served = Served::on(&data, &["--metrics-listen", &address]);
+    let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+    let http = http.build().expect("a client");
+    let group = format!("{}/api/v1/groups/1", served.base);
+    let list = format!("{group}/calendars?apikey=test-key");
+    let tag = http.get(&list).send().await.expect("an answer").headers()["etag"].clone();
+    let waiting = booking("newcomer", &half_hour(0), 1, &[1]);
+    let requests = [
+        (202, http.post(format!("{group}/appointments?apikey=test-key")).json(&waiting)),
+        (204, http.request(reqwest::Method::OPTIONS, &list)),
+        (303, http.get(&served.base)),
+        (304, http.get(&list).header("If-None-Match", tag)),
+        (404, http.get(format!("{}/nothing", served.base))),
+        (405, http.patch(&list)),
+        (406, http.get(format!("{group}/calendars.xml?apikey=test-key"))),
+    ];
+    let number = requests.len() + 1;
+    for (status, request) in requests {
+        let request = request.header("Origin", "https://shop.example");
+        let request = request.header("Access-Control-Request-Method", "GET");
+        let answer = request.send().await.expect("an answer");
+        assert_eq!(answer.status().as_u16(), status);
+    }
+    let text = http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
+    let text = text.text().await.expect("text");
+    let counted = counters(&text, "slotbook_requests_total");
+    let sum: f64 = counted.iter().map(|(_, value)| value).sum();
+    assert!((sum - number as f64).abs() < 0.5, "{number} requests, {counted:?}");
+    for status in ["200", "202", "204", "303", "304", "404", "405", "406"] {
+        let label = format!("status=\"{status}\"");
+        assert!(counted.iter().any(|(labels, _)| labels.contains(&label)), "{status}: {counted:?}");
+    }
+    let refused: f64 = counters(&text, "slotbook_refusals_total").iter().map(|(_, n)| n).sum();
+    assert!(refused > 2.5, "the entries of three errors: {text}");
+    assert_eq!(served.terminate(), Some(0));
+}
+
 /// The practice, whose clients are reminded an hour before: of one appointment in some seconds, of one in two days.
 fn reminding(in_seconds: i64) -> serde_json::Value {
     let mut document = practice(1);
