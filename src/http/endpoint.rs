@@ -8,11 +8,13 @@ use std::pin::Pin;
 use axum::http::Method;
 use axum::response::Response;
 use axum::routing::MethodFilter;
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::http::auth::Identity;
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::permissions::{Resource, Right};
+use crate::http::openapi::schema::only_sendmail;
+use crate::http::permissions::{Extent, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, SessionRequest};
 use crate::http::response::HandlerResult;
 use crate::http::server::Server;
@@ -24,8 +26,6 @@ pub(crate) struct Endpoint {
     pub(crate) operation_id: &'static str,
     /// One line of what it does.
     pub(crate) summary: &'static str,
-    /// The OpenAPI tag, which groups endpoints on the page /docs.
-    pub(crate) tag: &'static str,
     pub(crate) method: EndpointMethod,
     /// All its paths, without the optional suffix `.json`.
     pub(crate) paths: &'static [EndpointPath],
@@ -33,9 +33,15 @@ pub(crate) struct Endpoint {
     pub(crate) right: Option<Right>,
     /// Query parameters, besides those that every list has.
     pub(crate) query: &'static [QueryParameter],
-    pub(crate) body: BodySchema,
-    pub(crate) answer: AnswerSchema,
+    /// The body that it reads, if any.
+    pub(crate) body: Option<Body>,
+    /// Its answers: success first, then others that are no common errors.
+    pub(crate) answers: &'static [Answer],
+    /// Whether an Idempotency-Key protects it from a second creation.
+    pub(crate) takes_idempotency_key: bool,
     pub(crate) handler: Handler,
+    /// The OpenAPI tag, if it is not the plural of the resource.
+    tag: Option<&'static str>,
 }
 
 /// The HTTP method of an endpoint.
@@ -88,75 +94,49 @@ pub(crate) enum QueryKind {
     OneOf(&'static [&'static str]),
 }
 
-/// The body that an endpoint reads. The resource is that of the endpoint's right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BodySchema {
-    None,
-    /// A new object, wrapped in its resource's name.
+/// The schema of a body or of an answer. The resource is that of the endpoint's right.
+#[derive(Clone, Copy)]
+pub(crate) enum Shape {
+    /// A record of the resource.
+    Record,
+    /// A page of such records.
+    RecordList,
+    /// The fields of a new record.
     NewRecord,
-    /// The fields to change, wrapped in the resource's name.
+    /// The fields of a record to change.
     ChangedFields,
-    /// The optional field `sendmail`.
-    Sendmail,
-    Booking,
-    Login,
-    /// An e-mail address that is to have an account.
-    Address,
-    /// The token of a mailed link, and a password.
-    Token,
-    /// A time to hold.
-    Hold,
-    /// The token of a booking, and its code.
-    Code,
-    /// The new start of an appointment.
-    Move,
-    /// A new password, and the present one.
-    Password,
-    /// The bookings to cancel together.
-    Alike,
+    /// A schema that the document has in this one place.
+    Inline(SchemaMaker),
+    /// A schema that the document has under a name.
+    Named(&'static str, SchemaMaker),
 }
 
-/// The response of an endpoint in case of success. The resource is that of the endpoint's right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnswerSchema {
-    /// 200 with the object.
-    Record,
-    /// 201 with the object.
-    NewRecord,
-    /// 200 with one page of a list.
-    List,
-    /// 201 with one record for each appointment.
-    Booked,
-    /// The same, or 202 with the token of a booking that waits for its code.
-    BookedOrHeld,
-    /// 201 with the hold.
-    NewHold,
-    /// 200 with the hold that was given back.
-    ReleasedHold,
-    /// 200 with free slots.
-    Slots,
-    /// 200 with the obstacles of one start.
-    Explanation,
-    /// 200 with the state of the process.
-    Status,
-    /// 200 or 503 with whether the server accepts writes.
-    Readiness,
-    /// 200 with the person who is logged in, and the session cookie.
-    LoggedIn,
-    /// 200 after the end of a session.
-    LoggedOut,
-    /// 201 with the address.
-    LinkAsked,
-    /// 200 with the account.
-    LinkFollowed,
-    /// 200 with the OpenAPI document.
-    Document,
-    /// 200 with an HTML page.
-    Page,
-    /// 200 with everything that a booking page needs.
-    Module,
-    /// 200 with the number of bookings, and of those that were cancelled.
-    Alike,
+/// A function that makes a schema.
+pub(crate) type SchemaMaker = fn() -> RefOr<Schema>;
+
+/// The body that an endpoint reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Body {
+    /// The JSON object.
+    pub(crate) json: Shape,
+    /// The same as a form, which is an alternative.
+    pub(crate) form: Option<SchemaMaker>,
+    /// Whether the object stands in a member that has the resource's name.
+    pub(crate) is_wrapped: bool,
+    pub(crate) is_required: bool,
+}
+
+/// An answer of an endpoint.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) description: &'static str,
+    pub(crate) media_type: &'static str,
+    pub(crate) shape: Shape,
+    /// A header that only this answer has, and its description.
+    pub(crate) header: Option<(&'static str, &'static str)>,
+    /// Whether it has an entity tag, by which clients save its repetition.
+    pub(crate) has_entity_tag: bool,
 }
 
 /// A future of a handler's result.
@@ -241,7 +221,135 @@ impl QueryParameter {
     }
 }
 
+impl Body {
+    /// The fields of a new record, wrapped in the resource's name.
+    pub(crate) const NEW_RECORD: Self = Self::wrapped(Shape::NewRecord);
+    /// The fields to change, wrapped in the resource's name.
+    pub(crate) const CHANGED_FIELDS: Self = Self::wrapped(Shape::ChangedFields);
+    /// The optional field `sendmail`.
+    pub(crate) const SENDMAIL: Self = Self { is_required: false, ..Self::plain(only_sendmail) };
+
+    /// An object.
+    pub(crate) const fn plain(schema: SchemaMaker) -> Self {
+        Self { is_wrapped: false, ..Self::wrapped(Shape::Inline(schema)) }
+    }
+
+    /// An object in a member that has the resource's name.
+    pub(crate) const fn wrapped(json: Shape) -> Self {
+        Self { json, form: None, is_wrapped: true, is_required: true }
+    }
+
+    /// An object or a form with parameters, which may also stand in the query.
+    pub(crate) const fn or_form(json: SchemaMaker, form: SchemaMaker) -> Self {
+        Self { form: Some(form), is_required: false, ..Self::plain(json) }
+    }
+}
+
+impl Answer {
+    /// 200 with the object.
+    pub(crate) const RECORD: Self = Self::json(200, "the object", Shape::Record);
+    /// 201 with the object.
+    pub(crate) const NEW_RECORD: Self = Self::json(201, "the new object", Shape::Record);
+    /// 200 with one page of a list.
+    pub(crate) const LIST: Self = Self::json(200, "a page of the list", Shape::RecordList);
+    /// The same, with an entity tag.
+    pub(crate) const TAGGED_LIST: Self = Self { has_entity_tag: true, ..Self::LIST };
+
+    /// A JSON object.
+    pub(crate) const fn json(status: u16, description: &'static str, shape: Shape) -> Self {
+        let media_type = "application/json";
+        Self { status, description, media_type, shape, header: None, has_entity_tag: false }
+    }
+}
+
 impl Endpoint {
+    /// An endpoint that changes nothing.
+    pub(crate) const fn get(paths: &'static [EndpointPath], handler: Handler) -> Self {
+        Self::new(EndpointMethod::Get, paths, handler)
+    }
+
+    /// An endpoint that creates something, or carries out an action.
+    pub(crate) const fn post(paths: &'static [EndpointPath], handler: Handler) -> Self {
+        let is_in_group = matches!(handler, Handler::Keyed(KeyedHandler::InGroup(_)));
+        Self::new(EndpointMethod::Post, paths, handler).idempotency_key(is_in_group)
+    }
+
+    /// An endpoint that changes an object.
+    pub(crate) const fn put(paths: &'static [EndpointPath], handler: Handler) -> Self {
+        Self::new(EndpointMethod::Put, paths, handler)
+    }
+
+    /// An endpoint that deletes an object.
+    pub(crate) const fn delete(paths: &'static [EndpointPath], handler: Handler) -> Self {
+        Self::new(EndpointMethod::Delete, paths, handler)
+    }
+
+    const fn new(method: EndpointMethod, paths: &'static [EndpointPath], handler: Handler) -> Self {
+        Self {
+            operation_id: "",
+            summary: "",
+            method,
+            paths,
+            right: None,
+            query: &[],
+            body: None,
+            answers: &[],
+            takes_idempotency_key: false,
+            handler,
+            tag: None,
+        }
+    }
+
+    /// Sets its operationId in the OpenAPI document, and one line of what it does.
+    pub(crate) const fn named(self, operation_id: &'static str, summary: &'static str) -> Self {
+        Self { operation_id, summary, ..self }
+    }
+
+    /// Sets the OpenAPI tag, which groups endpoints on the page /docs.
+    pub(crate) const fn tagged(self, tag: &'static str) -> Self {
+        Self { tag: Some(tag), ..self }
+    }
+
+    /// Sets the right that callers need: extents of application, account and professional.
+    pub(crate) const fn right(self, resource: Resource, verb: Verb, extents: [Extent; 3]) -> Self {
+        Self { right: Some(Right::new(resource, verb, extents)), ..self }
+    }
+
+    /// Sets the query parameters, besides those that every list has.
+    pub(crate) const fn query(self, query: &'static [QueryParameter]) -> Self {
+        Self { query, ..self }
+    }
+
+    /// Sets the body that it reads.
+    pub(crate) const fn body(self, body: Body) -> Self {
+        Self { body: Some(body), ..self }
+    }
+
+    /// Sets its answers: success first, then others that are no common errors.
+    pub(crate) const fn answers(self, answers: &'static [Answer]) -> Self {
+        Self { answers, ..self }
+    }
+
+    /// Sets whether an Idempotency-Key protects it from a second creation. By default a POST about
+    /// a group is protected.
+    pub(crate) const fn idempotency_key(self, takes_idempotency_key: bool) -> Self {
+        Self { takes_idempotency_key, ..self }
+    }
+
+    /// The OpenAPI tag: by default the plural of the resource.
+    pub(crate) fn tag(&self) -> String {
+        match (self.tag, self.right) {
+            (Some(tag), _) => tag.to_owned(),
+            (None, Some(right)) => format!("{}s", right.resource.name().to_lowercase()),
+            (None, None) => "server".to_owned(),
+        }
+    }
+
+    /// Whether it answers with a page of a list.
+    pub(crate) fn is_list(&self) -> bool {
+        self.answers.iter().any(|answer| matches!(answer.shape, Shape::RecordList))
+    }
+
     /// Whether it creates something, which an Idempotency-Key protects from a second creation.
     pub(crate) fn creates(&self) -> bool {
         self.method == EndpointMethod::Post
@@ -257,19 +365,9 @@ impl Endpoint {
         matches!(self.method, EndpointMethod::Post | EndpointMethod::Put)
     }
 
-    /// Whether its answers have entity tags: lists of the catalogue, and the OpenAPI document.
+    /// Whether an answer has an entity tag: lists of the catalogue, and the OpenAPI document.
     pub(crate) fn has_entity_tag(&self) -> bool {
-        let of_catalogue = match self.right {
-            Some(right) => matches!(
-                right.resource,
-                Resource::Calendar
-                    | Resource::Calendarset
-                    | Resource::Intervention
-                    | Resource::Interventionset
-            ),
-            None => false,
-        };
-        self.answer == AnswerSchema::Document || (self.answer == AnswerSchema::List && of_catalogue)
+        self.answers.iter().any(|answer| answer.has_entity_tag)
     }
 
     /// Whether the pipeline requires a JSON body.

@@ -18,7 +18,7 @@ use crate::http::answer::page_links::add_page_links;
 use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
 use crate::http::body::Incoming;
-use crate::http::endpoint::{AnswerSchema, Endpoint, Handler, KeyedHandler, Route};
+use crate::http::endpoint::{Endpoint, Handler, KeyedHandler, Route};
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
 use crate::http::legacy_paths;
@@ -45,8 +45,7 @@ pub(crate) async fn respond(
     } else {
         None
     };
-    let uri =
-        if endpoint.answer == AnswerSchema::List { Some(request.uri().clone()) } else { None };
+    let uri = if endpoint.is_list() { Some(request.uri().clone()) } else { None };
     let mut response = match handle(server, route, ids, request).await {
         Ok(response) => response,
         Err(error) => return error.into_response(),

@@ -6,8 +6,8 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::{ComponentsBuilder, ObjectBuilder};
 use utoipa::openapi::{Content, Ref, RefOr, Response, Schema};
 
-use crate::http::endpoint::{AnswerSchema, Endpoint};
-use crate::http::openapi::bodies::{HOLD_TOKEN, booking};
+use crate::http::endpoint::{Answer, Endpoint};
+use crate::http::openapi::bodies::{HOLD_TOKEN, schema};
 use crate::http::openapi::records::logged_in_pro;
 use crate::http::openapi::schema::{
     all_required, anything, at_least, described, filled_list, flag, id, instant, list, named, null,
@@ -75,24 +75,9 @@ pub(crate) fn error(status: u16) -> Ref {
     Ref::from_response_name(*name)
 }
 
-/// Adds the components that responses and bodies refer to.
-pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBuilder {
-    components = components
-        .schema("Errors", errors())
-        .schema("Slots", slots())
-        .schema("Explanation", explanation())
-        .schema("Module", module())
-        .schema("Booking", booking())
-        .schema("Booked", booked())
-        .schema("BookingReceipt", receipt())
-        .schema("Alike", alike())
-        .schema("Hold", hold())
-        .schema("Status", status())
-        .schema("LoggedIn", logged_in())
-        .schema("LoginFailed", login_failed())
-        .schema("LinkAsked", link_asked())
-        .schema("LinkFollowed", link_followed())
-        .schema("LoggedOut", all_required([("error", null().into(), "Always null.")]));
+/// Adds the components of errors.
+pub(crate) fn add_components(components: ComponentsBuilder) -> ComponentsBuilder {
+    let mut components = components.schema("Errors", errors());
     for (status, name, description) in ERRORS {
         let mut response = json_response(description, named("Errors"));
         if matches!(status, 429 | 503) {
@@ -117,92 +102,42 @@ pub(crate) fn not_modified() -> Response {
     ResponseBuilder::new().description(description).build()
 }
 
-/// The response of a server that accepts no writes now.
-pub(crate) fn not_ready() -> Response {
-    json_response("the server accepts no writes now", named("Status")).build()
+/// An answer of an endpoint.
+pub(crate) fn response(endpoint: &Endpoint, answer: &Answer) -> Response {
+    let content = Content::new(Some(schema(&answer.shape, endpoint)));
+    let response = ResponseBuilder::new().description(answer.description);
+    let response = response.content(answer.media_type, content);
+    let Some((name, description)) = answer.header else { return response.build() };
+    let header = HeaderBuilder::new().schema(Some(text().build()));
+    response.header(name, header.description(Some(description)).build()).build()
 }
 
-/// The response to a booking that waits for its code. Reference 6.15.
-pub(crate) fn awaits_code() -> Response {
-    let description = "the booking waits for the code that was sent to the client";
-    json_response(description, named("BookingReceipt")).build()
-}
-
-/// The response to a login with wrong credentials.
-pub(crate) fn refused_login() -> Response {
-    let description = "the credentials are wrong; there is no challenge";
-    json_response(description, named("LoginFailed")).build()
-}
-
-/// The status and the response of an endpoint in case of success.
-pub(crate) fn success(endpoint: &Endpoint) -> (u16, Response) {
-    let component = |suffix: &str| match &endpoint.right {
-        Some(right) => named(&format!("{}{suffix}", right.resource.name())),
-        None => object().build().into(),
-    };
-    let (status, description, schema) = match endpoint.answer {
-        AnswerSchema::Record => (200, "the object", component("")),
-        AnswerSchema::NewRecord => (201, "the new object", component("")),
-        AnswerSchema::List => (200, "a page of the list", component("List")),
-        AnswerSchema::Booked | AnswerSchema::BookedOrHeld => {
-            (201, "one record for each appointment", named("Booked"))
-        }
-        AnswerSchema::NewHold => (201, "the hold", named("Hold")),
-        AnswerSchema::ReleasedHold => (200, "the hold, which has ended", named("Hold")),
-        AnswerSchema::Slots => (200, "the free slots, ascending", named("Slots")),
-        AnswerSchema::Explanation => {
-            (200, "the obstacles of the start on each calendar", named("Explanation"))
-        }
-        AnswerSchema::Status | AnswerSchema::Readiness => {
-            (200, "the status of the server", named("Status"))
-        }
-        AnswerSchema::LoggedIn => {
-            let cookie = HeaderBuilder::new().schema(Some(text().build()));
-            let cookie = cookie.description(Some("_session_id")).build();
-            let response = json_response("the person who has logged in", named("LoggedIn"));
-            return (200, response.header("Set-Cookie", cookie).build());
-        }
-        AnswerSchema::LoggedOut => (200, "the session has ended", named("LoggedOut")),
-        AnswerSchema::LinkAsked => {
-            (201, "the address, whether or not it has an account", named("LinkAsked"))
-        }
-        AnswerSchema::LinkFollowed => (200, "the account as it is now", named("LinkFollowed")),
-        AnswerSchema::Alike => (200, "the number of such bookings", named("Alike")),
-        AnswerSchema::Module => (200, "what the module shows", named("Module")),
-        AnswerSchema::Document => (200, "an OpenAPI document", object().build().into()),
-        AnswerSchema::Page => {
-            let page = Content::new(Some(text().build()));
-            let response = ResponseBuilder::new().description("HTML").content("text/html", page);
-            return (200, response.build());
-        }
-    };
-    (status, json_response(description, schema).build())
-}
-
-fn booked() -> ObjectBuilder {
+pub(crate) fn booked() -> RefOr<Schema> {
     let records = filled_list(named("Appointment"));
     all_required([("records", records.into(), "One record for each intervention, in order.")])
+        .into()
 }
 
-fn alike() -> ObjectBuilder {
+pub(crate) fn alike() -> RefOr<Schema> {
     let number = || whole(0, i64::from(u32::MAX));
     all_required([
         ("count", number().into(), "Number of upcoming bookings of the same origin."),
         ("cancelled", number().into(), "Number of those that this request has cancelled."),
     ])
+    .into()
 }
 
-fn link_asked() -> ObjectBuilder {
+pub(crate) fn link_asked() -> RefOr<Schema> {
     let account = all_required([
         ("email", text().into(), "The e-mail address."),
         ("group_id", id().into(), "Id of the group."),
     ]);
-    all_required([("account", account.into(), "The account that the link is for.")])
+    all_required([("account", account.into(), "The account that the link is for.")]).into()
 }
 
 const PENDING: &str = "The pendingRdv of the request for the link; null if there was none.";
 
-fn link_followed() -> ObjectBuilder {
+pub(crate) fn link_followed() -> RefOr<Schema> {
     let account = all_required([
         ("email", text().into(), "The e-mail address."),
         ("group_id", id().into(), "Id of the group."),
@@ -213,11 +148,13 @@ fn link_followed() -> ObjectBuilder {
         ("account", account.into(), "The account."),
         ("pendingRdv", anything().into(), PENDING),
     ])
+    .into()
 }
 
-fn status() -> ObjectBuilder {
+pub(crate) fn status() -> RefOr<Schema> {
     all_required([("status", text().into(), "State in one word.")])
         .property("reason", described(text(), "Reason why the server accepts no writes."))
+        .into()
 }
 
 fn errors() -> ObjectBuilder {
@@ -248,7 +185,7 @@ fn ids() -> RefOr<Schema> {
 
 const SLOT_START: &str = "Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.";
 
-fn slots() -> ObjectBuilder {
+pub(crate) fn slots() -> RefOr<Schema> {
     let slot = all_required([
         ("start", datetime(), SLOT_START),
         ("capacity", whole(1, i64::from(i32::MAX)).into(), "Number of calendars that are free."),
@@ -273,9 +210,10 @@ fn slots() -> ObjectBuilder {
         ("availabletimeslots", list(slot).into(), "The free slots, ascending by start."),
     ])
     .property("firstSlot_utc", described(instant(true), "firstSlot as an instant, with instants."))
+    .into()
 }
 
-fn module() -> ObjectBuilder {
+pub(crate) fn module() -> RefOr<Schema> {
     let position = FieldType::Integer { min: i64::from(i32::MIN), max: i64::from(i32::MAX) };
     let attribute = all_required([
         ("id", id().into(), "Id of the customfield."),
@@ -299,9 +237,10 @@ fn module() -> ObjectBuilder {
         ("interventions", records("Intervention"), "The interventions that are shown."),
         ("customfields", list(attribute).into(), "The attributes that clients see."),
     ])
+    .into()
 }
 
-fn explanation() -> ObjectBuilder {
+pub(crate) fn explanation() -> RefOr<Schema> {
     let rules = [
         "outside_availability",
         "off_grid",
@@ -327,19 +266,21 @@ fn explanation() -> ObjectBuilder {
         ("start_utc", instant(false).into(), "The start as an instant: RFC 3339 in UTC."),
         ("calendars", list(calendar).into(), "The calendars of the search, ascending by id."),
     ])
+    .into()
 }
 
 const EXPIRES_AT: &str = "End, YYYY-MM-DD HH:MM:SS on the clocks of the group.";
 
-fn receipt() -> ObjectBuilder {
+pub(crate) fn receipt() -> RefOr<Schema> {
     let token = pattern(HOLD_TOKEN);
     all_required([
         ("token", token.into(), "The token to confirm the booking with."),
         ("expires_at", datetime(), EXPIRES_AT),
     ])
+    .into()
 }
 
-fn hold() -> ObjectBuilder {
+pub(crate) fn hold() -> RefOr<Schema> {
     all_required([
         ("token", pattern(HOLD_TOKEN).into(), "The token that names the hold."),
         ("expires_at", datetime(), EXPIRES_AT),
@@ -348,10 +289,11 @@ fn hold() -> ObjectBuilder {
         ("end", datetime(), "End of the last intervention."),
         ("intervention_ids", filled_list(id().build()).into(), "The interventions, in order."),
     ])
+    .into()
 }
 
 /// The response to a login. It has the member of the role that has logged in.
-fn logged_in() -> ObjectBuilder {
+pub(crate) fn logged_in() -> RefOr<Schema> {
     let account = all_required([
         ("email", text().into(), "The e-mail address."),
         ("group_id", id().into(), "Id of the group."),
@@ -360,11 +302,12 @@ fn logged_in() -> ObjectBuilder {
     all_required([("error", null().into(), "Always null.")])
         .property("pro", described(logged_in_pro(), "The professional who has logged in."))
         .property("account", described(account, "The client's account that has logged in."))
+        .into()
 }
 
 /// The response to a failed login: the member of the role is null. If the request is wrong in
 /// another way, it has the member `errors` alone.
-fn login_failed() -> ObjectBuilder {
+pub(crate) fn login_failed() -> RefOr<Schema> {
     let entry = all_required([
         ("code", whole(5, 5).into(), "Number of the problem."),
         ("name", one_of(["LoginFailed"]).into(), "Name of the problem."),
@@ -374,4 +317,9 @@ fn login_failed() -> ObjectBuilder {
         .property("account", described(null(), "Null, after the login of a client's account."))
         .property("error", described(entry, "The problem."))
         .property("errors", described(list(anything().build()), "Problems of the request."))
+        .into()
+}
+
+pub(crate) fn logged_out() -> RefOr<Schema> {
+    all_required([("error", null().into(), "Always null.")]).into()
 }

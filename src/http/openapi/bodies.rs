@@ -6,93 +6,85 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::openapi::{Content, RefOr, Required, Schema};
 
 use crate::domain::records::customfield::Model;
-use crate::http::endpoint::{BodySchema, Endpoint};
+use crate::http::endpoint::{Body, Endpoint, QueryParameter, Shape};
 use crate::http::openapi::records::{booked_fiche, customs_given, new_record};
 use crate::http::openapi::schema::{
     anything, described, filled_ids, given, given_or_nothing, group_given, moment_filled, named,
     object, of_types, pattern, sendmail, text, whole,
 };
-use crate::http::openapi::texts::{OperationText, field_text, operation_text};
+use crate::http::openapi::texts::{field_text, operation_text};
 use crate::http::permissions::Resource;
 use crate::wire::column_value::FieldType;
 
-/// The request body of an endpoint, if it reads one. On older paths, the apikey and the group may
-/// stand beside the object.
-pub(crate) fn request_body(endpoint: &Endpoint, is_legacy: bool) -> Option<RequestBody> {
+/// The request body of an endpoint. On older paths, the apikey and the group may stand beside the
+/// object.
+pub(crate) fn request_body(endpoint: &Endpoint, body: &Body, is_legacy: bool) -> RequestBody {
     let resource = endpoint.right.map(|right| right.resource);
-    let text = operation_text(endpoint.operation_id);
-    let schema: RefOr<Schema> = match (endpoint.body, resource) {
-        (BodySchema::None, _) => return None,
-        (BodySchema::Sendmail, _) => return Some(optional_sendmail(text)),
-        (BodySchema::Login, _) => return Some(login(endpoint, text)),
-        (BodySchema::Token, _) => return Some(json_body(token(), text)),
-        (BodySchema::Code, _) => return Some(json_body(code(), text)),
-        (BodySchema::Alike, _) => return Some(json_body(alike(), text)),
-        (BodySchema::Password, _) => new_password().into(),
-        (BodySchema::Hold, _) => hold().into(),
-        (BodySchema::Move, _) => new_start().into(),
-        (BodySchema::Address, _) => address().into(),
-        (BodySchema::Booking, _) => named("Booking"),
-        (BodySchema::NewRecord, Some(resource)) => new_record(resource).into(),
-        (BodySchema::ChangedFields, Some(resource)) => named(&format!("{}Fields", resource.name())),
-        (BodySchema::NewRecord | BodySchema::ChangedFields, None) => object().build().into(),
-    };
-    let name = match resource {
-        Some(resource) => resource.name().to_lowercase(),
-        None => String::new(),
-    };
-    let mut wrapped = object().property(&name, described(schema, "The object."));
-    // A vevent may come without its wrapper.
-    if resource != Some(Resource::Vevent) {
-        wrapped = wrapped.required(&name);
+    let mut json = schema(&body.json, endpoint);
+    if body.is_wrapped {
+        let name = resource.map(|resource| resource.name().to_lowercase()).unwrap_or_default();
+        let mut wrapped = object().property(&name, described(json, "The object."));
+        // A vevent may come without its wrapper.
+        if resource != Some(Resource::Vevent) {
+            wrapped = wrapped.required(&name);
+        }
+        if is_legacy {
+            let apikey = "The key, a text, unless the query has one.";
+            let group = "The group of the new object, unless the query has one.";
+            wrapped = wrapped
+                .property("apikey", described(anything(), apikey))
+                .property("group_id", described(anything(), group));
+        }
+        json = wrapped.into();
     }
-    if is_legacy {
-        let beside = |description: &str| anything().description(Some(description));
-        let apikey = "The key, a text, unless the query has one.";
-        let group = "The group of the new object, unless the query has one.";
-        wrapped = wrapped.property("apikey", beside(apikey)).property("group_id", beside(group));
+    let mut content = Content::new(Some(json));
+    content.example = operation_text(endpoint.operation_id).example.body.clone().map(Into::into);
+    let required = if body.is_required { Required::True } else { Required::False };
+    let mut request = RequestBodyBuilder::new().required(Some(required));
+    if let Some(form) = body.form {
+        request = request
+            .description(Some("The parameters that the query does not give."))
+            .content("application/x-www-form-urlencoded", Content::new(Some(form())));
     }
-    Some(json_body(wrapped.build(), text))
+    request.content("application/json", content).build()
 }
 
-/// A JSON body with the example of its operation.
-fn json_content(schema: Object, text: &OperationText) -> Content {
-    let mut content = Content::new(Some(schema));
-    content.example = text.example.body.clone().map(Into::into);
-    content
-}
-
-fn json_body(schema: Object, text: &OperationText) -> RequestBody {
-    RequestBodyBuilder::new()
-        .required(Some(Required::True))
-        .content("application/json", json_content(schema, text))
-        .build()
-}
-
-/// The optional body of a DELETE of a vevent or an appointment. Reference 7.3.
-fn optional_sendmail(text: &OperationText) -> RequestBody {
-    let body = json_content(object().property("sendmail", sendmail()).build(), text);
-    RequestBodyBuilder::new()
-        .required(Some(Required::False))
-        .content("application/json", body)
-        .build()
+/// The schema of a shape. A resource without records has an object without properties.
+pub(crate) fn schema(shape: &Shape, endpoint: &Endpoint) -> RefOr<Schema> {
+    let component = |suffix: &str| match &endpoint.right {
+        Some(right) => named(&format!("{}{suffix}", right.resource.name())),
+        None => object().into(),
+    };
+    match (shape, &endpoint.right) {
+        (Shape::Record, _) => component(""),
+        (Shape::RecordList, _) => component("List"),
+        (Shape::ChangedFields, _) => component("Fields"),
+        (Shape::NewRecord, Some(right)) => new_record(right.resource).into(),
+        (Shape::NewRecord, None) => object().into(),
+        (Shape::Inline(make), _) => make(),
+        (Shape::Named(name, _), _) => named(name),
+    }
 }
 
 const PASSWORD: &str = "SHA-1 of the password, in hexadecimal digits.";
 
+fn flat(parameters: &[QueryParameter], of: &Object) -> ObjectBuilder {
+    let mut flat = object();
+    for parameter in parameters {
+        flat = flat.property(parameter.name, described(of.clone(), parameter.description));
+    }
+    flat
+}
+
+pub(crate) fn login_form(parameters: &[QueryParameter]) -> RefOr<Schema> {
+    let key = "The key, unless the query has one.";
+    flat(parameters, &text().build()).property("apikey", described(text(), key)).into()
+}
+
 /// The body of a login: a form, or the same as JSON, flat or nested. Reference 3.3.
-fn login(endpoint: &Endpoint, example: &OperationText) -> RequestBody {
-    let flat = |of: Object| {
-        let mut flat = object();
-        for parameter in endpoint.query {
-            flat = flat.property(parameter.name, described(of.clone(), parameter.description));
-        }
-        flat
-    };
+pub(crate) fn login_json(parameters: &[QueryParameter]) -> RefOr<Schema> {
     // In JSON, a number counts as its digits, and null as no value.
     let in_json = of_types([Type::String, Type::Number, Type::Null]).build();
-    let form = flat(text().build())
-        .property("apikey", described(text(), "The key, unless the query has one."));
     let person = || {
         object()
             .property("email", described(in_json.clone(), "E-mail address."))
@@ -103,19 +95,14 @@ fn login(endpoint: &Endpoint, example: &OperationText) -> RequestBody {
         "group_id",
         described(group, "Group of the account; by default the only one that has the address."),
     );
-    let json = flat(in_json.clone())
+    flat(parameters, &in_json)
         .property("pro", described(person(), "Credentials of a professional."))
-        .property("account", described(account, "Credentials of a client's account."));
-    RequestBodyBuilder::new()
-        .description(Some("The parameters that the query does not give."))
-        .required(Some(Required::False))
-        .content("application/x-www-form-urlencoded", Content::new(Some(form.build())))
-        .content("application/json", json_content(json.build(), example))
-        .build()
+        .property("account", described(account, "Credentials of a client's account."))
+        .into()
 }
 
 /// The address that is to have an account. Reference 3.5.
-fn address() -> ObjectBuilder {
+pub(crate) fn address() -> RefOr<Schema> {
     let pending = "A booking to complete later. At most 8,192 bytes. It is returned after the link \
                    has been followed.";
     let group = "Id of the group; by default the only group of the key.";
@@ -124,16 +111,17 @@ fn address() -> ObjectBuilder {
         .property("group_id", described(given(FieldType::Reference), group))
         .property("pendingRdv", described(anything(), pending))
         .required("email")
+        .into()
 }
 
 /// The token of a mailed link, and a password. Reference 7.4.
-fn token() -> Object {
+pub(crate) fn token() -> RefOr<Schema> {
     let password = "Plain, or its SHA-1 as 40 hexadecimal digits.";
     object()
         .property("token", described(text(), "The token in the mailed link."))
         .property("password", described(text(), password))
         .required("token")
-        .build()
+        .into()
 }
 
 /// The token of a hold.
@@ -142,17 +130,17 @@ pub(crate) const HOLD_TOKEN: &str = "^[A-Za-z0-9]{32}$";
 const HOLD_TOKEN_GIVEN: &str = "^([A-Za-z0-9]{32})?$";
 
 /// The token of a booking, and the code that was sent for it. Reference 6.15.
-fn code() -> Object {
+pub(crate) fn code() -> RefOr<Schema> {
     object()
         .property("token", described(pattern(HOLD_TOKEN), "The token of the booking."))
         .property("code", described(pattern("^[0-9]{6}$"), "The six digits that were sent."))
         .required("token")
         .required("code")
-        .build()
+        .into()
 }
 
 /// The bookings of one origin to cancel together. Reference 6.17.
-fn alike() -> Object {
+pub(crate) fn alike() -> RefOr<Schema> {
     let since = "Bookings made at this time or later are meant.";
     let count = "Number of bookings that the caller expects; without it they are counted only.";
     object()
@@ -160,21 +148,22 @@ fn alike() -> Object {
         .property("count", described(whole(0, i64::from(u32::MAX)), count))
         .property("sendmail", sendmail())
         .required("since")
-        .build()
+        .into()
 }
 
 /// The new password of a professional, and the present one. Reference 3.3.
-fn new_password() -> ObjectBuilder {
+pub(crate) fn new_password() -> RefOr<Schema> {
     let password = "Plain, or its SHA-1 as 40 hexadecimal digits.";
     let current = "The present password, likewise; not needed with HTTP Basic.";
     object()
         .property("password", described(text(), password))
         .property("current_password", described(text(), current))
         .required("password")
+        .into()
 }
 
 /// The object of a new hold. Reference 6.14.
-fn hold() -> ObjectBuilder {
+pub(crate) fn hold() -> RefOr<Schema> {
     let mut hold = object().property("group_id", group_given());
     let fields: [(&str, RefOr<Schema>); 4] = [
         ("date", moment_filled().into()),
@@ -185,21 +174,22 @@ fn hold() -> ObjectBuilder {
     for (name, schema) in fields {
         hold = hold.property(name, described(schema, field_text("Booking", name)));
     }
-    hold.required("date").required("intervention_ids")
+    hold.required("date").required("intervention_ids").into()
 }
 
 /// The new start of an appointment. Reference 6.13.
-fn new_start() -> ObjectBuilder {
+pub(crate) fn new_start() -> RefOr<Schema> {
     object()
         .property("date", described(moment_filled(), field_text("Booking", "date")))
         .property("hold", described(pattern(HOLD_TOKEN_GIVEN), field_text("Booking", "hold")))
         .property("sendmail", sendmail())
         .property("group_id", group_given())
         .required("date")
+        .into()
 }
 
 /// The object of a booking. Reference 12.8.
-pub(crate) fn booking() -> ObjectBuilder {
+pub(crate) fn booking() -> RefOr<Schema> {
     let fields: [(&str, RefOr<Schema>); 10] = [
         ("date", moment_filled().into()),
         ("intervention_ids", filled_ids().into()),
@@ -216,5 +206,5 @@ pub(crate) fn booking() -> ObjectBuilder {
     for (name, schema) in fields {
         booking = booking.property(name, described(schema, field_text("Booking", name)));
     }
-    customs_given(booking.required("date").required("intervention_ids"), Model::Vevent)
+    customs_given(booking.required("date").required("intervention_ids"), Model::Vevent).into()
 }

@@ -4,7 +4,7 @@ use form_urlencoded::Serializer;
 use serde_json::Value;
 
 use crate::http::auth::apikey::API_KEY;
-use crate::http::endpoint::{BodySchema, Route};
+use crate::http::endpoint::Route;
 use crate::http::openapi::texts::{ExampleCaller, operation_text};
 
 /// Address, key and credentials of the demonstration.
@@ -59,7 +59,7 @@ pub(crate) fn curl_command(route: &Route) -> String {
         ExampleCaller::Professional => command += &format!(" \\\n  -u {PROFESSIONAL}"),
     }
     if let Some(body) = &example.body
-        && endpoint.body != BodySchema::None
+        && endpoint.body.is_some()
     {
         let body = Value::Object(body.clone()).to_string().replace('\'', "'\\''");
         command += &format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'");

@@ -8,9 +8,7 @@ use utoipa::openapi::path::{Operation, OperationBuilder, Parameter, ParameterBui
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Deprecated, Ref};
 
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, Handler, KeyedHandler, Route,
-};
+use crate::http::endpoint::{EndpointMethod, Route};
 use crate::http::openapi::curl::curl_command;
 use crate::http::openapi::records::columns;
 use crate::http::openapi::texts::operation_text;
@@ -23,12 +21,10 @@ pub(crate) fn operation(route: &Route) -> Operation {
     let is_legacy = route.path.legacy.is_some();
     let (callers, securities) = describe_callers(endpoint.right.as_ref());
     let example = &operation_text(endpoint.operation_id).example;
-    let (status, success) = answers::success(endpoint);
     let mut operation = OperationBuilder::new()
-        .tag(endpoint.tag)
+        .tag(endpoint.tag())
         .description(Some(describe_operation(endpoint.operation_id, &callers)))
-        .securities(Some(securities))
-        .response(status.to_string(), success);
+        .securities(Some(securities));
     operation = if is_legacy {
         operation
             .operation_id(Some(format!("{}OnOlderPath", endpoint.operation_id)))
@@ -46,31 +42,28 @@ pub(crate) fn operation(route: &Route) -> Operation {
     if is_legacy && !route.path.has_id() {
         operation = operation.parameter(parameters::legacy_group());
     }
-    if takes_idempotency_key(endpoint) {
+    if endpoint.takes_idempotency_key {
         operation = operation.parameter(parameters::idempotency_key());
     }
     if endpoint.has_entity_tag() {
         operation = operation.response("304", answers::not_modified());
     }
-    if endpoint.answer == AnswerSchema::Readiness {
-        operation = operation.response("503", answers::not_ready());
-    }
-    if endpoint.answer == AnswerSchema::BookedOrHeld {
-        operation = operation.response("202", answers::awaits_code());
-    }
     for status in error_statuses(route) {
-        operation = if status == 401 && endpoint.answer == AnswerSchema::LoggedIn {
-            operation.response("401", answers::refused_login())
-        } else {
-            operation.response(status.to_string(), answers::error(status))
-        };
+        operation = operation.response(status.to_string(), answers::error(status));
     }
-    operation = operation.request_body(bodies::request_body(endpoint, is_legacy));
+    // An answer of its own replaces the common error of the same status.
+    for answer in endpoint.answers {
+        operation =
+            operation.response(answer.status.to_string(), answers::response(endpoint, answer));
+    }
+    if let Some(body) = &endpoint.body {
+        operation = operation.request_body(Some(bodies::request_body(endpoint, body, is_legacy)));
+    }
     for parameter in endpoint.query {
         operation = operation
             .parameter(with_example(parameters::query_parameter(parameter), &example.query));
     }
-    if endpoint.answer == AnswerSchema::List
+    if endpoint.is_list()
         && let Some(right) = &endpoint.right
     {
         for parameter in parameters::list_parameters(&columns(right.resource)) {
@@ -103,19 +96,6 @@ fn code_sample(route: &Route) -> Extensions {
     Extensions::from_iter([("x-codeSamples", sample)])
 }
 
-/// Whether an Idempotency-Key protects the endpoint from a second creation.
-fn takes_idempotency_key(endpoint: &Endpoint) -> bool {
-    match endpoint.handler {
-        // The token of a booking is used up by its confirmation.
-        Handler::Keyed(KeyedHandler::InGroup(_)) => {
-            endpoint.creates() && endpoint.body != BodySchema::Code
-        }
-        // The token of a mailed link works only once by itself.
-        Handler::Keyed(KeyedHandler::AtLarge(_)) => endpoint.answer == AnswerSchema::LinkAsked,
-        Handler::Open(_) | Handler::Keyed(KeyedHandler::Session(_)) => false,
-    }
-}
-
 /// Returns the statuses of the errors that a route may return.
 fn error_statuses(route: &Route) -> BTreeSet<u16> {
     let endpoint = route.endpoint;
@@ -126,16 +106,17 @@ fn error_statuses(route: &Route) -> BTreeSet<u16> {
     if route.path().contains('{') || route.path.legacy.is_some() {
         statuses.insert(404);
     }
-    if endpoint.writes() || !endpoint.query.is_empty() || endpoint.answer == AnswerSchema::List {
+    if endpoint.writes() || !endpoint.query.is_empty() || endpoint.is_list() {
         statuses.insert(400);
     }
-    if takes_idempotency_key(endpoint) {
+    if endpoint.takes_idempotency_key {
         statuses.insert(409);
     }
     if endpoint.method == EndpointMethod::Delete {
         statuses.insert(413);
     }
-    if !matches!(endpoint.body, BodySchema::None | BodySchema::Sendmail) {
+    // A body that may be left out counts as empty if it is not JSON, unless it may be a form.
+    if endpoint.body.is_some_and(|body| body.is_required || body.form.is_some()) {
         statuses.extend([413, 415]);
     }
     statuses

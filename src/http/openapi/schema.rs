@@ -256,6 +256,11 @@ pub(crate) fn sendmail() -> Object {
     anything().description(Some("0: the client gets no message about this change.")).build()
 }
 
+/// The optional body of a DELETE of a vevent or an appointment. Reference 7.3.
+pub(crate) fn only_sendmail() -> RefOr<Schema> {
+    object().property("sendmail", sendmail()).into()
+}
+
 /// The same schema with a description.
 pub(crate) fn described(schema: impl Into<RefOr<Schema>>, text: &str) -> RefOr<Schema> {
     let mut schema = schema.into();

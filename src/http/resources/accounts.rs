@@ -18,12 +18,12 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::Committed;
 use crate::http::auth::login_failed;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
-};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
 use crate::http::limits::sliding_window::source;
-use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
+use crate::http::openapi::answers;
+use crate::http::openapi::bodies;
+use crate::http::permissions::{ANY_KEY, Resource, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, create_once, wrapped_object};
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::http::server::Server;
@@ -32,32 +32,33 @@ use crate::password::{self, Argon2Memory};
 use crate::wire::field::Audience;
 use crate::wire::value;
 
+const LINK_ASKED: Answer = Answer::json(
+    201,
+    "the address, whether or not it has an account",
+    Shape::Named("LinkAsked", answers::link_asked),
+);
+const LINK_FOLLOWED: Answer = Answer::json(
+    200,
+    "the account as it is now",
+    Shape::Named("LinkFollowed", answers::link_followed),
+);
+
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "RequestLink",
-        summary: "Mail a link to create an account or to set a new password",
-        tag: "accounts",
-        method: EndpointMethod::Post,
-        paths: &[EndpointPath::current("/api/v1/accounts")],
-        right: Some(Right::new(Resource::Account, Verb::Make, ANY_KEY)),
-        query: &[],
-        body: BodySchema::Address,
-        answer: AnswerSchema::LinkAsked,
-        handler: handler!(AtLarge, ask_link),
-    },
-    Endpoint {
-        operation_id: "FollowLink",
-        summary: "Follow a mailed link; the only endpoint that sets a password",
-        tag: "accounts",
-        method: EndpointMethod::Post,
-        paths: &[EndpointPath::current("/api/v1/accounts/confirm")],
-        right: Some(Right::new(Resource::Account, Verb::Change, ANY_KEY)),
-        query: &[],
-        body: BodySchema::Token,
-        answer: AnswerSchema::LinkFollowed,
-        handler: handler!(AtLarge, follow_link),
-    },
+    Endpoint::post(&[EndpointPath::current("/api/v1/accounts")], handler!(AtLarge, ask_link))
+        .named("RequestLink", "Mail a link to create an account or to set a new password")
+        .right(Resource::Account, Verb::Make, ANY_KEY)
+        .body(Body::wrapped(Shape::Inline(bodies::address)))
+        .idempotency_key(true)
+        .answers(&[LINK_ASKED]),
+    Endpoint::post(
+        &[EndpointPath::current("/api/v1/accounts/confirm")],
+        handler!(AtLarge, follow_link),
+    )
+    .named("FollowLink", "Follow a mailed link; the only endpoint that sets a password")
+    .right(Resource::Account, Verb::Change, ANY_KEY)
+    .body(Body::plain(bodies::token))
+    .answers(&[LINK_FOLLOWED]),
 ];
 
 /// Maximum size of a booking in progress, as JSON in bytes. The link in the mail holds it.

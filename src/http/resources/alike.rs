@@ -12,11 +12,11 @@ use crate::domain::records::text::InvalidValue;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
-};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
+use crate::http::openapi::answers;
+use crate::http::openapi::bodies;
+use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::errors::{ErrorEntry, Problem};
@@ -25,19 +25,16 @@ use crate::wire::value;
 const ALIKE: EndpointPath =
     EndpointPath::current("/api/v1/groups/{group_id}/appointments/{id}/cancel_alike");
 
+const ALIKE_COUNT: Answer =
+    Answer::json(200, "the number of such bookings", Shape::Named("Alike", answers::alike));
+
 /// The endpoints of this file.
-pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
-    operation_id: "CancelAlike",
-    summary: "Count or cancel the web bookings with the origin of an appointment",
-    tag: "appointments",
-    method: EndpointMethod::Post,
-    paths: &[ALIKE],
-    right: Some(Right::new(Resource::Appointment, Verb::DeleteMany, PROS_ONLY)),
-    query: &[],
-    body: BodySchema::Alike,
-    answer: AnswerSchema::Alike,
-    handler: handler!(InGroup, cancel_alike),
-}];
+pub(crate) static ENDPOINTS: &[Endpoint] =
+    &[Endpoint::post(&[ALIKE], handler!(InGroup, cancel_alike))
+        .named("CancelAlike", "Count or cancel the web bookings with the origin of an appointment")
+        .right(Resource::Appointment, Verb::DeleteMany, PROS_ONLY)
+        .body(Body::plain(bodies::alike))
+        .answers(&[ALIKE_COUNT])];
 
 /// The bookings that a request means.
 struct AlikeRequest {

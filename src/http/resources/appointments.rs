@@ -16,15 +16,16 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Committed;
 use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
-    handler,
+    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
 };
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::limits::booking_limit::{BookingOrigin, with_rate_limit};
 use crate::http::limits::enumeration_limit::BookingPermit;
 use crate::http::limits::limited_move::move_within_limits;
-use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Right, Verb};
+use crate::http::openapi::answers;
+use crate::http::openapi::bodies;
+use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, created_response, json_response};
@@ -49,72 +50,48 @@ const SECRET: QueryParameter = QueryParameter::new(
     "the secret of the appointment, for callers other than professionals of the group",
 );
 
+/// 201 with one record for each appointment.
+pub(crate) const BOOKED: Answer =
+    Answer::json(201, "one record for each appointment", Shape::Named("Booked", answers::booked));
+const AWAITS_CODE: Answer = Answer::json(
+    202,
+    "the booking waits for the code that was sent to the client",
+    Shape::Named("BookingReceipt", answers::receipt),
+);
+
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "BookAppointment",
-        summary: "Book an appointment",
-        tag: "appointments",
-        method: EndpointMethod::Post,
-        paths: &[ALL, ALL_LEGACY],
-        right: Some(Right::new(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)),
-        query: &[],
-        body: BodySchema::Booking,
-        answer: AnswerSchema::BookedOrHeld,
-        handler: handler!(InGroup, book),
-    },
-    Endpoint {
-        operation_id: "ListAppointments",
-        summary: "List upcoming appointments",
-        tag: "appointments",
-        method: EndpointMethod::Get,
-        paths: &[ALL, ALL_LEGACY],
-        right: Some(Right::new(Resource::Appointment, Verb::List, OWN_ACCOUNT)),
-        query: &[QueryParameter::new(
+    Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, book))
+        .named("BookAppointment", "Book an appointment")
+        .right(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)
+        .body(Body::wrapped(Shape::Named("Booking", bodies::booking)))
+        .answers(&[BOOKED, AWAITS_CODE]),
+    Endpoint::get(&[ALL, ALL_LEGACY], handler!(InGroup, list))
+        .named("ListAppointments", "List upcoming appointments")
+        .right(Resource::Appointment, Verb::List, OWN_ACCOUNT)
+        .query(&[QueryParameter::new(
             "include_past",
             QueryKind::Flag,
             "also list past appointments",
-        )],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list),
-    },
-    Endpoint {
-        operation_id: "ShowAppointment",
-        summary: "Get an appointment",
-        tag: "appointments",
-        method: EndpointMethod::Get,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Appointment, Verb::Show, OWN_OR_SECRET)),
-        query: &[SECRET],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, show),
-    },
-    Endpoint {
-        operation_id: "MoveAppointment",
-        summary: "Move an appointment to another start",
-        tag: "appointments",
-        method: EndpointMethod::Put,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Appointment, Verb::Change, OWN_OR_SECRET)),
-        query: &[SECRET],
-        body: BodySchema::Move,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, move_to),
-    },
-    Endpoint {
-        operation_id: "CancelAppointment",
-        summary: "Cancel an appointment",
-        tag: "appointments",
-        method: EndpointMethod::Delete,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Appointment, Verb::Delete, OWN_OR_SECRET)),
-        query: &[SECRET],
-        body: BodySchema::Sendmail,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, cancel),
-    },
+        )])
+        .answers(&[Answer::LIST]),
+    Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
+        .named("ShowAppointment", "Get an appointment")
+        .right(Resource::Appointment, Verb::Show, OWN_OR_SECRET)
+        .query(&[SECRET])
+        .answers(&[Answer::RECORD]),
+    Endpoint::put(&[ONE], handler!(InGroup, move_to))
+        .named("MoveAppointment", "Move an appointment to another start")
+        .right(Resource::Appointment, Verb::Change, OWN_OR_SECRET)
+        .query(&[SECRET])
+        .body(Body::wrapped(Shape::Inline(bodies::new_start)))
+        .answers(&[Answer::RECORD]),
+    Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, cancel))
+        .named("CancelAppointment", "Cancel an appointment")
+        .right(Resource::Appointment, Verb::Delete, OWN_OR_SECRET)
+        .query(&[SECRET])
+        .body(Body::SENDMAIL)
+        .answers(&[Answer::RECORD]),
 ];
 
 /// POST /api/v1/groups/{group_id}/appointments.

@@ -6,12 +6,11 @@ use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
-    handler,
+    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, handler,
 };
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
+use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord};
 use crate::http::resources::pagination::{all_or_faults, list_response};
@@ -42,81 +41,37 @@ const LIST_PARAMETERS: &[QueryParameter] = &[
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "ListCalendars",
-        summary: "List calendars",
-        tag: "calendars",
-        method: EndpointMethod::Get,
-        paths: &[ALL, ALL_LEGACY],
-        right: Some(Right::new(Resource::Calendar, Verb::List, PUBLIC)),
-        query: LIST_PARAMETERS,
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list),
-    },
-    Endpoint {
-        operation_id: "ListCalendarsOfIntervention",
-        summary: "List the calendars that offer an intervention",
-        tag: "calendars",
-        method: EndpointMethod::Get,
-        paths: &[EndpointPath::legacy(
-            "/api/v1/interventions/{id}/calendars",
-            LegacyRecord::Intervention,
-        )],
-        right: Some(Right::new(Resource::Calendar, Verb::List, PUBLIC)),
-        query: LIST_PARAMETERS,
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list_for_intervention),
-    },
-    Endpoint {
-        operation_id: "ShowCalendar",
-        summary: "Get a calendar",
-        tag: "calendars",
-        method: EndpointMethod::Get,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Calendar, Verb::Show, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::show::<Calendar>),
-    },
-    Endpoint {
-        operation_id: "MakeCalendar",
-        summary: "Create a calendar",
-        tag: "calendars",
-        method: EndpointMethod::Post,
-        paths: &[ALL, ALL_LEGACY],
-        right: Some(Right::new(Resource::Calendar, Verb::Make, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::NewRecord,
-        answer: AnswerSchema::NewRecord,
-        handler: handler!(InGroup, crud::create::<Calendar>),
-    },
-    Endpoint {
-        operation_id: "ChangeCalendar",
-        summary: "Update a calendar",
-        tag: "calendars",
-        method: EndpointMethod::Put,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Calendar, Verb::Change, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::ChangedFields,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::change::<Calendar>),
-    },
-    Endpoint {
-        operation_id: "DeleteCalendar",
-        summary: "Mark a calendar as deleted",
-        tag: "calendars",
-        method: EndpointMethod::Delete,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Calendar, Verb::Delete, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, delete),
-    },
+    Endpoint::get(&[ALL, ALL_LEGACY], handler!(InGroup, list))
+        .named("ListCalendars", "List calendars")
+        .right(Resource::Calendar, Verb::List, PUBLIC)
+        .query(LIST_PARAMETERS)
+        .answers(&[Answer::TAGGED_LIST]),
+    Endpoint::get(
+        &[EndpointPath::legacy("/api/v1/interventions/{id}/calendars", LegacyRecord::Intervention)],
+        handler!(InGroup, list_for_intervention),
+    )
+    .named("ListCalendarsOfIntervention", "List the calendars that offer an intervention")
+    .right(Resource::Calendar, Verb::List, PUBLIC)
+    .query(LIST_PARAMETERS)
+    .answers(&[Answer::TAGGED_LIST]),
+    Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, crud::show::<Calendar>))
+        .named("ShowCalendar", "Get a calendar")
+        .right(Resource::Calendar, Verb::Show, PUBLIC)
+        .answers(&[Answer::RECORD]),
+    Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, crud::create::<Calendar>))
+        .named("MakeCalendar", "Create a calendar")
+        .right(Resource::Calendar, Verb::Make, PROS_ONLY)
+        .body(Body::NEW_RECORD)
+        .answers(&[Answer::NEW_RECORD]),
+    Endpoint::put(&[ONE, ONE_LEGACY], handler!(InGroup, crud::change::<Calendar>))
+        .named("ChangeCalendar", "Update a calendar")
+        .right(Resource::Calendar, Verb::Change, PROS_ONLY)
+        .body(Body::CHANGED_FIELDS)
+        .answers(&[Answer::RECORD]),
+    Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, delete))
+        .named("DeleteCalendar", "Mark a calendar as deleted")
+        .right(Resource::Calendar, Verb::Delete, PROS_ONLY)
+        .answers(&[Answer::RECORD]),
 ];
 
 impl CrudRecord for Calendar {

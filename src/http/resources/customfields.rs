@@ -3,10 +3,8 @@
 use crate::domain::records::customfield::Customfield;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
-};
-use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
+use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord};
 use crate::http::response::HandlerResult;
@@ -16,76 +14,30 @@ use crate::wire::field::{Audience, Table};
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/customfields");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/customfields/{id}");
 
-const fn right(verb: Verb) -> Option<Right> {
-    let extents = match verb {
-        Verb::List | Verb::Show => PUBLIC,
-        Verb::Make | Verb::Change | Verb::Delete | Verb::DeleteMany => PROS_ONLY,
-    };
-    Some(Right::new(Resource::Customfield, verb, extents))
-}
-
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "ListCustomfields",
-        summary: "List customfields",
-        tag: "customfields",
-        method: EndpointMethod::Get,
-        paths: &[ALL],
-        right: right(Verb::List),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list),
-    },
-    Endpoint {
-        operation_id: "MakeCustomfield",
-        summary: "Create a customfield",
-        tag: "customfields",
-        method: EndpointMethod::Post,
-        paths: &[ALL],
-        right: right(Verb::Make),
-        query: &[],
-        body: BodySchema::NewRecord,
-        answer: AnswerSchema::NewRecord,
-        handler: handler!(InGroup, crud::create::<Customfield>),
-    },
-    Endpoint {
-        operation_id: "ShowCustomfield",
-        summary: "Get a customfield",
-        tag: "customfields",
-        method: EndpointMethod::Get,
-        paths: &[ONE],
-        right: right(Verb::Show),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::show::<Customfield>),
-    },
-    Endpoint {
-        operation_id: "ChangeCustomfield",
-        summary: "Update a customfield",
-        tag: "customfields",
-        method: EndpointMethod::Put,
-        paths: &[ONE],
-        right: right(Verb::Change),
-        query: &[],
-        body: BodySchema::ChangedFields,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::change::<Customfield>),
-    },
-    Endpoint {
-        operation_id: "DeleteCustomfield",
-        summary: "Mark a customfield as deleted",
-        tag: "customfields",
-        method: EndpointMethod::Delete,
-        paths: &[ONE],
-        right: right(Verb::Delete),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, delete),
-    },
+    Endpoint::get(&[ALL], handler!(InGroup, list))
+        .named("ListCustomfields", "List customfields")
+        .right(Resource::Customfield, Verb::List, PUBLIC)
+        .answers(&[Answer::LIST]),
+    Endpoint::post(&[ALL], handler!(InGroup, crud::create::<Customfield>))
+        .named("MakeCustomfield", "Create a customfield")
+        .right(Resource::Customfield, Verb::Make, PROS_ONLY)
+        .body(Body::NEW_RECORD)
+        .answers(&[Answer::NEW_RECORD]),
+    Endpoint::get(&[ONE], handler!(InGroup, crud::show::<Customfield>))
+        .named("ShowCustomfield", "Get a customfield")
+        .right(Resource::Customfield, Verb::Show, PUBLIC)
+        .answers(&[Answer::RECORD]),
+    Endpoint::put(&[ONE], handler!(InGroup, crud::change::<Customfield>))
+        .named("ChangeCustomfield", "Update a customfield")
+        .right(Resource::Customfield, Verb::Change, PROS_ONLY)
+        .body(Body::CHANGED_FIELDS)
+        .answers(&[Answer::RECORD]),
+    Endpoint::delete(&[ONE], handler!(InGroup, delete))
+        .named("DeleteCustomfield", "Mark a customfield as deleted")
+        .right(Resource::Customfield, Verb::Delete, PROS_ONLY)
+        .answers(&[Answer::RECORD]),
 ];
 
 impl CrudRecord for Customfield {

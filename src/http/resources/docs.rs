@@ -14,38 +14,28 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, Handler,
-};
+use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Handler, Shape};
+use crate::http::openapi::schema::{object, text};
 use crate::http::response::json_response;
 use crate::http::server::Server;
 
+const DOCUMENT: Answer = Answer {
+    has_entity_tag: true,
+    ..Answer::json(200, "an OpenAPI document", Shape::Inline(|| object().into()))
+};
+const PAGE_ANSWER: Answer = Answer {
+    media_type: "text/html",
+    ..Answer::json(200, "HTML", Shape::Inline(|| text().into()))
+};
+
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "Document",
-        summary: "Get this OpenAPI document",
-        tag: "server",
-        method: EndpointMethod::Get,
-        paths: &[EndpointPath::current("/api/v1/openapi")],
-        right: None,
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Document,
-        handler: Handler::Open(document),
-    },
-    Endpoint {
-        operation_id: "Docs",
-        summary: "Get a page to try the API",
-        tag: "server",
-        method: EndpointMethod::Get,
-        paths: &[EndpointPath::current("/docs")],
-        right: None,
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Page,
-        handler: Handler::Open(|_| page()),
-    },
+    Endpoint::get(&[EndpointPath::current("/api/v1/openapi")], Handler::Open(document))
+        .named("Document", "Get this OpenAPI document")
+        .answers(&[DOCUMENT]),
+    Endpoint::get(&[EndpointPath::current("/docs")], Handler::Open(|_| page()))
+        .named("Docs", "Get a page to try the API")
+        .answers(&[PAGE_ANSWER]),
 ];
 
 const STYLE: &str = include_str!("../../../data/docs/style.css");

@@ -9,12 +9,10 @@ use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{Caller, Command, LinkRequest, Put, RecordChange, RequestLink};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
-};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::permissions::{OWN_ACCOUNT, PROS_ONLY, Resource, Right, Verb};
+use crate::http::permissions::{OWN_ACCOUNT, PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::accounts;
 use crate::http::resources::crud::{self, CrudRecord};
@@ -29,54 +27,24 @@ const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches/{id}", Leg
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "ListFiches",
-        summary: "List fiches, with deleted ones",
-        tag: "fiches",
-        method: EndpointMethod::Get,
-        paths: &[ALL, ALL_LEGACY],
-        right: Some(Right::new(Resource::Fiche, Verb::List, OWN_ACCOUNT)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list),
-    },
-    Endpoint {
-        operation_id: "MakeFiche",
-        summary: "Create a fiche",
-        tag: "fiches",
-        method: EndpointMethod::Post,
-        paths: &[ALL, ALL_LEGACY],
-        right: Some(Right::new(Resource::Fiche, Verb::Make, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::NewRecord,
-        answer: AnswerSchema::NewRecord,
-        handler: handler!(InGroup, crud::create::<Fiche>),
-    },
-    Endpoint {
-        operation_id: "ShowFiche",
-        summary: "Get a fiche",
-        tag: "fiches",
-        method: EndpointMethod::Get,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Fiche, Verb::Show, OWN_ACCOUNT)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, show),
-    },
-    Endpoint {
-        operation_id: "ChangeFiche",
-        summary: "Update a fiche",
-        tag: "fiches",
-        method: EndpointMethod::Put,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Fiche, Verb::Change, OWN_ACCOUNT)),
-        query: &[],
-        body: BodySchema::ChangedFields,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, change),
-    },
+    Endpoint::get(&[ALL, ALL_LEGACY], handler!(InGroup, list))
+        .named("ListFiches", "List fiches, with deleted ones")
+        .right(Resource::Fiche, Verb::List, OWN_ACCOUNT)
+        .answers(&[Answer::LIST]),
+    Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, crud::create::<Fiche>))
+        .named("MakeFiche", "Create a fiche")
+        .right(Resource::Fiche, Verb::Make, PROS_ONLY)
+        .body(Body::NEW_RECORD)
+        .answers(&[Answer::NEW_RECORD]),
+    Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
+        .named("ShowFiche", "Get a fiche")
+        .right(Resource::Fiche, Verb::Show, OWN_ACCOUNT)
+        .answers(&[Answer::RECORD]),
+    Endpoint::put(&[ONE, ONE_LEGACY], handler!(InGroup, change))
+        .named("ChangeFiche", "Update a fiche")
+        .right(Resource::Fiche, Verb::Change, OWN_ACCOUNT)
+        .body(Body::CHANGED_FIELDS)
+        .answers(&[Answer::RECORD]),
 ];
 
 impl CrudRecord for Fiche {

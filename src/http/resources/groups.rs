@@ -11,11 +11,9 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
-};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
-use crate::http::permissions::{OPERATOR, PROS_ONLY, PUBLIC, Resource, Right, Verb};
+use crate::http::permissions::{OPERATOR, PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{PageAnswer, compute_page};
 use crate::http::response::{HandlerResult, json_response};
@@ -28,54 +26,24 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}");
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "ListGroups",
-        summary: "List the caller's groups",
-        tag: "groups",
-        method: EndpointMethod::Get,
-        paths: &[ALL],
-        right: Some(Right::new(Resource::Group, Verb::List, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(AtLarge, list),
-    },
-    Endpoint {
-        operation_id: "ShowGroup",
-        summary: "Get a group",
-        tag: "groups",
-        method: EndpointMethod::Get,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Group, Verb::Show, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, show),
-    },
-    Endpoint {
-        operation_id: "MakeGroup",
-        summary: "Create a group",
-        tag: "groups",
-        method: EndpointMethod::Post,
-        paths: &[ALL],
-        right: Some(Right::new(Resource::Group, Verb::Make, OPERATOR)),
-        query: &[],
-        body: BodySchema::NewRecord,
-        answer: AnswerSchema::NewRecord,
-        handler: handler!(AtLarge, create),
-    },
-    Endpoint {
-        operation_id: "ChangeGroup",
-        summary: "Update a group",
-        tag: "groups",
-        method: EndpointMethod::Put,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Group, Verb::Change, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::ChangedFields,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, change),
-    },
+    Endpoint::get(&[ALL], handler!(AtLarge, list))
+        .named("ListGroups", "List the caller's groups")
+        .right(Resource::Group, Verb::List, PUBLIC)
+        .answers(&[Answer::LIST]),
+    Endpoint::get(&[ONE], handler!(InGroup, show))
+        .named("ShowGroup", "Get a group")
+        .right(Resource::Group, Verb::Show, PUBLIC)
+        .answers(&[Answer::RECORD]),
+    Endpoint::post(&[ALL], handler!(AtLarge, create))
+        .named("MakeGroup", "Create a group")
+        .right(Resource::Group, Verb::Make, OPERATOR)
+        .body(Body::NEW_RECORD)
+        .answers(&[Answer::NEW_RECORD]),
+    Endpoint::put(&[ONE], handler!(InGroup, change))
+        .named("ChangeGroup", "Update a group")
+        .right(Resource::Group, Verb::Change, PROS_ONLY)
+        .body(Body::CHANGED_FIELDS)
+        .answers(&[Answer::RECORD]),
 ];
 
 /// GET /api/v1/groups: the professional's or account's own groups, or the groups named on the key.

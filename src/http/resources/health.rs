@@ -5,38 +5,23 @@ use axum::response::Response;
 use serde_json::json;
 
 use crate::engine::health::WritesUnavailable;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, Handler,
-};
+use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Handler, Shape};
+use crate::http::openapi::answers;
 use crate::http::response::json_response;
 use crate::http::server::Server;
 
+const STATUS: Shape = Shape::Named("Status", answers::status);
+const STATE: Answer = Answer::json(200, "the status of the server", STATUS);
+const NOT_READY: Answer = Answer::json(503, "the server accepts no writes now", STATUS);
+
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "Alive",
-        summary: "Check that the process is alive",
-        tag: "server",
-        method: EndpointMethod::Get,
-        paths: &[EndpointPath::current("/healthz")],
-        right: None,
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Status,
-        handler: Handler::Open(|_| alive()),
-    },
-    Endpoint {
-        operation_id: "Ready",
-        summary: "Check that the server accepts writes",
-        tag: "server",
-        method: EndpointMethod::Get,
-        paths: &[EndpointPath::current("/readyz")],
-        right: None,
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Readiness,
-        handler: Handler::Open(ready),
-    },
+    Endpoint::get(&[EndpointPath::current("/healthz")], Handler::Open(|_| alive()))
+        .named("Alive", "Check that the process is alive")
+        .answers(&[STATE]),
+    Endpoint::get(&[EndpointPath::current("/readyz")], Handler::Open(ready))
+        .named("Ready", "Check that the server accepts writes")
+        .answers(&[STATE, NOT_READY]),
 ];
 
 /// GET /healthz.

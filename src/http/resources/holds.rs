@@ -13,13 +13,15 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, ConfirmBooking};
 use crate::engine::Committed;
 use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
-    handler,
+    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
 };
 use crate::http::error::ApiError;
 use crate::http::limits::booking_limit::{BookingOrigin, with_rate_limit};
-use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Right, Verb};
+use crate::http::openapi::answers;
+use crate::http::openapi::bodies;
+use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
+use crate::http::resources::appointments::BOOKED;
 use crate::http::response::{HandlerResult, created_response, json_response, ok_response};
 use crate::http::server::Server;
 use crate::wire::appointment::{self, visible_fiche_fields};
@@ -30,44 +32,26 @@ const HOLDS: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/hol
 const CONFIRM: EndpointPath =
     EndpointPath::current("/api/v1/groups/{group_id}/appointments/confirm");
 
+const HOLD: Shape = Shape::Named("Hold", answers::hold);
+
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "HoldTime",
-        summary: "Hold the time of a booking for some minutes",
-        tag: "holds",
-        method: EndpointMethod::Post,
-        paths: &[HOLDS],
-        right: Some(Right::new(Resource::Hold, Verb::Make, OWN_OR_ALLOWED)),
-        query: &[],
-        body: BodySchema::Hold,
-        answer: AnswerSchema::NewHold,
-        handler: handler!(InGroup, hold),
-    },
-    Endpoint {
-        operation_id: "ReleaseHold",
-        summary: "Give held time back",
-        tag: "holds",
-        method: EndpointMethod::Delete,
-        paths: &[HOLDS],
-        right: Some(Right::new(Resource::Hold, Verb::Delete, OWN_OR_ALLOWED)),
-        query: &[QueryParameter::new("token", QueryKind::Text, "the token of the hold")],
-        body: BodySchema::None,
-        answer: AnswerSchema::ReleasedHold,
-        handler: handler!(InGroup, release),
-    },
-    Endpoint {
-        operation_id: "ConfirmBooking",
-        summary: "Confirm a booking by the code that was sent for it",
-        tag: "appointments",
-        method: EndpointMethod::Post,
-        paths: &[CONFIRM],
-        right: Some(Right::new(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)),
-        query: &[],
-        body: BodySchema::Code,
-        answer: AnswerSchema::Booked,
-        handler: handler!(InGroup, confirm),
-    },
+    Endpoint::post(&[HOLDS], handler!(InGroup, hold))
+        .named("HoldTime", "Hold the time of a booking for some minutes")
+        .right(Resource::Hold, Verb::Make, OWN_OR_ALLOWED)
+        .body(Body::wrapped(Shape::Inline(bodies::hold)))
+        .answers(&[Answer::json(201, "the hold", HOLD)]),
+    Endpoint::delete(&[HOLDS], handler!(InGroup, release))
+        .named("ReleaseHold", "Give held time back")
+        .right(Resource::Hold, Verb::Delete, OWN_OR_ALLOWED)
+        .query(&[QueryParameter::new("token", QueryKind::Text, "the token of the hold")])
+        .answers(&[Answer::json(200, "the hold, which has ended", HOLD)]),
+    Endpoint::post(&[CONFIRM], handler!(InGroup, confirm))
+        .named("ConfirmBooking", "Confirm a booking by the code that was sent for it")
+        .right(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)
+        .body(Body::plain(bodies::code))
+        .idempotency_key(false)
+        .answers(&[BOOKED]),
 ];
 
 /// POST /api/v1/groups/{group_id}/holds.

@@ -5,10 +5,9 @@ use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
-    handler,
+    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, handler,
 };
-use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
+use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord};
 use crate::http::resources::pagination::{all_or_faults, list_response};
@@ -23,14 +22,10 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/inter
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "ListInterventions",
-        summary: "List interventions",
-        tag: "interventions",
-        method: EndpointMethod::Get,
-        paths: &[ALL],
-        right: Some(Right::new(Resource::Intervention, Verb::List, PUBLIC)),
-        query: &[
+    Endpoint::get(&[ALL], handler!(InGroup, list))
+        .named("ListInterventions", "List interventions")
+        .right(Resource::Intervention, Verb::List, PUBLIC)
+        .query(&[
             QueryParameter::new(
                 "interventionset_id",
                 QueryKind::Id,
@@ -41,59 +36,26 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
                 QueryKind::Ids,
                 "only interventions that any of these calendars offers",
             ),
-        ],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list),
-    },
-    Endpoint {
-        operation_id: "ShowIntervention",
-        summary: "Get an intervention",
-        tag: "interventions",
-        method: EndpointMethod::Get,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Intervention, Verb::Show, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::show::<Intervention>),
-    },
-    Endpoint {
-        operation_id: "MakeIntervention",
-        summary: "Create an intervention",
-        tag: "interventions",
-        method: EndpointMethod::Post,
-        paths: &[ALL],
-        right: Some(Right::new(Resource::Intervention, Verb::Make, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::NewRecord,
-        answer: AnswerSchema::NewRecord,
-        handler: handler!(InGroup, crud::create::<Intervention>),
-    },
-    Endpoint {
-        operation_id: "ChangeIntervention",
-        summary: "Update an intervention",
-        tag: "interventions",
-        method: EndpointMethod::Put,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Intervention, Verb::Change, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::ChangedFields,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::change::<Intervention>),
-    },
-    Endpoint {
-        operation_id: "DeleteIntervention",
-        summary: "Mark an intervention as deleted",
-        tag: "interventions",
-        method: EndpointMethod::Delete,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Intervention, Verb::Delete, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, delete),
-    },
+        ])
+        .answers(&[Answer::TAGGED_LIST]),
+    Endpoint::get(&[ONE], handler!(InGroup, crud::show::<Intervention>))
+        .named("ShowIntervention", "Get an intervention")
+        .right(Resource::Intervention, Verb::Show, PUBLIC)
+        .answers(&[Answer::RECORD]),
+    Endpoint::post(&[ALL], handler!(InGroup, crud::create::<Intervention>))
+        .named("MakeIntervention", "Create an intervention")
+        .right(Resource::Intervention, Verb::Make, PROS_ONLY)
+        .body(Body::NEW_RECORD)
+        .answers(&[Answer::NEW_RECORD]),
+    Endpoint::put(&[ONE], handler!(InGroup, crud::change::<Intervention>))
+        .named("ChangeIntervention", "Update an intervention")
+        .right(Resource::Intervention, Verb::Change, PROS_ONLY)
+        .body(Body::CHANGED_FIELDS)
+        .answers(&[Answer::RECORD]),
+    Endpoint::delete(&[ONE], handler!(InGroup, delete))
+        .named("DeleteIntervention", "Mark an intervention as deleted")
+        .right(Resource::Intervention, Verb::Delete, PROS_ONLY)
+        .answers(&[Answer::RECORD]),
 ];
 
 impl CrudRecord for Intervention {

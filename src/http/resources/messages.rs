@@ -7,11 +7,9 @@ use serde_json::{Map, Value};
 use crate::domain::records::ids::MessageId;
 use crate::domain::records::message::{Message, Progress};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
-};
+use crate::http::endpoint::{Answer, Endpoint, EndpointPath, handler};
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
+use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::pagination::{PageAnswer, write_object};
 use crate::http::response::{HandlerResult, ok_response};
@@ -25,30 +23,14 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/messa
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "ListMessages",
-        summary: "List planned, sent and unsent messages",
-        tag: "messages",
-        method: EndpointMethod::Get,
-        paths: &[ALL],
-        right: Some(Right::new(Resource::Message, Verb::List, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list),
-    },
-    Endpoint {
-        operation_id: "ShowMessage",
-        summary: "Get a message",
-        tag: "messages",
-        method: EndpointMethod::Get,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Message, Verb::Show, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, show),
-    },
+    Endpoint::get(&[ALL], handler!(InGroup, list))
+        .named("ListMessages", "List planned, sent and unsent messages")
+        .right(Resource::Message, Verb::List, PROS_ONLY)
+        .answers(&[Answer::LIST]),
+    Endpoint::get(&[ONE], handler!(InGroup, show))
+        .named("ShowMessage", "Get a message")
+        .right(Resource::Message, Verb::Show, PROS_ONLY)
+        .answers(&[Answer::RECORD]),
 ];
 
 /// GET /api/v1/groups/{group_id}/messages: messages due within a week, sent messages, and unsent

@@ -8,10 +8,9 @@ use crate::domain::availability::module_offer::{offers_all, shown_calendars, sho
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
-};
-use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
+use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Shape, handler};
+use crate::http::openapi::answers;
+use crate::http::permissions::{ANY_KEY, Resource, Verb};
 use crate::http::request::{ApiRequest, find_visible_group};
 use crate::http::response::{HandlerResult, json_response};
 use crate::wire::calendar::{CALENDAR, SHOWN_CALENDARSET};
@@ -23,19 +22,17 @@ use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 /// a thread that serves connections: well under a millisecond.
 const INLINE_RECORDS_MAX: usize = 60;
 
+const MODULE: Answer =
+    Answer::json(200, "what the module shows", Shape::Named("Module", answers::module));
+
 /// The endpoints of this file.
-pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint {
-    operation_id: "ShowModule",
-    summary: "Get everything that a booking page of a group needs",
-    tag: "modules",
-    method: EndpointMethod::Get,
-    paths: &[EndpointPath::current("/api/v1/modules/{urlname}")],
-    right: Some(Right::new(Resource::Module, Verb::Show, ANY_KEY)),
-    query: &[],
-    body: BodySchema::None,
-    answer: AnswerSchema::Module,
-    handler: handler!(AtLarge, show),
-}];
+pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint::get(
+    &[EndpointPath::current("/api/v1/modules/{urlname}")],
+    handler!(AtLarge, show),
+)
+.named("ShowModule", "Get everything that a booking page of a group needs")
+.right(Resource::Module, Verb::Show, ANY_KEY)
+.answers(&[MODULE])];
 
 /// GET /api/v1/modules/{urlname}, by every caller that sees the group. All see what the module
 /// shows to the public.

@@ -11,11 +11,10 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::ProId;
 use crate::domain::state::command::Caller;
 use crate::http::auth::login_failed;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
-};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
+use crate::http::openapi::bodies;
+use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::accounts;
 use crate::http::resources::pagination::{PageAnswer, compute_page};
@@ -30,54 +29,23 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/pros/
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "ListPros",
-        summary: "List the group's professionals",
-        tag: "pros",
-        method: EndpointMethod::Get,
-        paths: &[ALL],
-        right: Some(Right::new(Resource::Pro, Verb::List, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list),
-    },
-    Endpoint {
-        operation_id: "ShowPro",
-        summary: "Get a professional",
-        tag: "pros",
-        method: EndpointMethod::Get,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Pro, Verb::Show, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, show),
-    },
-    Endpoint {
-        operation_id: "ChangePro",
-        summary: "Change one's own password",
-        tag: "pros",
-        method: EndpointMethod::Put,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Pro, Verb::Change, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::Password,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, change),
-    },
-    Endpoint {
-        operation_id: "RemovePro",
-        summary: "Remove a professional from the group",
-        tag: "pros",
-        method: EndpointMethod::Delete,
-        paths: &[ONE],
-        right: Some(Right::new(Resource::Pro, Verb::Delete, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, remove),
-    },
+    Endpoint::get(&[ALL], handler!(InGroup, list))
+        .named("ListPros", "List the group's professionals")
+        .right(Resource::Pro, Verb::List, PROS_ONLY)
+        .answers(&[Answer::LIST]),
+    Endpoint::get(&[ONE], handler!(InGroup, show))
+        .named("ShowPro", "Get a professional")
+        .right(Resource::Pro, Verb::Show, PROS_ONLY)
+        .answers(&[Answer::RECORD]),
+    Endpoint::put(&[ONE], handler!(InGroup, change))
+        .named("ChangePro", "Change one's own password")
+        .right(Resource::Pro, Verb::Change, PROS_ONLY)
+        .body(Body::wrapped(Shape::Inline(bodies::new_password)))
+        .answers(&[Answer::RECORD]),
+    Endpoint::delete(&[ONE], handler!(InGroup, remove))
+        .named("RemovePro", "Remove a professional from the group")
+        .right(Resource::Pro, Verb::Delete, PROS_ONLY)
+        .answers(&[Answer::RECORD]),
 ];
 
 /// GET /api/v1/groups/{group_id}/pros.

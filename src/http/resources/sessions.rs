@@ -14,12 +14,13 @@ use crate::http::auth::{
 };
 use crate::http::body::{BYTES_MAX, Form};
 use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
-    handler,
+    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
 };
 use crate::http::error::ApiError;
 use crate::http::limits::body_limits::SMALL_BYTES;
-use crate::http::permissions::{ANY_KEY, Resource, Right, Verb};
+use crate::http::openapi::answers;
+use crate::http::openapi::bodies;
+use crate::http::permissions::{ANY_KEY, Resource, Verb};
 use crate::http::request::SessionRequest;
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::planted_faults::PlantedFault;
@@ -49,32 +50,37 @@ const LOGIN_PARAMETERS: &[QueryParameter] = &[
     ),
 ];
 
+const LOGGED_IN: Answer = Answer {
+    header: Some(("Set-Cookie", "_session_id")),
+    ..Answer::json(
+        200,
+        "the person who has logged in",
+        Shape::Named("LoggedIn", answers::logged_in),
+    )
+};
+const LOGIN_FAILED: Answer = Answer::json(
+    401,
+    "the credentials are wrong; there is no challenge",
+    Shape::Named("LoginFailed", answers::login_failed),
+);
+const LOGGED_OUT: Answer =
+    Answer::json(200, "the session has ended", Shape::Named("LoggedOut", answers::logged_out));
+
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "LogIn",
-        summary: "Begin a session of a professional or of a client's account",
-        tag: "sessions",
-        method: EndpointMethod::Post,
-        paths: &[EndpointPath::current("/api/v1/sessions/login")],
-        right: Some(Right::new(Resource::Session, Verb::Make, ANY_KEY)),
-        query: LOGIN_PARAMETERS,
-        body: BodySchema::Login,
-        answer: AnswerSchema::LoggedIn,
-        handler: handler!(Session, log_in),
-    },
-    Endpoint {
-        operation_id: "LogOut",
-        summary: "End the session of the cookie",
-        tag: "sessions",
-        method: EndpointMethod::Post,
-        paths: &[EndpointPath::current("/api/v1/sessions/logout")],
-        right: Some(Right::new(Resource::Session, Verb::Delete, ANY_KEY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::LoggedOut,
-        handler: handler!(Session, log_out),
-    },
+    Endpoint::post(&[EndpointPath::current("/api/v1/sessions/login")], handler!(Session, log_in))
+        .named("LogIn", "Begin a session of a professional or of a client's account")
+        .right(Resource::Session, Verb::Make, ANY_KEY)
+        .query(LOGIN_PARAMETERS)
+        .body(Body::or_form(
+            || bodies::login_json(LOGIN_PARAMETERS),
+            || bodies::login_form(LOGIN_PARAMETERS),
+        ))
+        .answers(&[LOGGED_IN, LOGIN_FAILED]),
+    Endpoint::post(&[EndpointPath::current("/api/v1/sessions/logout")], handler!(Session, log_out))
+        .named("LogOut", "End the session of the cookie")
+        .right(Resource::Session, Verb::Delete, ANY_KEY)
+        .answers(&[LOGGED_OUT]),
 ];
 
 /// POST /api/v1/sessions/login: `pro[email]` and `pro[password]`, or `account[email]`,

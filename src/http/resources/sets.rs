@@ -7,11 +7,9 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, handler,
-};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Right, Verb};
+use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord};
 use crate::http::resources::interventions::all_interventions;
@@ -30,154 +28,72 @@ const INTERVENTIONSET: EndpointPath =
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "ListCalendarsets",
-        summary: "List calendarsets",
-        tag: "calendarsets",
-        method: EndpointMethod::Get,
-        paths: &[CALENDARSETS],
-        right: Some(Right::new(Resource::Calendarset, Verb::List, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list_calendarsets),
-    },
-    Endpoint {
-        operation_id: "MakeCalendarset",
-        summary: "Create a calendarset",
-        tag: "calendarsets",
-        method: EndpointMethod::Post,
-        paths: &[CALENDARSETS],
-        right: Some(Right::new(Resource::Calendarset, Verb::Make, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::NewRecord,
-        answer: AnswerSchema::NewRecord,
-        handler: handler!(InGroup, crud::create::<Calendarset>),
-    },
-    Endpoint {
-        operation_id: "ShowCalendarset",
-        summary: "Get a calendarset",
-        tag: "calendarsets",
-        method: EndpointMethod::Get,
-        paths: &[CALENDARSET],
-        right: Some(Right::new(Resource::Calendarset, Verb::Show, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::show::<Calendarset>),
-    },
-    Endpoint {
-        operation_id: "ChangeCalendarset",
-        summary: "Update a calendarset",
-        tag: "calendarsets",
-        method: EndpointMethod::Put,
-        paths: &[CALENDARSET],
-        right: Some(Right::new(Resource::Calendarset, Verb::Change, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::ChangedFields,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::change::<Calendarset>),
-    },
-    Endpoint {
-        operation_id: "RemoveCalendarset",
-        summary: "Remove a calendarset; its calendars remain",
-        tag: "calendarsets",
-        method: EndpointMethod::Delete,
-        paths: &[CALENDARSET],
-        right: Some(Right::new(Resource::Calendarset, Verb::Delete, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, remove_calendarset),
-    },
-    Endpoint {
-        operation_id: "ListInterventionsOfSet",
-        summary: "List the interventions that the calendars of a calendarset offer",
-        tag: "calendarsets",
-        method: EndpointMethod::Get,
-        paths: &[EndpointPath::current(
-            "/api/v1/groups/{group_id}/calendarsets/{id}/interventions",
-        )],
-        right: Some(Right::new(Resource::Intervention, Verb::List, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list_offered_interventions),
-    },
-    Endpoint {
-        operation_id: "ListInterventionsetsOfSet",
-        summary: "List the interventionsets that the calendars of a calendarset offer",
-        tag: "calendarsets",
-        method: EndpointMethod::Get,
-        paths: &[EndpointPath::current(
-            "/api/v1/groups/{group_id}/calendarsets/{id}/interventionsets",
-        )],
-        right: Some(Right::new(Resource::Interventionset, Verb::List, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list_offered_interventionsets),
-    },
-    Endpoint {
-        operation_id: "ListInterventionsets",
-        summary: "List interventionsets",
-        tag: "interventionsets",
-        method: EndpointMethod::Get,
-        paths: &[INTERVENTIONSETS],
-        right: Some(Right::new(Resource::Interventionset, Verb::List, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list_interventionsets),
-    },
-    Endpoint {
-        operation_id: "MakeInterventionset",
-        summary: "Create an interventionset",
-        tag: "interventionsets",
-        method: EndpointMethod::Post,
-        paths: &[INTERVENTIONSETS],
-        right: Some(Right::new(Resource::Interventionset, Verb::Make, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::NewRecord,
-        answer: AnswerSchema::NewRecord,
-        handler: handler!(InGroup, crud::create::<Interventionset>),
-    },
-    Endpoint {
-        operation_id: "ShowInterventionset",
-        summary: "Get an interventionset",
-        tag: "interventionsets",
-        method: EndpointMethod::Get,
-        paths: &[INTERVENTIONSET],
-        right: Some(Right::new(Resource::Interventionset, Verb::Show, PUBLIC)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::show::<Interventionset>),
-    },
-    Endpoint {
-        operation_id: "ChangeInterventionset",
-        summary: "Update an interventionset",
-        tag: "interventionsets",
-        method: EndpointMethod::Put,
-        paths: &[INTERVENTIONSET],
-        right: Some(Right::new(Resource::Interventionset, Verb::Change, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::ChangedFields,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, crud::change::<Interventionset>),
-    },
-    Endpoint {
-        operation_id: "RemoveInterventionset",
-        summary: "Remove an interventionset; its interventions remain",
-        tag: "interventionsets",
-        method: EndpointMethod::Delete,
-        paths: &[INTERVENTIONSET],
-        right: Some(Right::new(Resource::Interventionset, Verb::Delete, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, remove_interventionset),
-    },
+    Endpoint::get(&[CALENDARSETS], handler!(InGroup, list_calendarsets))
+        .named("ListCalendarsets", "List calendarsets")
+        .right(Resource::Calendarset, Verb::List, PUBLIC)
+        .answers(&[Answer::TAGGED_LIST]),
+    Endpoint::post(&[CALENDARSETS], handler!(InGroup, crud::create::<Calendarset>))
+        .named("MakeCalendarset", "Create a calendarset")
+        .right(Resource::Calendarset, Verb::Make, PROS_ONLY)
+        .body(Body::NEW_RECORD)
+        .answers(&[Answer::NEW_RECORD]),
+    Endpoint::get(&[CALENDARSET], handler!(InGroup, crud::show::<Calendarset>))
+        .named("ShowCalendarset", "Get a calendarset")
+        .right(Resource::Calendarset, Verb::Show, PUBLIC)
+        .answers(&[Answer::RECORD]),
+    Endpoint::put(&[CALENDARSET], handler!(InGroup, crud::change::<Calendarset>))
+        .named("ChangeCalendarset", "Update a calendarset")
+        .right(Resource::Calendarset, Verb::Change, PROS_ONLY)
+        .body(Body::CHANGED_FIELDS)
+        .answers(&[Answer::RECORD]),
+    Endpoint::delete(&[CALENDARSET], handler!(InGroup, remove_calendarset))
+        .named("RemoveCalendarset", "Remove a calendarset; its calendars remain")
+        .right(Resource::Calendarset, Verb::Delete, PROS_ONLY)
+        .answers(&[Answer::RECORD]),
+    Endpoint::get(
+        &[EndpointPath::current("/api/v1/groups/{group_id}/calendarsets/{id}/interventions")],
+        handler!(InGroup, list_offered_interventions),
+    )
+    .named(
+        "ListInterventionsOfSet",
+        "List the interventions that the calendars of a calendarset offer",
+    )
+    .right(Resource::Intervention, Verb::List, PUBLIC)
+    .tagged("calendarsets")
+    .answers(&[Answer::TAGGED_LIST]),
+    Endpoint::get(
+        &[EndpointPath::current("/api/v1/groups/{group_id}/calendarsets/{id}/interventionsets")],
+        handler!(InGroup, list_offered_interventionsets),
+    )
+    .named(
+        "ListInterventionsetsOfSet",
+        "List the interventionsets that the calendars of a calendarset offer",
+    )
+    .right(Resource::Interventionset, Verb::List, PUBLIC)
+    .tagged("calendarsets")
+    .answers(&[Answer::TAGGED_LIST]),
+    Endpoint::get(&[INTERVENTIONSETS], handler!(InGroup, list_interventionsets))
+        .named("ListInterventionsets", "List interventionsets")
+        .right(Resource::Interventionset, Verb::List, PUBLIC)
+        .answers(&[Answer::TAGGED_LIST]),
+    Endpoint::post(&[INTERVENTIONSETS], handler!(InGroup, crud::create::<Interventionset>))
+        .named("MakeInterventionset", "Create an interventionset")
+        .right(Resource::Interventionset, Verb::Make, PROS_ONLY)
+        .body(Body::NEW_RECORD)
+        .answers(&[Answer::NEW_RECORD]),
+    Endpoint::get(&[INTERVENTIONSET], handler!(InGroup, crud::show::<Interventionset>))
+        .named("ShowInterventionset", "Get an interventionset")
+        .right(Resource::Interventionset, Verb::Show, PUBLIC)
+        .answers(&[Answer::RECORD]),
+    Endpoint::put(&[INTERVENTIONSET], handler!(InGroup, crud::change::<Interventionset>))
+        .named("ChangeInterventionset", "Update an interventionset")
+        .right(Resource::Interventionset, Verb::Change, PROS_ONLY)
+        .body(Body::CHANGED_FIELDS)
+        .answers(&[Answer::RECORD]),
+    Endpoint::delete(&[INTERVENTIONSET], handler!(InGroup, remove_interventionset))
+        .named("RemoveInterventionset", "Remove an interventionset; its interventions remain")
+        .right(Resource::Interventionset, Verb::Delete, PROS_ONLY)
+        .answers(&[Answer::RECORD]),
 ];
 
 impl CrudRecord for Calendarset {

@@ -15,11 +15,11 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant};
 use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
-    handler,
+    Answer, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
 };
 use crate::http::error::ApiError;
-use crate::http::permissions::{Resource, Right, SHOWN_OR_ALLOWED, Verb};
+use crate::http::openapi::answers;
+use crate::http::permissions::{Resource, SHOWN_OR_ALLOWED, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::wire::field::Scope;
@@ -75,88 +75,90 @@ const SECRET: QueryParameter = QueryParameter::new(
     "the secret of that appointment, for callers that do not own it",
 );
 
+const SLOTS: Answer =
+    Answer::json(200, "the free slots, ascending", Shape::Named("Slots", answers::slots));
+const EXPLANATION: Answer = Answer::json(
+    200,
+    "the obstacles of the start on each calendar",
+    Shape::Named("Explanation", answers::explanation),
+);
+
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "SearchSlots",
-        summary: "Find free slots",
-        tag: "availabletimeslots",
-        method: EndpointMethod::Get,
-        paths: &[EndpointPath::current("/api/v1/groups/{group_id}/availabletimeslots")],
-        right: Some(Right::new(Resource::Slot, Verb::List, SHOWN_OR_ALLOWED)),
-        query: &[
-            CHAIN,
-            CALENDAR,
-            CALENDARS,
-            SETS,
-            FROM_WEB,
-            HOLD,
-            MOVED,
-            SECRET,
-            QueryParameter::new(
-                "start",
-                QueryKind::DateTime,
-                "the start of the search; by default now",
-            ),
-            QueryParameter::new(
-                "end",
-                QueryKind::DateTime,
-                "the end of the search, at most 366 days after its start; excludes nDays",
-            ),
-            QueryParameter::new(
-                "nDays",
-                QueryKind::Integer { min: 1, max: 366 },
-                "the number of local days to search; by default 7, unless end is given",
-            ),
-            QueryParameter::new(
-                "cal_qty",
-                CALENDARS_MIN,
-                "the minimum number of free calendars of a slot",
-            ),
-            QueryParameter::new("min_capacity", CALENDARS_MIN, "the same as cal_qty"),
-            QueryParameter::new(
-                "first",
-                QueryKind::Flag,
-                "only the first free slot, searched up to maxrdv_period",
-            ),
-            QueryParameter::new(
-                "instants",
-                QueryKind::Flag,
-                "true: each start also as an instant, RFC 3339 in UTC",
-            ),
-            QueryParameter::new(
-                "by",
-                QueryKind::OneOf(&["day"]),
-                "day: only the first free slot of each day, with the number of the day's; excludes \
+    Endpoint::get(
+        &[EndpointPath::current("/api/v1/groups/{group_id}/availabletimeslots")],
+        handler!(InGroup, search),
+    )
+    .named("SearchSlots", "Find free slots")
+    .right(Resource::Slot, Verb::List, SHOWN_OR_ALLOWED)
+    .tagged("availabletimeslots")
+    .query(&[
+        CHAIN,
+        CALENDAR,
+        CALENDARS,
+        SETS,
+        FROM_WEB,
+        HOLD,
+        MOVED,
+        SECRET,
+        QueryParameter::new(
+            "start",
+            QueryKind::DateTime,
+            "the start of the search; by default now",
+        ),
+        QueryParameter::new(
+            "end",
+            QueryKind::DateTime,
+            "the end of the search, at most 366 days after its start; excludes nDays",
+        ),
+        QueryParameter::new(
+            "nDays",
+            QueryKind::Integer { min: 1, max: 366 },
+            "the number of local days to search; by default 7, unless end is given",
+        ),
+        QueryParameter::new(
+            "cal_qty",
+            CALENDARS_MIN,
+            "the minimum number of free calendars of a slot",
+        ),
+        QueryParameter::new("min_capacity", CALENDARS_MIN, "the same as cal_qty"),
+        QueryParameter::new(
+            "first",
+            QueryKind::Flag,
+            "only the first free slot, searched up to maxrdv_period",
+        ),
+        QueryParameter::new(
+            "instants",
+            QueryKind::Flag,
+            "true: each start also as an instant, RFC 3339 in UTC",
+        ),
+        QueryParameter::new(
+            "by",
+            QueryKind::OneOf(&["day"]),
+            "day: only the first free slot of each day, with the number of the day's; excludes \
                  first",
-            ),
-        ],
-        body: BodySchema::None,
-        answer: AnswerSchema::Slots,
-        handler: handler!(InGroup, search),
-    },
-    Endpoint {
-        operation_id: "ExplainStart",
-        summary: "List the rules that refuse a start",
-        tag: "availabletimeslots",
-        method: EndpointMethod::Get,
-        paths: &[EndpointPath::current("/api/v1/groups/{group_id}/availabletimeslots/explanation")],
-        right: Some(Right::new(Resource::Slot, Verb::List, SHOWN_OR_ALLOWED)),
-        query: &[
-            CHAIN,
-            CALENDAR,
-            CALENDARS,
-            SETS,
-            FROM_WEB,
-            HOLD,
-            MOVED,
-            SECRET,
-            QueryParameter::new("start", QueryKind::RequiredDateTime, "the start to explain"),
-        ],
-        body: BodySchema::None,
-        answer: AnswerSchema::Explanation,
-        handler: handler!(InGroup, explain_start),
-    },
+        ),
+    ])
+    .answers(&[SLOTS]),
+    Endpoint::get(
+        &[EndpointPath::current("/api/v1/groups/{group_id}/availabletimeslots/explanation")],
+        handler!(InGroup, explain_start),
+    )
+    .named("ExplainStart", "List the rules that refuse a start")
+    .right(Resource::Slot, Verb::List, SHOWN_OR_ALLOWED)
+    .tagged("availabletimeslots")
+    .query(&[
+        CHAIN,
+        CALENDAR,
+        CALENDARS,
+        SETS,
+        FROM_WEB,
+        HOLD,
+        MOVED,
+        SECRET,
+        QueryParameter::new("start", QueryKind::RequiredDateTime, "the start to explain"),
+    ])
+    .answers(&[EXPLANATION]),
 ];
 
 /// GET /api/v1/groups/{group_id}/availabletimeslots.

@@ -10,12 +10,11 @@ use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Committed;
 use crate::http::endpoint::{
-    AnswerSchema, BodySchema, Endpoint, EndpointMethod, EndpointPath, QueryKind, QueryParameter,
-    handler,
+    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, handler,
 };
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::permissions::{PROS_ONLY, Resource, Right, Verb};
+use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, json_response};
@@ -31,14 +30,10 @@ const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents/{id}", Le
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        operation_id: "ListVevents",
-        summary: "List vevents, with deleted ones",
-        tag: "vevents",
-        method: EndpointMethod::Get,
-        paths: &[ALL, ALL_LEGACY],
-        right: Some(Right::new(Resource::Vevent, Verb::List, PROS_ONLY)),
-        query: &[
+    Endpoint::get(&[ALL, ALL_LEGACY], handler!(InGroup, list))
+        .named("ListVevents", "List vevents, with deleted ones")
+        .right(Resource::Vevent, Verb::List, PROS_ONLY)
+        .query(&[
             QueryParameter::new("calendar_id", QueryKind::Id, "only vevents of this calendar"),
             QueryParameter::new("fiche_id", QueryKind::Id, "only vevents that name this fiche"),
             QueryParameter::new(
@@ -51,59 +46,27 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
                 QueryKind::DateTime,
                 "only vevents that start before this time",
             ),
-        ],
-        body: BodySchema::None,
-        answer: AnswerSchema::List,
-        handler: handler!(InGroup, list),
-    },
-    Endpoint {
-        operation_id: "ShowVevent",
-        summary: "Get a vevent",
-        tag: "vevents",
-        method: EndpointMethod::Get,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Vevent, Verb::Show, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::None,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, show),
-    },
-    Endpoint {
-        operation_id: "MakeVevent",
-        summary: "Create a vevent",
-        tag: "vevents",
-        method: EndpointMethod::Post,
-        paths: &[ALL, ALL_LEGACY],
-        right: Some(Right::new(Resource::Vevent, Verb::Make, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::NewRecord,
-        answer: AnswerSchema::NewRecord,
-        handler: handler!(InGroup, create),
-    },
-    Endpoint {
-        operation_id: "ChangeVevent",
-        summary: "Update a vevent",
-        tag: "vevents",
-        method: EndpointMethod::Put,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Vevent, Verb::Change, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::ChangedFields,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, change),
-    },
-    Endpoint {
-        operation_id: "DeleteVevent",
-        summary: "Mark a vevent as deleted",
-        tag: "vevents",
-        method: EndpointMethod::Delete,
-        paths: &[ONE, ONE_LEGACY],
-        right: Some(Right::new(Resource::Vevent, Verb::Delete, PROS_ONLY)),
-        query: &[],
-        body: BodySchema::Sendmail,
-        answer: AnswerSchema::Record,
-        handler: handler!(InGroup, delete),
-    },
+        ])
+        .answers(&[Answer::LIST]),
+    Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
+        .named("ShowVevent", "Get a vevent")
+        .right(Resource::Vevent, Verb::Show, PROS_ONLY)
+        .answers(&[Answer::RECORD]),
+    Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, create))
+        .named("MakeVevent", "Create a vevent")
+        .right(Resource::Vevent, Verb::Make, PROS_ONLY)
+        .body(Body::NEW_RECORD)
+        .answers(&[Answer::NEW_RECORD]),
+    Endpoint::put(&[ONE, ONE_LEGACY], handler!(InGroup, change))
+        .named("ChangeVevent", "Update a vevent")
+        .right(Resource::Vevent, Verb::Change, PROS_ONLY)
+        .body(Body::CHANGED_FIELDS)
+        .answers(&[Answer::RECORD]),
+    Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, delete))
+        .named("DeleteVevent", "Mark a vevent as deleted")
+        .right(Resource::Vevent, Verb::Delete, PROS_ONLY)
+        .body(Body::SENDMAIL)
+        .answers(&[Answer::RECORD]),
 ];
 
 /// GET /api/v1/groups/{group_id}/vevents: the vevents of `calendar_id` and `fiche_id` that start at
