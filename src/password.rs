@@ -6,6 +6,7 @@ pub mod strength;
 use argon2::password_hash::generate_salt;
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
+use data_encoding::HEXLOWER;
 use sha1::{Digest, Sha1};
 
 use crate::domain::records::text::Text;
@@ -50,11 +51,7 @@ impl Argon2Memory {
 /// ```
 #[must_use]
 pub fn sha1_hex(plain: &str) -> String {
-    let mut digits = String::with_capacity(40);
-    for byte in Sha1::digest(plain.as_bytes()) {
-        digits.push_str(&format!("{byte:02x}"));
-    }
-    digits
+    HEXLOWER.encode(&Sha1::digest(plain.as_bytes()))
 }
 
 /// Hashes the wire form of a password by argon2id with a new salt, and returns the PHC string. The

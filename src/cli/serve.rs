@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
@@ -26,7 +27,7 @@ use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::{BookingLimitOptions, ServeOptions};
 use crate::domain::directory::Directory;
-use crate::domain::directory::access::{self, ID_DIGITS};
+use crate::domain::directory::access::ID_DIGITS;
 use crate::domain::directory::apikeys::ApikeyHolder;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::state::recipient_quota::MessageQuota;
@@ -155,7 +156,7 @@ fn warn_of_unknown_holders(directory: &Directory) {
     let mut unknown = Vec::new();
     for (hash, apikey) in directory.apikeys.iter() {
         if apikey.holder == ApikeyHolder::Unknown {
-            unknown.push(access::to_hex(hash)[..ID_DIGITS].to_owned());
+            unknown.push(HEXLOWER.encode(hash)[..ID_DIGITS].to_owned());
         }
     }
     if !unknown.is_empty() {

@@ -9,7 +9,7 @@ use crate::domain::records::ids::GroupId;
 use crate::engine::Engine;
 
 /// Interval at which deleted events are emptied and removed.
-const RETENTION_INTERVAL: Duration = Duration::from_secs(3_600);
+const RETENTION_INTERVAL: Duration = Duration::from_hours(1);
 /// Interval at which the space of each group is compared with the quota.
 const SPACE_INTERVAL: Duration = Duration::from_secs(60);
 

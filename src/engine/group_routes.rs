@@ -1,7 +1,7 @@
 //! Routes to the actors of groups, so that a write reaches its group without passing the
 //! supervisor.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::records::ids::GroupId;
 use crate::engine::group_map::GroupMap;
@@ -77,5 +77,5 @@ impl GroupRoutes {
 }
 
 fn lock(slot: &Mutex<Option<Route>>) -> MutexGuard<'_, Option<Route>> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
+    slot.lock()
 }

@@ -1,9 +1,10 @@
 //! Mailboxes of actors. Messages arrive at once, or in simulation after a seeded delay that keeps
 //! each sender's order.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ractor::{ActorRef, Message};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -73,10 +74,7 @@ impl Transport {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Some(message) = receiver.recv().await {
-                let microseconds = delays
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .random_range(0..=max_microseconds);
+                let microseconds = delays.lock().random_range(0..=max_microseconds);
                 tokio::time::sleep(Duration::from_micros(microseconds)).await;
                 drop(actor.send_message(message));
             }

@@ -37,7 +37,7 @@ use crate::engine::queue::{Matter, Queue};
 /// Time that the queue covers after a rebuild, in seconds.
 const HORIZON_SECONDS: i64 = 4 * DAY;
 /// Interval of the rebuilds of the queue.
-const REBUILD_INTERVAL: Duration = Duration::from_secs(3_600);
+const REBUILD_INTERVAL: Duration = Duration::from_hours(1);
 /// Delay before an item is retried whose claim or outcome could not be recorded, in seconds.
 const UNRECORDED_RETRY_SECONDS: i64 = 2;
 /// Delay before an item is retried while the clock is in doubt, in seconds.

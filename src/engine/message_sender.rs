@@ -1,8 +1,10 @@
 //! One attempt to send a message: claim it, check it against the newest state, send it, and record
 //! the outcome in the history. Reference 7.2.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::domain::decisions::delivery;
 use crate::domain::messaging::suppression::find_suppression_reason;
@@ -126,7 +128,7 @@ async fn send_claimed(
     }
     match sender.gateways.send_message(&group_state, message, now).await {
         DeliveryOutcome::Deferred { reason, .. } => {
-            let draw = sender.randomness.lock().unwrap_or_else(PoisonError::into_inner).number();
+            let draw = sender.randomness.lock().number();
             DeliveryOutcome::Deferred { reason, draw }
         }
         outcome @ (DeliveryOutcome::Taken

@@ -1,8 +1,9 @@
 //! Starting and stopping the sending of messages. Reference 7.2.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::domain::state::recipient_quota::MessageQuota;

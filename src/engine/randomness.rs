@@ -1,8 +1,8 @@
 //! The source of randomness: secrets, the order of candidates, delays of retries.
 
+use data_encoding::HEXLOWER;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
-
 use sha2::{Digest, Sha256};
 
 use crate::domain::records::hold::HoldToken;
@@ -47,10 +47,7 @@ impl Randomness {
     /// Returns a new token for an account link, with its hash: the group's id, and 256 random bits
     /// as hexadecimal digits. Reference 7.4.
     pub fn link(&mut self, group: GroupId) -> LinkDraws {
-        let mut token = format!("{group}-");
-        for byte in self.bytes() {
-            token.push_str(&format!("{byte:02x}"));
-        }
+        let token = format!("{group}-{}", HEXLOWER.encode(&self.bytes()));
         let token = Text::new(&token).expect("at most 20 digits and 65 characters more");
         LinkDraws { hash: Sha256::digest(token.as_str()).into(), token }
     }

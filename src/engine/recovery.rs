@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
+
 use crate::domain::decisions::founding::{self, FoundGroup};
 use crate::domain::decisions::upkeep;
 use crate::domain::directory::link_secret::LinkSecret;
@@ -68,12 +70,7 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
 /// Returns the first half of a state's hash, as 16 hexadecimal digits.
 #[must_use]
 pub fn short_hash(group_state: &GroupState) -> String {
-    let hash = state::hash(group_state);
-    let mut digits = String::with_capacity(16);
-    for byte in &hash[..8] {
-        digits.push_str(&format!("{byte:02x}"));
-    }
-    digits
+    HEXLOWER.encode(&state::hash(group_state)[..8])
 }
 
 /// Updates every group to this release's time zone database, by one event for each group made with

@@ -4,9 +4,10 @@
 //! follows a clock that is set back at once. It follows a clock that is ahead after a day, when
 //! everything recorded before the step has had its 24 hours.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant as Monotonic;
 
 use crate::clock::Clock;
@@ -20,10 +21,10 @@ const TOLERANCE_SECONDS: i64 = 60;
 /// Seconds by which the clock must be ahead of the steady time to be in doubt.
 const DOUBT_SECONDS_MIN: i64 = DAY;
 /// Time for which a clock that is ahead is in doubt. Irreversible upkeep waits so long.
-const DOUBT_DURATION: Duration = Duration::from_secs(3_600);
+const DOUBT_DURATION: Duration = Duration::from_hours(1);
 /// Time after which the steady time adopts a clock that is ahead. It is the life of idempotency
 /// records and account links, so it shortens none of them.
-const ADOPTION_DELAY: Duration = Duration::from_secs(24 * 3_600);
+const ADOPTION_DELAY: Duration = Duration::from_hours(24);
 
 /// The steady time, and the doubt about the clock.
 pub(crate) struct SteadyClock {
@@ -124,7 +125,7 @@ impl SteadyClock {
     fn read(&self) -> (Instant, Option<i64>) {
         // Read before the lock is taken, so that a clock that panics leaves the lock usable.
         let (wall, monotonic) = (self.clock.now(), self.clock.monotonic());
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let steady = state.update(wall, monotonic);
         (steady, state.doubt_seconds(monotonic))
     }
@@ -161,13 +162,8 @@ fn warn_of_doubt(wall: Instant, steady: Instant) {
 fn format_utc(moment: Instant) -> String {
     let civil = zone::utc_of(moment);
     let (year, month, day) = civil.day().ymd();
-    let second = civil.second_of_day();
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
-        second / 3_600,
-        second / 60 % 60,
-        second % 60
-    )
+    let (hour, minute, second) = civil.hour_minute_second();
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 #[cfg(test)]

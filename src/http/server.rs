@@ -13,7 +13,7 @@ use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::space_quota::is_full_for;
-use crate::domain::time::Instant;
+use crate::domain::time::{HOUR, Instant};
 use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Authenticator;
@@ -35,12 +35,12 @@ use crate::notify::Gateways;
 /// [`LINK_WINDOW_SECONDS`].
 const LINKS_PER_ADDRESS_MAX: usize = 200;
 /// Length of the window in which requested account links count.
-const LINK_WINDOW_SECONDS: i64 = 3_600;
+const LINK_WINDOW_SECONDS: i64 = HOUR;
 /// Maximum number of password links to one e-mail address in a group within
 /// [`EMAIL_WINDOW_SECONDS`].
 const LINKS_PER_EMAIL_MAX: usize = 5;
 /// Length of the window in which links to an e-mail address count.
-const EMAIL_WINDOW_SECONDS: i64 = 6 * 3_600;
+const EMAIL_WINDOW_SECONDS: i64 = 6 * HOUR;
 
 /// The state that all requests share.
 pub struct Server {

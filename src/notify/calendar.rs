@@ -100,11 +100,6 @@ fn to_ical(method: ItipMethod, calendar_event: &CalendarEvent<'_>) -> Event {
 fn format_utc(moment: Instant) -> String {
     let civil = zone::utc_of(moment);
     let (year, month, day) = civil.day().ymd();
-    let second = civil.second_of_day();
-    format!(
-        "{year:04}{month:02}{day:02}T{:02}{:02}{:02}Z",
-        second / 3_600,
-        second / 60 % 60,
-        second % 60
-    )
+    let (hour, minute, second) = civil.hour_minute_second();
+    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }

@@ -95,7 +95,7 @@ pub(crate) fn month_name(language: Language, month: u32) -> &'static str {
 #[must_use]
 pub(crate) fn long_date(language: Language, at: Civil) -> String {
     let (year, month, day) = at.day().ymd();
-    let (hour, minute) = hour_and_minute(at);
+    let (hour, minute, _) = at.hour_minute_second();
     let weekday = weekday_name(language, at.day().weekday());
     let month = month_name(language, month);
     match language {
@@ -108,7 +108,7 @@ pub(crate) fn long_date(language: Language, at: Civil) -> String {
 #[must_use]
 pub(crate) fn short_date(language: Language, at: Civil) -> String {
     let (_, month, day) = at.day().ymd();
-    let (hour, minute) = hour_and_minute(at);
+    let (hour, minute, _) = at.hour_minute_second();
     match language {
         Language::French => format!("{day:02}/{month:02} {hour:02}:{minute:02}"),
         Language::English => {
@@ -116,11 +116,6 @@ pub(crate) fn short_date(language: Language, at: Civil) -> String {
             format!("{day} {month} {hour:02}:{minute:02}")
         }
     }
-}
-
-/// Returns the hour and the minute.
-fn hour_and_minute(at: Civil) -> (i64, i64) {
-    (at.second_of_day() / 3_600, at.second_of_day() / 60 % 60)
 }
 
 const fn weekday_index(day: Weekday) -> usize {

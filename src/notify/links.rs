@@ -5,6 +5,7 @@
 //! server's secret, since an application that booked in the client's name knows the key too.
 //! The parts of these tokens are joined by dots. A token without dots belongs to an account.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -100,11 +101,8 @@ pub fn unsubscribe_url(
     client: &Fiche,
 ) -> String {
     let mac = unsubscribe_mac(secret, group, client).finalize().into_bytes();
-    let mut url = format!("{public_url}/m/u.{group}.{}.", client.id);
-    for byte in &mac[..MAC_BYTES] {
-        url.push_str(&format!("{byte:02x}"));
-    }
-    url
+    let digits = HEXLOWER.encode(&mac[..MAC_BYTES]);
+    format!("{public_url}/m/u.{group}.{}.{digits}", client.id)
 }
 
 /// Returns the URL of an account's token.
@@ -178,14 +176,7 @@ fn is_account_token(token: &str) -> bool {
 
 /// Parses the hexadecimal digits of a MAC.
 fn parse_mac(digits: &str) -> Option<[u8; MAC_BYTES]> {
-    if digits.len() != 2 * MAC_BYTES || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut bytes = [0; MAC_BYTES];
-    for (nth, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&digits[2 * nth..2 * nth + 2], 16).ok()?;
-    }
-    Some(bytes)
+    HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok()?.try_into().ok()
 }
 
 #[cfg(test)]

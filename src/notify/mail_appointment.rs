@@ -1,5 +1,6 @@
 //! The appointments of a mail: as text, and as iCalendar objects. Reference 7.3.
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::availability::postal_address::PostalAddress;
@@ -112,11 +113,8 @@ impl MailAppointment {
         location: &'a str,
     ) -> CalendarEvent<'a> {
         let AppointmentTime { id, start } = self.standing;
-        let mut uid = format!("{}-{id}-", state.catalogue.group.id);
-        for byte in &Sha256::digest(self.key.as_str())[..8] {
-            uid.push_str(&format!("{byte:02x}"));
-        }
-        uid.push_str("@slotbook");
+        let digits = HEXLOWER.encode(&Sha256::digest(self.key.as_str())[..8]);
+        let uid = format!("{}-{id}-{digits}@slotbook", state.catalogue.group.id);
         CalendarEvent {
             uid,
             sequence: self.age_seconds(stamp),

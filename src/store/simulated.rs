@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::store::batch;
 use crate::store::durable_watermark::Watermark;
@@ -172,7 +174,7 @@ impl SimulatedDisk {
     }
 
     fn with<T>(&self, use_contents: impl FnOnce(&mut Contents) -> T) -> T {
-        use_contents(&mut self.contents.lock().unwrap_or_else(PoisonError::into_inner))
+        use_contents(&mut self.contents.lock())
     }
 }
 

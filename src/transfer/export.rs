@@ -4,6 +4,7 @@
 use std::borrow::Borrow;
 use std::io;
 
+use data_encoding::HEXLOWER;
 use serde_json::{Map, Value};
 
 use crate::domain::directory::Directory;
@@ -15,7 +16,6 @@ use crate::domain::records::account::Account;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
 use crate::transfer::message_row::render_message;
-use crate::transfer::people::hex;
 use crate::transfer::{HIGHEST_IDS, MESSAGES_MADE};
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
@@ -54,7 +54,7 @@ pub fn write_document(
 
 fn render_apikey(hash: &[u8; 32], apikey: &Apikey) -> Map<String, Value> {
     let mut row = Map::new();
-    row.insert("key_sha256".into(), hex(hash).into());
+    row.insert("key_sha256".into(), HEXLOWER.encode(hash).into());
     row.insert("label".into(), apikey.label.as_str().into());
     if apikey.is_operator() {
         row.insert("operator".into(), true.into());

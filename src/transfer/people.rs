@@ -3,9 +3,9 @@
 //! 3.5 and 11.2.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -28,15 +28,6 @@ use crate::wire::value;
 
 /// Hashes a password for storage, from its SHA-1 in lower-case hex.
 pub(crate) type HashPassword<'a> = &'a dyn Fn(&str) -> Text<255>;
-
-/// Returns the bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut digits = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        write!(digits, "{byte:02x}").expect("a string takes all");
-    }
-    digits
-}
 
 /// Reads the keys of a document, which are given plain or as their SHA-256. Reference 3.1.
 pub(crate) fn read_apikeys(
@@ -156,17 +147,7 @@ fn parse_key_groups(
 fn key_hash(row: &Map<String, Value>) -> Option<[u8; 32]> {
     match (given_text(row, "key"), given_text(row, "key_sha256")) {
         (Some(key), None) => Some(Sha256::digest(key.as_bytes()).into()),
-        (None, Some(digits)) => {
-            let bytes = digits.as_bytes();
-            if bytes.len() != 64 || !bytes.iter().all(u8::is_ascii_hexdigit) {
-                return None;
-            }
-            let mut hash = [0; 32];
-            for (byte, pair) in hash.iter_mut().zip(digits.as_bytes().chunks(2)) {
-                *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-            }
-            Some(hash)
-        }
+        (None, Some(digits)) => HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok()?.try_into().ok(),
         (Some(_), Some(_)) | (None, None) => None,
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use axum::body::Bytes;
 use axum::http::HeaderValue;
+use data_encoding::HEXLOWER;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
@@ -71,7 +72,7 @@ impl Asset {
 
 /// Returns the first 64 bits of the SHA-256 of a content, in hexadecimal digits.
 pub(crate) fn short_hash(content: &[u8]) -> String {
-    Sha256::digest(content)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&Sha256::digest(content)[..8])
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use crate::notify::language::{Language, month_name, weekday_name};
 
 /// Formats a time: `09:05`.
 pub(crate) fn time(at: Civil) -> String {
-    let second = at.second_of_day();
-    format!("{:02}:{:02}", second / 3_600, second / 60 % 60)
+    let (hour, minute, _) = at.hour_minute_second();
+    format!("{hour:02}:{minute:02}")
 }
 
 /// Formats a day without its year: `mardi 3 mars`, `Tuesday 3 March`.

@@ -1,6 +1,9 @@
 //! The state that all requests for pages share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use data_encoding::HEXLOWER;
+use parking_lot::Mutex;
 
 use crate::engine::randomness::Randomness;
 use crate::http::Server;
@@ -25,7 +28,6 @@ impl Pages {
 
     /// Returns a new idempotency key for a form, of 128 random bits.
     pub(crate) fn new_form_key(&self) -> String {
-        let mut randomness = self.randomness.lock().unwrap_or_else(PoisonError::into_inner);
-        randomness.bytes()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&self.randomness.lock().bytes()[..16])
     }
 }

@@ -3,7 +3,9 @@
 use crate::domain::records::text::InvalidValue;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::{self, Zone};
-use crate::domain::time::{CIVIL_MAX, CIVIL_MIN, Civil, DAY, INSTANT_MAX, INSTANT_MIN, Instant};
+use crate::domain::time::{
+    CIVIL_MAX, CIVIL_MIN, Civil, DAY, HOUR, INSTANT_MAX, INSTANT_MIN, Instant, MINUTE,
+};
 
 /// Number of bytes of a datetime.
 pub const LENGTH: usize = 19;
@@ -128,7 +130,7 @@ fn split_rfc_3339(text: &str) -> Option<(String, i64)> {
             if hours > 23 || minutes > 59 {
                 return None;
             }
-            let seconds = i64::from(hours * 3_600 + minutes * 60);
+            let seconds = i64::from(hours) * HOUR + i64::from(minutes) * MINUTE;
             if *sign == b'-' { -seconds } else { seconds }
         }
         _ => return None,

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use data_encoding::HEXLOWER;
 use serde_json::Value;
 
 use crate::cli::error::CommandError;
@@ -14,7 +15,7 @@ use crate::cli::operator::request::OperatorRequest;
 use crate::cli::operator::store_access::StoreAccess;
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::decisions::alike::find_alike;
-use crate::domain::directory::access::{self, ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
+use crate::domain::directory::access::{ApikeyName, ChangeAccess, ID_DIGITS, ProDraft};
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::site_origin::SiteOrigin;
@@ -253,7 +254,7 @@ fn cancel_alike(
 }
 
 fn write_key(hash: &[u8; 32], key: &Apikey, out: &mut dyn Write) -> Result<(), CommandError> {
-    let id = &access::to_hex(hash)[..ID_DIGITS];
+    let id = &HEXLOWER.encode(hash)[..ID_DIGITS];
     let groups = match key.groups.as_deref() {
         None => "all groups".to_owned(),
         Some(groups) => format!("groups {}", comma_separated(groups)),

@@ -312,12 +312,6 @@ fn find_apikey(directory: &Directory, name: &ApikeyName) -> Result<[u8; 32], Acc
     }
 }
 
-/// Formats the SHA-256 of a key as lower-case hexadecimal digits.
-#[must_use]
-pub fn to_hex(hash: &[u8; 32]) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn add_pro(
     directory: &Directory,
     groups: &StoreGroups<'_>,

@@ -241,8 +241,7 @@ impl fmt::Display for Rule {
 fn write_until(f: &mut fmt::Formatter<'_>, until: Instant) -> fmt::Result {
     let utc = zone::utc_of(until);
     let (year, month, day) = CivilDay::ymd(utc.day());
-    let second = utc.second_of_day();
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let (hour, minute, second) = utc.hour_minute_second();
     write!(f, ";UNTIL={year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::time::Instant;
+use crate::domain::time::{DAY, Instant};
 
 /// Seconds for which an answer is repeated.
-pub const KEPT_SECONDS: i64 = 24 * 3_600;
+pub const KEPT_SECONDS: i64 = DAY;
 /// Bytes that every record counts beside its answer.
 const RECORD_BYTES: usize = 256;
 

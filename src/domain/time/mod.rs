@@ -138,6 +138,13 @@ impl Civil {
     pub const fn second_of_day(self) -> i64 {
         self.0.rem_euclid(DAY)
     }
+
+    /// Returns the hour, the minute and the second that the wall clock shows.
+    #[must_use]
+    pub const fn hour_minute_second(self) -> (i64, i64, i64) {
+        let second = self.second_of_day();
+        (second / HOUR, second / MINUTE % 60, second % MINUTE)
+    }
 }
 
 impl CivilDay {

@@ -9,6 +9,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use data_encoding::HEXLOWER;
 use hyper::body::Frame;
 use sha2::{Digest as _, Sha256};
 
@@ -85,7 +86,7 @@ impl HttpBody for ResumedBody {
 /// Returns the tag of a body. It is weak, since an answer may be compressed or not.
 fn make_tag(bytes: &[u8]) -> String {
     let hash: [u8; 32] = Sha256::digest(bytes).into();
-    let digits: String = hash[..TAG_BYTES].iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = HEXLOWER.encode(&hash[..TAG_BYTES]);
     format!("W/\"{digits}\"")
 }
 

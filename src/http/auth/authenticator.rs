@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::Method;
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::records::ids::GroupId;
@@ -294,7 +295,7 @@ impl Authenticator {
 /// Logs a wrong credential, in a form that a filter such as fail2ban reads. The e-mail address
 /// appears as the first digits of its SHA-256.
 fn log_failure(email_hash: &[u8; 32], from: IpAddr) {
-    let email: String = email_hash[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    let email = HEXLOWER.encode(&email_hash[..6]);
     tracing::warn!(source = %from, email, "login failed");
 }
 

@@ -2,8 +2,8 @@
 //! Reference 3.4.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::time::Instant;
@@ -50,7 +50,7 @@ impl CredentialCache {
 
     /// Returns the person of a cached credential, if their address and password have not changed.
     pub(crate) fn find(&self, key: &CredentialCacheKey, asked: &AuthRequest<'_>) -> Option<Person> {
-        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let verified = self.verified.lock();
         let found = verified.get(key)?;
         if !is_fresh(found.at, asked.now) {
             return None;
@@ -60,7 +60,7 @@ impl CredentialCache {
 
     /// Caches a credential that matched a candidate.
     pub(crate) fn insert(&self, key: CredentialCacheKey, candidate: Candidate, now: Instant) {
-        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut verified = self.verified.lock();
         verified.retain(|_, candidate| is_fresh(candidate.at, now));
         verified.insert(key, VerifiedCandidate { candidate, at: now });
     }

@@ -1,23 +1,25 @@
 //! Sessions, kept in memory and ended by a restart. Reference 3.3.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
+use data_encoding::HEXLOWER;
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::Directory;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, Text};
-use crate::domain::time::Instant;
+use crate::domain::time::{HOUR, Instant};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::person::Person;
 use crate::planted_faults::PlantedFault;
 
 /// Seconds of inactivity that end a session.
-const IDLE_SECONDS_MAX: i64 = 3_600;
+const IDLE_SECONDS_MAX: i64 = HOUR;
 /// Maximum number of sessions; beyond it the one idle for longest is ended.
 const SESSIONS_MAX: usize = 100_000;
 /// Maximum number of sessions of one person; beyond it the one idle for longest is ended.
@@ -104,8 +106,7 @@ impl Sessions {
         let owner = SessionOwner::from_person(person, published, directory)?;
         let mut table = self.lock();
         table.sessions.make_room(&owner.person(), now);
-        let token: String =
-            table.randomness.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = HEXLOWER.encode(&table.randomness.bytes());
         let session = Session { apikey, owner, last_used: now };
         table.sessions.insert(hash_token(token.as_bytes()), session);
         Some(self.cookie(&format!("{token}; path=/")))
@@ -155,7 +156,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     fn cookie(&self, rest: &str) -> HeaderValue {

@@ -7,11 +7,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use hyper::rt::{Sleep, Timer};
+use parking_lot::Mutex;
 
 /// The timer of one connection.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +48,7 @@ impl Future for SharedSleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut alarm = self.alarm.lock();
         let alarm = alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(self.deadline)));
         if alarm.deadline() > self.deadline {
             alarm.as_mut().reset(self.deadline);

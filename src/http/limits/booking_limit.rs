@@ -14,17 +14,15 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
-use crate::domain::time::Instant;
+use crate::domain::time::{DAY, HOUR, Instant};
 use crate::http::auth::Identity;
 use crate::http::error::{ApiError, RATE_LIMIT};
 use crate::http::limits::sliding_window::{SlidingWindow, source};
 
-const HOUR_SECONDS: i64 = 3_600;
 /// Number of holds for each booking that a limit allows: a client may choose another time.
 const HOLDS_PER_BOOKING: usize = 3;
 /// Number of moves for each booking that a limit allows: a client may change its mind.
 const MOVES_PER_BOOKING: usize = 3;
-const DAY_SECONDS: i64 = 24 * HOUR_SECONDS;
 /// Domains whose addresses are the same with and without dots before the `@`.
 const DOTLESS_DOMAINS: [&str; 2] = ["gmail.com", "googlemail.com"];
 
@@ -216,20 +214,16 @@ fn make_rules(limits: BookingLimits, factor: usize, of_client: &'static str) -> 
             "source_daily",
             "from one address",
             limits.source_daily_max,
-            DAY_SECONDS,
+            DAY,
             |origin: &BookingOrigin| origin.source.map(BookingSubject::Source),
         ),
-        rule(
-            "source_hourly",
-            "from one address",
-            limits.source_hourly_max,
-            HOUR_SECONDS,
-            |origin| origin.source.map(BookingSubject::Source),
-        ),
-        rule("client_hourly", of_client, limits.client_hourly_max, HOUR_SECONDS, |origin| {
+        rule("source_hourly", "from one address", limits.source_hourly_max, HOUR, |origin| {
+            origin.source.map(BookingSubject::Source)
+        }),
+        rule("client_hourly", of_client, limits.client_hourly_max, HOUR, |origin| {
             origin.client.map(BookingSubject::Client)
         }),
-        rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR_SECONDS, |origin| {
+        rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR, |origin| {
             Some(BookingSubject::Key(origin.apikey, origin.group))
         }),
     ];
@@ -385,9 +379,9 @@ mod tests {
                 assert_eq!(refused(&limit, &origin, NOW), None);
             }
             assert_eq!(refused(&limit, &origin, NOW), Some(name));
-            let hour_later = refused(&limit, &origin, NOW.plus_seconds(HOUR_SECONDS));
+            let hour_later = refused(&limit, &origin, NOW.plus_seconds(HOUR));
             assert_eq!(hour_later.is_some(), name == "source_daily");
-            assert_eq!(refused(&limit, &origin, NOW.plus_seconds(2 * DAY_SECONDS)), None);
+            assert_eq!(refused(&limit, &origin, NOW.plus_seconds(2 * DAY)), None);
         }
     }
 
@@ -414,7 +408,7 @@ mod tests {
         assert!(limit.reserve(Some(&origin), 3, NOW).is_ok());
         assert!(limit.reserve(Some(&origin), 3, NOW).is_err());
         assert!(limit.reserve(Some(&origin), 2, NOW).is_ok());
-        let later = NOW.plus_seconds(HOUR_SECONDS);
+        let later = NOW.plus_seconds(HOUR);
         assert!(limit.reserve(Some(&origin), 9, later).is_ok(), "longer than the limit, alone");
         assert!(limit.reserve(Some(&origin), 1, later).is_err());
     }

@@ -6,20 +6,21 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-use crate::domain::time::Instant;
+use crate::domain::time::{HOUR, Instant};
 use crate::engine::AcceptanceHook;
 use crate::http::error::ApiError;
 use crate::http::limits::sliding_window::{SlidingWindow, source};
 
 /// Seconds for which a refusal counts.
-const WINDOW_SECONDS: i64 = 3_600;
+const WINDOW_SECONDS: i64 = HOUR;
 /// Maximum number of refusals of one e-mail address within the window.
 const REFUSALS_PER_EMAIL_MAX: usize = 10;
 /// Maximum number of refusals to one source address within the window.
@@ -238,7 +239,7 @@ impl UnderWay {
 
 impl<K: Ord> RefusalCount<K> {
     fn under_way(&self) -> MutexGuard<'_, BTreeMap<K, UnderWay>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+        self.under_way.lock()
     }
 
     /// Changes the entry of a key, and removes it if no booking is left in it.

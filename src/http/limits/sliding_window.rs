@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::time::Instant;
 
@@ -162,7 +163,7 @@ impl<K: Ord + Clone> SlidingWindow<K> {
     }
 
     fn lock(&self) -> MutexGuard<'_, WindowEvents<K>> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+        self.events.lock()
     }
 
     fn is_recent(&self, at: Instant, now: Instant) -> bool {

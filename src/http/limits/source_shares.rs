@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::http::limits::sliding_window::source;
 
@@ -55,7 +57,7 @@ impl SourceShares {
     }
 
     fn lock(&self) -> MutexGuard<'_, SharesInUse> {
-        self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_use.lock()
     }
 }
 
