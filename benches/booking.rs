@@ -9,7 +9,7 @@ mod practice_booking;
 use booking_command::booking;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use practice::{morning, practice};
-use practice_booking::{NoDisk, book_all, decide_booking, draws};
+use practice_booking::{Draws, NoDisk, book_all, decide_booking};
 use slotbook::domain::directory::Directory;
 use slotbook::engine::recovery;
 use slotbook::store::BatchNumber;
@@ -17,7 +17,6 @@ use slotbook::store::BatchNumber;
 fn publishing(c: &mut Criterion) {
     let group_state = practice(1_000, 84, 12);
     assert_eq!(group_state.rows.len(), 1_009_000);
-    let draws = draws();
     let mut nth = 0;
     let mut next = || {
         nth = (nth + 7) % 100_000;
@@ -26,13 +25,13 @@ fn publishing(c: &mut Criterion) {
     c.bench_function("booking/decide_in_1000_calendars_1M_appointments", |b| {
         b.iter_batched_ref(
             &mut next,
-            |wish| decide_booking(&group_state, wish, &draws, morning()),
+            |wish| decide_booking(&group_state, wish, &mut Draws, morning()),
             BatchSize::SmallInput,
         );
     });
     c.bench_function("booking/publish_into_1000_calendars_1M_appointments", |b| {
         b.iter_batched_ref(
-            || decide_booking(&group_state, &next(), &draws, morning()),
+            || decide_booking(&group_state, &next(), &mut Draws, morning()),
             |event| {
                 let after = group_state.apply(event);
                 assert_eq!(after.sequence, 1);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use booking_command::booking;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use practice::{morning, practice};
-use practice_booking::{NoDisk, book_all, decide_booking, draws};
+use practice_booking::{Draws, NoDisk, book_all, decide_booking};
 use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::directory::Directory;
 use slotbook::domain::directory::apikeys::{Apikey, ApikeyHolder};
@@ -41,7 +41,7 @@ fn sizes(all: &'static [u64]) -> &'static [u64] {
 
 /// Measures one booking on a state: its decision, and the state after it.
 fn book(c: &mut Criterion, name: &str, group_state: &GroupState) {
-    let (draws, calendars) = (draws(), group_state.catalogue.calendars.len() as u64);
+    let calendars = group_state.catalogue.calendars.len() as u64;
     let mut nth = 0;
     c.bench_function(name, |b| {
         b.iter_batched_ref(
@@ -50,7 +50,7 @@ fn book(c: &mut Criterion, name: &str, group_state: &GroupState) {
                 booking(nth, calendars)
             },
             |wish| {
-                let event = decide_booking(group_state, wish, &draws, morning());
+                let event = decide_booking(group_state, wish, &mut Draws, morning());
                 let after = group_state.apply(&event);
                 assert_eq!(after.rows.len(), group_state.rows.len() + 1);
                 after

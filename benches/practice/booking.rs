@@ -5,12 +5,15 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use slotbook::clock::ManualClock;
 use slotbook::domain::availability::bookable::bookable;
-use slotbook::domain::decisions::book::{BookingStep, prepare_booking};
+use slotbook::domain::decisions::book;
+use slotbook::domain::decisions::decision::{Context, Decision, Environment, LinkDraws};
 use slotbook::domain::directory::Directory;
+use slotbook::domain::directory::id_blocks::IdKind;
 use slotbook::domain::records::hold::HoldToken;
-use slotbook::domain::records::ids::{FicheId, VeventId};
+use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::records::vevent::AppointmentKey;
-use slotbook::domain::state::command::{BookAppointment, BookingDraws, Command};
+use slotbook::domain::state::command::{BookAppointment, Command};
+use slotbook::domain::state::delivery_step::LatePolicy;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
@@ -27,31 +30,51 @@ use crate::practice::morning;
 pub(crate) fn decide_booking(
     state: &GroupState,
     command: &BookAppointment,
-    draws: &BookingDraws,
+    draws: &mut Draws,
     now: Instant,
 ) -> Event {
-    let pending = prepare_booking(state, command, draws.clone(), now).expect("legal");
-    let slot = pending.query();
+    let mut context = Context { state, now, environment: draws };
+    let asked = book::decide(&mut context, command).expect("legal");
+    let Decision::Ask(pending) = asked else { panic!("a booking asks a calendar: {asked:?}") };
+    let slot = pending.slot();
     let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
     let verdict = bookable(&state.catalogue, view, &slot.request, now);
-    match pending.on_reply(verdict, state, command, now) {
-        BookingStep::Booked(event) => event,
-        other @ (BookingStep::Ask(_) | BookingStep::Refused(_)) => {
-            panic!("the only candidate is free: {other:?}")
-        }
+    match pending.on_reply(&mut context, verdict) {
+        Ok(Decision::Event(event, _)) => event,
+        other => panic!("the only candidate is free: {other:?}"),
     }
 }
 
 /// Draws of a booking whose ids are larger than those of any practice.
-pub(crate) fn draws() -> BookingDraws {
-    BookingDraws {
-        fiche_id: FicheId::new(2_000_000).expect("an id"),
-        legs: vec![(
-            VeventId::new(2_000_000).expect("an id"),
-            AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters"),
-        )],
-        order: 0,
-        token: HoldToken::new(&"0".repeat(32)).expect("32 digits"),
+pub(crate) struct Draws;
+
+impl Environment for Draws {
+    fn id(&self, _: IdKind, position: usize) -> u64 {
+        2_000_000 + position as u64
+    }
+
+    fn number(&mut self) -> u64 {
+        0
+    }
+
+    fn key(&mut self) -> AppointmentKey {
+        AppointmentKey::new("abcdefghijklmnopqrst").expect("20 letters")
+    }
+
+    fn hold_token(&mut self) -> HoldToken {
+        HoldToken::new(&"0".repeat(32)).expect("32 digits")
+    }
+
+    fn link(&mut self, _: GroupId) -> LinkDraws {
+        unreachable!("a booking makes no link")
+    }
+
+    fn steady_now(&self) -> Instant {
+        unreachable!("a booking needs no steady time")
+    }
+
+    fn late_policy(&self) -> LatePolicy {
+        unreachable!("a booking sends no message")
     }
 }
 

@@ -2,8 +2,8 @@
 //! order of arrival, on the newest state, durable or not. Invariants 1, 4, 6, 7, 9.
 
 mod decisions;
+mod environment;
 mod idempotency;
-mod ids;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -12,18 +12,14 @@ use std::sync::Arc;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use crate::clock::Clock;
-use crate::domain::decisions::appointment_move::PendingMove;
-use crate::domain::decisions::book::PendingBooking;
-use crate::domain::decisions::confirmation::PendingConfirmation;
-use crate::domain::decisions::hold::PendingHold;
-use crate::domain::decisions::manual_change::PendingManualChange;
+use crate::domain::decisions::decision::{Outcome, Pending};
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::hold::HoldState;
-use crate::domain::records::ids::{CalendarId, GroupId, VeventId};
+use crate::domain::records::ids::{CalendarId, GroupId};
+use crate::domain::records::message::Progress;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
 use crate::engine::calendar::{self, CalendarMessage};
 use crate::engine::journal::{EntryEffect, JournalEntry, JournalHandle, PendingReply};
@@ -60,7 +56,7 @@ struct GroupActorState {
     /// Commands that wait to be decided, in order of arrival.
     queue: VecDeque<Envelope>,
     /// The command that waits for a calendar's reply. While it is set, no other is decided.
-    pending: Option<PendingCommand>,
+    waiting: Option<WaitingCommand>,
     /// Number of queries sent. A reply with another number is late and is ignored.
     queries: u64,
     /// Number of commands received.
@@ -84,25 +80,11 @@ struct GroupActorState {
 }
 
 /// A command that waits for a calendar's reply.
-struct PendingCommand {
+struct WaitingCommand {
     envelope: Envelope,
     /// Time of the decision, read once per command.
     now: Instant,
-    decision: PendingDecision,
-}
-
-/// The decision that waits for a calendar's reply.
-enum PendingDecision {
-    /// A booking, with the candidates not queried yet.
-    Booking(Box<PendingBooking>),
-    /// A booking whose code was given.
-    Confirmation(Box<PendingConfirmation>),
-    /// A hold, with the candidates not queried yet.
-    Hold(Box<PendingHold>),
-    /// A client's move of an appointment.
-    Move(PendingMove),
-    /// A professional's change of a vevent.
-    ManualChange(PendingManualChange),
+    pending: Pending,
 }
 
 impl Actor for GroupActor {
@@ -119,7 +101,7 @@ impl Actor for GroupActor {
             id: parts.group_state.catalogue.group.id,
             group_state: parts.group_state,
             queue: VecDeque::new(),
-            pending: None,
+            waiting: None,
             queries: 0,
             received: 0,
             calendars: BTreeMap::new(),
@@ -186,7 +168,7 @@ pub(crate) fn start(
 impl GroupActorState {
     /// Returns whether no command is being decided or waits to be.
     fn is_at_rest(&self) -> bool {
-        self.pending.is_none() && self.queue.is_empty()
+        self.waiting.is_none() && self.queue.is_empty()
     }
 
     /// Takes a command. A group at rest decides it after the requests that are ready to be read.
@@ -208,9 +190,9 @@ impl GroupActorState {
 
     /// Decides waiting commands until one waits for a calendar's reply, or for ids.
     fn advance(&mut self) {
-        while self.pending.is_none() {
+        while self.waiting.is_none() {
             let Some(next) = self.queue.front() else { return };
-            if !self.has_ids(ids::needed_kinds(&next.command)) {
+            if !self.has_ids(next.command.needed_ids()) {
                 return;
             }
             let Some(mut envelope) = self.queue.pop_front() else { return };
@@ -226,43 +208,24 @@ impl GroupActorState {
 
     /// Makes an event's outcome the newest state, and hands the event to the journal, which answers
     /// the caller.
-    fn commit(
-        &mut self,
-        mut envelope: Envelope,
-        decided: Result<(Event, Arc<GroupState>), Panicked>,
-        (object, appointments): (u64, Vec<VeventId>),
-        now: Instant,
-    ) {
+    fn commit(&mut self, mut envelope: Envelope, event: Event, outcome: Outcome, now: Instant) {
+        let loses_claim = PlantedFault::ClaimNotRecorded.is_active() && is_claim(&event);
         // An event that cannot be applied or encoded never reaches the disk; the state stays.
-        let Ok((event, group_state)) = decided else {
-            return envelope.send_answer(Err(Rejection::InternalError));
+        let prepared = guarded(|| self.prepare_commit(&envelope, event, outcome, now));
+        let PreparedCommit { committed, bytes, changed_calendars, changed_records } = match prepared
+        {
+            Ok(prepared) => prepared,
+            Err(rejection) => return self.answer_when_durable(envelope, Err(rejection)),
         };
-        let hold = event.made_hold();
-        let awaits_code = match hold.and_then(|id| group_state.holds().get(id)) {
-            Some(hold) => matches!(hold.state, HoldState::Unconfirmed(_)),
-            None => false,
-        };
-        let committed = Committed {
-            before: Arc::clone(&self.group_state),
-            group_state,
-            object,
-            appointments,
-            hold,
-            awaits_code,
-            answer: None,
-        };
-        let changed = self.group_state.calendars_changed_by(&event);
-        let changed_records = ChangedRecords::by_event(&event);
-        let (bytes, committed) = match self.encode_event(&envelope, event, committed) {
-            Ok(encoded) => encoded,
-            Err(rejection) => return envelope.send_answer(Err(rejection)),
-        };
+        if loses_claim {
+            return envelope.send_answer(Ok(committed));
+        }
         envelope.timing.record_decision();
         if let Some(hook) = envelope.on_acceptance.take() {
             hook.call();
         }
         let next = Arc::clone(&committed.group_state);
-        self.update_views(&next, changed, now);
+        self.update_views(&next, changed_calendars, now);
         let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);
         self.group_state = Arc::clone(&next);
         self.remove_used_ids();
@@ -275,6 +238,29 @@ impl GroupActorState {
             effect: EntryEffect::PublishGroup(self.id, next, changed_records),
             reply: Some(PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit)),
         });
+    }
+
+    /// Applies and encodes an event, with its messages and the recorded answer.
+    fn prepare_commit(
+        &self,
+        envelope: &Envelope,
+        event: Event,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Result<PreparedCommit, Rejection> {
+        let (event, group_state) = self.apply_event(envelope, event, now);
+        let hold = event.made_hold();
+        let awaits_code = match hold.and_then(|id| group_state.holds().get(id)) {
+            Some(hold) => matches!(hold.state, HoldState::Unconfirmed(_)),
+            None => false,
+        };
+        let unchanged = Committed::unchanged(&self.group_state, outcome);
+        let committed = Committed { group_state, hold, awaits_code, ..unchanged };
+        let changed_calendars = self.group_state.calendars_changed_by(&event);
+        let changed_records = ChangedRecords::by_event(&event);
+        let (event, committed) = self.record_answer(envelope, event, committed)?;
+        let bytes = codec::encode(&event);
+        Ok(PreparedCommit { committed, bytes, changed_calendars, changed_records })
     }
 
     /// Sends the next views to the calendars that an event changed: `changed`, or any if `None`.
@@ -298,29 +284,12 @@ impl GroupActorState {
             if !before.is_some_and(|before| Arc::ptr_eq(before, view)) {
                 let view = match before {
                     Some(before) if PlantedFault::ViewOneBehind.is_active() => before,
-                    Some(_) | None => view,
+                    _ => view,
                 };
                 let catalogue = Arc::clone(&next.catalogue);
                 link.send(CalendarMessage::UpdateView(Arc::clone(view), catalogue, now));
             }
         }
-    }
-
-    /// Adds the recorded answer to an event, and encodes it.
-    fn encode_event(
-        &self,
-        envelope: &Envelope,
-        event: Event,
-        committed: Committed,
-    ) -> Result<(Vec<u8>, Committed), Rejection> {
-        let (event, committed) = self.record_answer(envelope, event, committed)?;
-        let bytes = guarded(|| codec::encode(&event))?;
-        Ok((bytes, committed))
-    }
-
-    /// Answers a refusal. It waits for the journal, since it may depend on a state not yet durable.
-    fn refuse(&self, envelope: Envelope, refusals: Refusals) {
-        self.answer_when_durable(envelope, Err(Rejection::Refused(refusals)));
     }
 
     /// Answers at once if the newest state is durable, else after it in the journal.
@@ -366,8 +335,8 @@ impl GroupActorState {
         self.calendars.remove(&dead);
         tracing::error!(group = %self.id, calendar = %dead, "a calendar's actor died; it restarts with its next query");
         self.queries += 1;
-        if let Some(pending) = self.pending.take() {
-            pending.envelope.send_answer(Err(Rejection::InternalError));
+        if let Some(waiting) = self.waiting.take() {
+            waiting.envelope.send_answer(Err(Rejection::InternalError));
         }
         self.advance();
     }
@@ -390,16 +359,24 @@ impl GroupActorState {
     }
 }
 
-/// A decision panicked, which is a bug. Only its caller is affected.
-struct Panicked;
-
-impl From<Panicked> for Rejection {
-    fn from(Panicked: Panicked) -> Self {
-        Self::InternalError
-    }
+/// An event that is ready for the journal.
+struct PreparedCommit {
+    committed: Committed,
+    /// The event as the journal stores it.
+    bytes: Vec<u8>,
+    /// Calendars that the event changed; `None` for any.
+    changed_calendars: Option<Vec<CalendarId>>,
+    changed_records: ChangedRecords,
 }
 
-/// Runs a part of the core on immutable states, which a panic leaves unchanged.
-fn guarded<T>(decide: impl FnOnce() -> T) -> Result<T, Panicked> {
-    std::panic::catch_unwind(AssertUnwindSafe(decide)).map_err(|_| Panicked)
+/// Whether an event is the claim of an attempt at a message.
+fn is_claim(event: &Event) -> bool {
+    let Event::MessagePut { message, .. } = event else { return false };
+    matches!(message.progress, Progress::Claimed { .. })
+}
+
+/// Runs a part of the core on immutable states, which a panic leaves unchanged. A panic is a bug,
+/// and only its caller is affected.
+fn guarded<T>(decide: impl FnOnce() -> Result<T, Rejection>) -> Result<T, Rejection> {
+    std::panic::catch_unwind(AssertUnwindSafe(decide)).unwrap_or(Err(Rejection::InternalError))
 }

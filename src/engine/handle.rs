@@ -266,7 +266,6 @@ impl Engine {
             deadline: tokio::time::Instant::now() + self.decision_timeout,
             reply,
             permit,
-            suppress_messages: false,
         };
         if let Some(envelope) = self.routes.send(group, envelope) {
             self.supervisor.send(SupervisorMessage::Write { group, envelope });

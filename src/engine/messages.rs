@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::domain::availability::obstacle::Obstacle;
+use crate::domain::availability::obstacle::Verdict;
 use crate::domain::decisions::founding::FoundGroup;
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::id_blocks::IdKind;
@@ -40,7 +40,7 @@ pub(crate) struct SlotReply {
     /// Number of the query that it answers.
     pub(crate) number: u64,
     /// `Err` if the check panicked, which is a bug.
-    pub(crate) verdict: Result<Result<(), Vec<Obstacle>>, ()>,
+    pub(crate) verdict: Result<Verdict, ()>,
 }
 
 /// Messages to the supervisor.

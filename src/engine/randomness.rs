@@ -5,11 +5,11 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use sha2::{Digest, Sha256};
 
+use crate::domain::decisions::decision::LinkDraws;
 use crate::domain::records::hold::HoldToken;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::AppointmentKey;
-use crate::domain::state::command::{HoldDraws, LinkDraws};
 
 /// A seeded cryptographic random number generator.
 #[derive(Debug)]
@@ -67,11 +67,6 @@ impl Randomness {
     pub fn hold_token(&mut self) -> HoldToken {
         let text = self.letters_and_digits(HoldToken::LENGTH);
         HoldToken::new(&text).expect("32 letters and digits are a token")
-    }
-
-    /// Returns the random values of a hold.
-    pub fn hold(&mut self) -> HoldDraws {
-        HoldDraws { token: self.hold_token(), order: self.number() }
     }
 
     fn letters_and_digits(&mut self, length: usize) -> String {

@@ -3,7 +3,7 @@
 
 use crate::domain::decisions::upkeep;
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::command::Command;
+use crate::domain::state::command::{Command, EmptyCancelled, RemoveDeleted};
 use crate::domain::state::space_quota::is_nearly_full;
 use crate::domain::time::{DAY, Instant};
 use crate::engine::handle::Engine;
@@ -38,7 +38,7 @@ impl Engine {
         if due == 0 {
             return None;
         }
-        let done = self.write(group, Command::EmptyCancelled { before }).await;
+        let done = self.write(group, Command::EmptyCancelled(EmptyCancelled { before })).await;
         if is_done(done.err(), group) { Some(due) } else { None }
     }
 
@@ -72,7 +72,7 @@ impl Engine {
             return None;
         }
         let step = ids.len();
-        let done = self.write(group, Command::RemoveDeleted { ids, before }).await;
+        let done = self.write(group, Command::RemoveDeleted(RemoveDeleted { ids, before })).await;
         if is_done(done.err(), group) { Some(step) } else { None }
     }
 

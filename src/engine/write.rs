@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use crate::domain::decisions::decision::Outcome;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::command::Command;
@@ -24,9 +25,10 @@ pub struct Committed {
     pub before: Arc<GroupState>,
     /// The group's state right after the command; the answer is rendered from it.
     pub group_state: Arc<GroupState>,
-    /// Id of the object that the command named or created; of several appointments the first.
+    /// Id of the object that the command named or created, of several appointments the first; 0 if
+    /// the command is about no object.
     pub object: u64,
-    /// The appointments created, or the one cancelled.
+    /// The appointments created, or the one moved or cancelled.
     pub appointments: Vec<VeventId>,
     /// The hold made, if any.
     pub hold: Option<HoldId>,
@@ -37,6 +39,19 @@ pub struct Committed {
 }
 
 impl Committed {
+    /// Returns the answer of a command that changes nothing.
+    pub(crate) fn unchanged(group_state: &Arc<GroupState>, outcome: Outcome) -> Self {
+        Self {
+            before: Arc::clone(group_state),
+            group_state: Arc::clone(group_state),
+            object: outcome.object,
+            appointments: outcome.appointments,
+            hold: None,
+            awaits_code: false,
+            answer: None,
+        }
+    }
+
     /// Whether the answer is that of an earlier request under the same Idempotency-Key.
     #[must_use]
     pub fn is_replay(&self) -> bool {
@@ -121,8 +136,6 @@ pub(crate) struct Envelope {
     pub(crate) deadline: tokio::time::Instant,
     pub(crate) reply: oneshot::Sender<WriteResult>,
     pub(crate) permit: Permit,
-    /// The command causes no messages to clients.
-    pub(crate) suppress_messages: bool,
 }
 
 impl Envelope {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slotbook::clock::ManualClock;
-use slotbook::domain::decisions::delivery;
 use slotbook::domain::directory::password_link::PasswordLink;
 use slotbook::domain::messaging::planning;
 use slotbook::domain::records::channel::Channel;
@@ -25,7 +24,7 @@ use slotbook::store::SimulatedDisk;
 
 use super::engine::{group, parts, recovered, simulated};
 use super::reminders::{booked, claim, reminding, settle, times, waits};
-use super::shop::{SECRET, Shop, booking_of, link_secret};
+use super::shop::{Draws, SECRET, Shop, booking_of, decide_at_once, link_secret};
 
 /// Starts an engine on a disk, with a clock of its own.
 async fn start(shop: &Shop, disk: &SimulatedDisk, now: Instant) -> (Engine, Arc<ManualClock>) {
@@ -152,11 +151,16 @@ fn a_late_message_waits_while_the_clock_is_in_doubt() {
         quota: MessageQuota { recipient_daily_max: 10, by_key_daily_max: 0 },
         has_gateway: true,
     };
-    assert_eq!(delivery::decide(&late.group_state, &again, LatePolicy::Wait, late.now), None);
+    let waiting = |step| {
+        let mut draws = Draws { late: LatePolicy::Wait, ..Draws::none(late.now) };
+        let command = Command::Deliver(step);
+        let decided = decide_at_once(&late.group_state, &command, &mut draws, late.now);
+        decided.expect("never refused").0
+    };
+    assert_eq!(waiting(again), None);
     let outcome = DeliveryOutcome::Deferred { reason: Text::new("busy").expect("short"), draw: 0 };
     let deferred = DeliveryStep::Settle { id: claimed.id, attempt: 1, outcome };
-    let event = delivery::decide(&late.group_state, &deferred, LatePolicy::Wait, late.now);
-    let next = late.group_state.apply(&event.expect("the attempt has ended"));
+    let next = late.group_state.apply(&waiting(deferred).expect("the attempt has ended"));
     let message = next.outbox.message(claimed.id).expect("kept");
     assert!(matches!(message.progress, Progress::Waiting { attempts: 1, .. }), "{message:?}");
 }

@@ -13,13 +13,13 @@ use slotbook::domain::records::message::{
 };
 use slotbook::domain::records::text::{ReminderLead, Text};
 use slotbook::domain::records::vevent::{AppointmentKey, Vevent, VeventKind};
-use slotbook::domain::state::command::{Patch, Put, RecordChange, VeventDraws};
-use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem, LatePolicy};
+use slotbook::domain::state::command::{Command, Patch, Put, RecordChange};
+use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::recipient_quota::MessageQuota;
 
-use super::shop::{Shop, booking_of, civil, decide_manual_change, put_event, redrawn};
+use super::shop::{Draws, Shop, booking_of, civil, event_of, put_event, redrawn};
 use slotbook::domain::state::command::{CancelRight, PutVevent};
 
 /// Open on Tuesday; mails leave a day before, text messages an hour before.
@@ -85,7 +85,7 @@ pub(super) fn claim(shop: &mut Shop, item: DueItem) -> Option<Message> {
 }
 
 fn step(shop: &mut Shop, step: &DeliveryStep) -> Option<Message> {
-    let event = delivery::decide(&shop.group_state, step, LatePolicy::GiveUp, shop.now)?;
+    let event = event_of(&shop.group_state, &Command::Deliver(step.clone()), shop.now)?;
     let Event::MessagePut { message, .. } = &event else { panic!("{event:?}") };
     let last = Message::clone(message);
     shop.carry_out(event);
@@ -620,12 +620,9 @@ fn given_to_bob(shop: &mut Shop, id: VeventId) -> Vec<Message> {
             appointment.fiche_id = bob;
         }
     });
-    let draws =
-        VeventDraws { id, key: AppointmentKey::new("anothersecretof20abc").expect("a key") };
-    let event =
-        decide_manual_change(&shop.group_state, &PutVevent::Change(id, given), &draws, shop.now)
-            .expect("legal");
-    shop.carry_out(event.expect("a change"));
+    let key = AppointmentKey::new("anothersecretof20abc").expect("a key");
+    let draws = Draws { key, ..Draws::none(shop.now) };
+    shop.does(Command::PutVevent(PutVevent::Change(id, given)), draws).expect("legal");
     told(&before, shop, id)
 }
 

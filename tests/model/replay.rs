@@ -17,7 +17,8 @@ use slotbook::domain::records::vevent::{Permits, VeventKind};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
-    CancelRight, FollowLink, HoldTime, LinkRequest, Patch, Put, RecordChange, RequestLink,
+    CancelRight, Command, EmptyCancelled, FollowLink, HoldTime, LinkRequest, Patch, Put,
+    RecordChange, RemoveDeleted, RequestLink,
 };
 use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::state::editable_record::EditableRecord;
@@ -30,7 +31,9 @@ use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::store::codec::{self, SNAPSHOT_FORMAT};
 use slotbook::store::state;
 
-use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, link_secret, somebody};
+use super::shop::{
+    Draws, Shop, booking_of, by_pro, calendar, civil, event_of, intervention, link_secret, somebody,
+};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -213,13 +216,13 @@ impl Story {
             Step::Send { which, taken } => send(shop, which, taken),
             Step::Remove => {
                 let ids = upkeep::find_deleted_before(&shop.group_state, shop.now);
-                let removed = upkeep::remove_deleted(&shop.group_state, &ids, shop.now, shop.now);
-                removed.into_iter().for_each(|event| shop.carry_out(event));
                 self.made.retain(|id| !ids.contains(id));
+                let command = RemoveDeleted { ids, before: shop.now };
+                shop.does(Command::RemoveDeleted(command), Draws::none(shop.now)).expect("legal");
             }
             Step::Empty => {
-                let emptied = upkeep::empty_cancelled(&shop.group_state, shop.now, shop.now);
-                emptied.into_iter().for_each(|event| shop.carry_out(event));
+                let command = EmptyCancelled { before: shop.now };
+                shop.does(Command::EmptyCancelled(command), Draws::none(shop.now)).expect("legal");
             }
             Step::Hold { half_hour, until_code } => self.hold(half_hour, until_code),
             Step::Plage { half_hour, days, makes } => self.close(half_hour, days, makes),
@@ -346,6 +349,7 @@ fn said(shop: &Shop, group_state: &GroupState) -> Said {
         let folded = format!("client{client}@example.org");
         group_state.links.has_room(&folded, first, shop.now)
     };
+    let emptying = Command::EmptyCancelled(EmptyCancelled { before: shop.now });
     Said {
         hash: state::hash(group_state),
         offers: [offers(1), offers(2)],
@@ -355,7 +359,7 @@ fn said(shop: &Shop, group_state: &GroupState) -> Said {
             .map(|fiche| group_state.appointments_of(*fiche).to_vec())
             .collect(),
         space_bytes: group_state.space_bytes(),
-        emptying: upkeep::empty_cancelled(group_state, shop.now, shop.now),
+        emptying: event_of(group_state, &emptying, shop.now),
         room_for_links: (0..6).map(room).collect(),
     }
 }

@@ -4,19 +4,13 @@ use std::sync::Arc;
 
 use slotbook::domain::availability::bookable::bookable;
 use slotbook::domain::availability::catalogue::Catalogue;
-use slotbook::domain::availability::obstacle::Obstacle;
-use slotbook::domain::availability::slot_request::{BookingMode, CalendarSlotRequest, ChainSearch};
+use slotbook::domain::availability::slot_request::{BookingMode, ChainSearch};
 use slotbook::domain::availability::slots::free_starts;
 use slotbook::domain::decisions::announcement;
-use slotbook::domain::decisions::book::{BookingStep, prepare_booking};
-use slotbook::domain::decisions::cancellation::{self, Cancellation};
-use slotbook::domain::decisions::confirmation::{ConfirmationStep, prepare_confirmation};
-use slotbook::domain::decisions::delivery;
-use slotbook::domain::decisions::enrolment;
-use slotbook::domain::decisions::hold::{HoldStep, decide_release, prepare_hold};
-use slotbook::domain::decisions::manual_change::prepare_manual_change;
-use slotbook::domain::decisions::record_change;
+use slotbook::domain::decisions::decide;
+use slotbook::domain::decisions::decision::{Context, Decision, Environment, LinkDraws, Outcome};
 use slotbook::domain::directory::confirmation_code::ConfirmationCode;
+use slotbook::domain::directory::id_blocks::IdKind;
 use slotbook::domain::directory::link_secret::LinkSecret;
 use slotbook::domain::directory::password_link::PasswordLink;
 use slotbook::domain::records::calendar::Calendar;
@@ -34,9 +28,8 @@ use slotbook::domain::records::vevent::{
 };
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::command::{
-    BookAppointment, BookingDraws, Caller, CancelAppointment, CancelRight, Client, ConfirmBooking,
-    FollowLink, HoldDraws, HoldTime, LinkDraws, Patch, PutVevent, RecordChange, RequestLink,
-    VeventDraft, VeventDraws,
+    BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, ConfirmBooking,
+    FollowLink, HoldTime, Patch, PutVevent, RecordChange, RequestLink, VeventDraft,
 };
 use slotbook::domain::state::delivery_step::{DeliveryStep, LatePolicy};
 use slotbook::domain::state::event::Event;
@@ -178,6 +171,22 @@ impl Shop {
         self.group_state.put_vevent(row.into());
     }
 
+    /// Decides a command as if the calendars replied at once, and carries it out.
+    pub(crate) fn does(&mut self, command: Command, mut draws: Draws) -> Result<Outcome, Refusals> {
+        let (event, outcome) = decide_at_once(&self.group_state, &command, &mut draws, self.now)?;
+        if let Some(event) = event {
+            self.carry_out(event);
+        }
+        Ok(outcome)
+    }
+
+    /// Decides a command and carries it out; whether it changed anything.
+    fn changes_by(&mut self, command: Command, draws: Draws) -> Result<bool, Refusals> {
+        let events = self.events.len();
+        self.does(command, draws)?;
+        Ok(self.events.len() > events)
+    }
+
     fn id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id - 1
@@ -227,16 +236,14 @@ impl Shop {
 
     /// Books as the command says; the appointments made, or every refusal.
     pub(crate) fn book(&mut self, command: &BookAppointment) -> Result<Vec<VeventId>, Refusals> {
-        let legs = command.intervention_ids.len();
-        let draws = BookingDraws {
-            fiche_id: FicheId::new(self.id()).expect("an id"),
-            legs: (0..legs).map(|_| (VeventId::new(self.id()).expect("an id"), key())).collect(),
-            order: self.id(),
-            token: token(self.id()),
-        };
-        let event = decide_booking(&self.group_state, command, draws.clone(), self.now)?;
-        self.carry_out(event);
-        Ok(draws.legs.into_iter().map(|(id, _)| id).collect())
+        let legs = command.intervention_ids.len() as u64;
+        let fiche = self.id();
+        let first = self.next_id;
+        self.next_id += legs;
+        let draws =
+            Draws { fiche, first, order: self.id(), token: self.id(), ..Draws::none(self.now) };
+        self.does(Command::BookAppointment(Box::new(command.clone())), draws)?;
+        Ok((first..first + legs).map(|id| VeventId::new(id).expect("an id")).collect())
     }
 
     /// Books in a group that asks for a code; the hold of the booking.
@@ -255,35 +262,14 @@ impl Shop {
 
     /// Holds time for a web caller.
     pub(crate) fn holds(&mut self, command: &HoldTime) -> Result<HoldId, Refusals> {
-        let draws = HoldDraws { token: token(self.id()), order: self.id() };
-        let mut pending = prepare_hold(&self.group_state, command, draws, self.now)?;
-        loop {
-            let verdict = self.judge(pending.query());
-            match pending.on_reply(verdict, &self.group_state, self.now) {
-                HoldStep::Ask(next) => pending = next,
-                HoldStep::Held(event) => {
-                    self.carry_out(event);
-                    return Ok(self.newest_hold());
-                }
-                HoldStep::Refused(refusals) => return Err(refusals),
-            }
-        }
-    }
-
-    fn judge(&self, slot: &CalendarSlotRequest) -> Result<(), Vec<Obstacle>> {
-        let view = self.group_state.calendars.get(&slot.calendar_id).expect("a view");
-        bookable(&self.group_state.catalogue, view, &slot.request, self.now)
+        let draws = Draws { token: self.id(), order: self.id(), ..Draws::none(self.now) };
+        self.does(Command::HoldTime(Box::new(command.clone())), draws)?;
+        Ok(self.newest_hold())
     }
 
     /// Gives held time back; whether it was held.
     pub(crate) fn releases(&mut self, hold: HoldId) -> bool {
-        match decide_release(&self.group_state, hold, self.now) {
-            Ok(event) => {
-                self.carry_out(event);
-                true
-            }
-            Err(_) => false,
-        }
+        self.does(Command::ReleaseHold(hold), Draws::none(self.now)).is_ok()
     }
 
     /// Gives the right code or a wrong one for a booking; its appointments, none after a wrong code.
@@ -296,27 +282,11 @@ impl Shop {
         let code = ConfirmationCode::derive(&LinkSecret::new([1; 32]), group, hold);
         let guess = if is_right { code.as_str().into() } else { "wrong".into() };
         let command = ConfirmBooking { hold, code: Some(code), guess };
-        let draws = BookingDraws {
-            fiche_id: FicheId::new(self.id()).expect("an id"),
-            legs: (0..3).map(|_| (VeventId::new(self.id()).expect("an id"), key())).collect(),
-            order: 0,
-            token: token(0),
-        };
-        match prepare_confirmation(&self.group_state, &command, draws, self.now)? {
-            ConfirmationStep::Refused(event) => {
-                self.carry_out(event);
-                Ok(Vec::new())
-            }
-            ConfirmationStep::Repeated(appointments) => Ok(appointments),
-            ConfirmationStep::Ask(pending) => {
-                let verdict = self.judge(pending.query());
-                let event = pending.on_reply(verdict, &self.group_state, self.now)?;
-                let Event::BookingConfirmed { legs, .. } = &event else { panic!("{event:?}") };
-                let ids = legs.iter().map(|leg| leg.id).collect();
-                self.carry_out(event);
-                Ok(ids)
-            }
-        }
+        let fiche = self.id();
+        let draws = Draws { fiche, first: self.next_id, ..Draws::none(self.now) };
+        self.next_id += 3;
+        let done = self.does(Command::ConfirmBooking(Box::new(command)), draws)?;
+        Ok(done.appointments)
     }
 
     /// The one refusal of a booking that has exactly one.
@@ -327,37 +297,27 @@ impl Shop {
     }
 
     pub(crate) fn cancel(&mut self, id: VeventId, right: CancelRight) -> Result<bool, Refusal> {
-        match cancellation::decide(&self.group_state, &CancelAppointment { id, right }, self.now)? {
-            Cancellation::AlreadyCancelled => Ok(false),
-            Cancellation::Cancelled(event) => {
-                self.carry_out(event);
-                Ok(true)
+        let command = Command::CancelAppointment(CancelAppointment { id, right });
+        match self.changes_by(command, Draws::none(self.now)) {
+            Ok(is_changed) => Ok(is_changed),
+            Err(mut refusals) => {
+                assert_eq!(refusals.len(), 1, "{refusals:?}");
+                Err(refusals.remove(0))
             }
         }
     }
 
     /// Does something to the agenda by a professional's hand; whether it changed anything.
     pub(crate) fn by_hand(&mut self, command: &PutVevent) -> Result<bool, Refusals> {
-        let draws = VeventDraws { id: VeventId::new(self.id()).expect("an id"), key: key() };
-        match decide_manual_change(&self.group_state, command, &draws, self.now)? {
-            None => Ok(false),
-            Some(event) => {
-                self.carry_out(event);
-                Ok(true)
-            }
-        }
+        let draws = Draws { first: self.id(), ..Draws::none(self.now) };
+        self.changes_by(Command::PutVevent(command.clone()), draws)
     }
 
     /// Changes a record, or makes one; whether it changed anything.
     pub(crate) fn changes(&mut self, change: &RecordChange) -> Result<bool, Refusals> {
         let new_id = self.id();
-        match record_change::decide(&self.group_state, change, new_id, self.now)? {
-            None => Ok(false),
-            Some(event) => {
-                self.carry_out(event);
-                Ok(true)
-            }
-        }
+        let draws = Draws { fiche: new_id, first: new_id, ..Draws::none(self.now) };
+        self.changes_by(Command::ChangeRecord(change.clone()), draws)
     }
 
     /// Asks for a link about an account; the link where one is mailed, without a password.
@@ -367,8 +327,10 @@ impl Shop {
     ) -> Result<Option<FollowLink>, Refusals> {
         let mut hash = [0; 32];
         hash[..8].copy_from_slice(&self.id().to_be_bytes());
-        let draws = LinkDraws { token: Text::new("token").expect("a text"), hash };
-        let asked = enrolment::decide_request(&self.group_state, command, &draws, self.now)?;
+        let mut draws = Draws { hash, ..Draws::none(self.now) };
+        let command = Command::RequestLink(Box::new(command.clone()));
+        let (asked, _) = decide_at_once(&self.group_state, &command, &mut draws, self.now)?;
+        let asked = asked.expect("a request is always recorded");
         let group = self.group_state.catalogue.group.id;
         let mut signed = None;
         if let Event::Announced { messages, .. } = &asked {
@@ -385,21 +347,16 @@ impl Shop {
 
     /// Follows a link, and gives a password that has not been given before.
     pub(crate) fn follows_link(&mut self, link: FollowLink) -> Result<(), Refusals> {
-        let new_fiche = FicheId::new(self.id()).expect("an id");
+        let draws = Draws { fiche: self.id(), ..Draws::none(self.now) };
         let password_hash = Some(Text::new(&format!("hash {}", self.id())).expect("a text"));
-        let command = FollowLink { password_hash, ..link };
-        let event =
-            enrolment::decide_follow(&self.group_state, &command, new_fiche, self.now, self.now)?;
-        self.carry_out(event);
-        Ok(())
+        let command = Command::FollowLink(Box::new(FollowLink { password_hash, ..link }));
+        self.does(command, draws).map(drop)
     }
 
     /// One step of the sending of a message; whether it was due.
     pub(crate) fn delivers(&mut self, step: &DeliveryStep) -> bool {
-        let decided = delivery::decide(&self.group_state, step, LatePolicy::GiveUp, self.now);
-        let due = decided.is_some();
-        decided.into_iter().for_each(|event| self.carry_out(event));
-        due
+        self.changes_by(Command::Deliver(step.clone()), Draws::none(self.now))
+            .expect("never refused")
     }
 
     /// Moves an appointment to a start on a calendar.
@@ -475,38 +432,96 @@ impl Shop {
     }
 }
 
-/// Books on a state whose calendars reply at once.
-fn decide_booking(
+/// Decides on a state whose calendars reply at once; the event, or `None` where nothing changes.
+pub(crate) fn decide_at_once(
     state: &GroupState,
-    command: &BookAppointment,
-    draws: BookingDraws,
+    command: &Command,
+    draws: &mut Draws,
     now: Instant,
-) -> Result<Event, Refusals> {
-    let mut pending = prepare_booking(state, command, draws, now)?;
+) -> Result<(Option<Event>, Outcome), Refusals> {
+    let mut context = Context { state, now, environment: draws };
+    let mut decision = decide(&mut context, command)?;
     loop {
-        let slot = pending.query();
-        let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
-        let verdict = bookable(&state.catalogue, view, &slot.request, now);
-        match pending.on_reply(verdict, state, command, now) {
-            BookingStep::Ask(next) => pending = next,
-            BookingStep::Booked(event) => return Ok(event),
-            BookingStep::Refused(refusals) => return Err(refusals),
+        match decision {
+            Decision::Unchanged(outcome) => return Ok((None, outcome)),
+            Decision::Event(event, outcome) => return Ok((Some(event), outcome)),
+            Decision::Ask(pending) => {
+                let slot = pending.slot();
+                let view = state.calendars.get(&slot.calendar_id).expect("a view");
+                let verdict = bookable(&state.catalogue, view, &slot.request, now);
+                decision = pending.on_reply(&mut context, verdict)?;
+            }
         }
     }
 }
 
-/// Changes the agenda on a state whose calendars reply at once; `None` where nothing changes.
-pub(crate) fn decide_manual_change(
-    state: &GroupState,
-    command: &PutVevent,
-    draws: &VeventDraws,
-    now: Instant,
-) -> Result<Option<Event>, Refusals> {
-    let Some(pending) = prepare_manual_change(state, command, draws, now)? else { return Ok(None) };
-    let Some(slot) = pending.slot() else { return Ok(Some(pending.into_event())) };
-    let view = state.calendars.get(&slot.calendar_id).expect("every calendar has a view");
-    let verdict = bookable(&state.catalogue, view, &slot.request, now);
-    pending.on_reply(verdict).map(Some)
+/// The event of a command that draws nothing and is never refused; `None` where nothing changes.
+pub(crate) fn event_of(state: &GroupState, command: &Command, now: Instant) -> Option<Event> {
+    let decided = decide_at_once(state, command, &mut Draws::none(now), now);
+    decided.expect("never refused").0
+}
+
+/// The values that one decision may draw.
+pub(crate) struct Draws {
+    /// The id of a new fiche.
+    pub(crate) fiche: u64,
+    /// The first id of other new records.
+    pub(crate) first: u64,
+    pub(crate) order: u64,
+    /// The number of the token of a new hold.
+    pub(crate) token: u64,
+    /// The secret of a new appointment.
+    pub(crate) key: AppointmentKey,
+    /// The hash of a new link.
+    pub(crate) hash: [u8; 32],
+    pub(crate) now: Instant,
+    pub(crate) late: LatePolicy,
+}
+
+impl Draws {
+    /// Values for a command that draws none, or only secrets.
+    pub(crate) fn none(now: Instant) -> Self {
+        Self {
+            fiche: 1,
+            first: 1,
+            order: 0,
+            token: 0,
+            key: AppointmentKey::new(SECRET).expect("20 letters"),
+            hash: [0; 32],
+            now,
+            late: LatePolicy::GiveUp,
+        }
+    }
+}
+
+impl Environment for Draws {
+    fn id(&self, kind: IdKind, position: usize) -> u64 {
+        if kind == IdKind::Fiche { self.fiche } else { self.first + position as u64 }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.order
+    }
+
+    fn key(&mut self) -> AppointmentKey {
+        self.key
+    }
+
+    fn hold_token(&mut self) -> HoldToken {
+        token(self.token)
+    }
+
+    fn link(&mut self, _: GroupId) -> LinkDraws {
+        LinkDraws { token: Text::new("token").expect("a text"), hash: self.hash }
+    }
+
+    fn steady_now(&self) -> Instant {
+        self.now
+    }
+
+    fn late_policy(&self) -> LatePolicy {
+        self.late
+    }
 }
 
 /// The event that puts a vevent, and ends no hold by a plage.
@@ -530,10 +545,6 @@ pub(crate) const SECRET: &str = "abcdefghijklmnopqrst";
 /// The token of the hold of this number.
 pub(crate) fn token(number: u64) -> HoldToken {
     HoldToken::new(&format!("{number:032}")).expect("32 digits")
-}
-
-fn key() -> AppointmentKey {
-    AppointmentKey::new(SECRET).expect("20 letters")
 }
 
 /// A web booking of intervention 1 on calendar 1 by somebody of that name.

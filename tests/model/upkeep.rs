@@ -8,7 +8,7 @@ use slotbook::domain::records::text::LongText;
 use slotbook::domain::records::vevent::{
     AppointmentHalf, OptionalFields, Permits, Vevent, VeventKind,
 };
-use slotbook::domain::state::command::CancelRight;
+use slotbook::domain::state::command::{CancelRight, Command, EmptyCancelled, RemoveDeleted};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::invariants::{self, BrokenInvariant};
@@ -16,7 +16,7 @@ use slotbook::domain::time::{DAY, HOUR};
 use slotbook::store::codec;
 use slotbook::store::state;
 
-use super::shop::{SECRET, Shop, booking_of, by_pro, civil, put_event};
+use super::shop::{SECRET, Shop, booking_of, by_pro, civil, event_of, put_event};
 
 fn start(group_state: &GroupState, id: VeventId) -> i64 {
     group_state.rows.get(&id).expect("it is there").appointment().expect("it is one").start.0
@@ -93,15 +93,12 @@ fn what_was_deleted_long_ago_is_removed_and_its_id_is_not_given_again() {
     assert_eq!(upkeep::find_deleted_before(&shop.group_state, shop.now), [], "not yet");
     let ids = upkeep::find_deleted_before(&shop.group_state, later);
     assert_eq!(ids, [gone]);
-    assert_eq!(
-        upkeep::remove_deleted(&shop.group_state, &[kept], later, later),
-        None,
-        "what lives is never removed"
-    );
-    let next = shop.group_state.apply(
-        &upkeep::remove_deleted(&shop.group_state, &[gone, kept], later, later)
-            .expect("one is deleted"),
-    );
+    let removed = |ids: Vec<VeventId>| {
+        let command = Command::RemoveDeleted(RemoveDeleted { ids, before: later });
+        event_of(&shop.group_state, &command, later)
+    };
+    assert_eq!(removed(vec![kept]), None, "what lives is never removed");
+    let next = shop.group_state.apply(&removed(vec![gone, kept]).expect("one is deleted"));
     assert!(next.rows.contains_key(&kept) && !next.rows.contains_key(&gone));
     assert_eq!(next.highest_ids.vevent, shop.group_state.highest_ids.vevent);
     assert_eq!(invariants::find_broken(&next), []);
@@ -123,7 +120,8 @@ fn book(shop: &mut Shop, name: &str, time: &str) -> VeventId {
 
 fn empty(shop: &mut Shop, days_ago: i64) -> bool {
     let before = shop.now.plus_seconds(-days_ago * DAY);
-    let event = upkeep::empty_cancelled(&shop.group_state, before, shop.now);
+    let command = Command::EmptyCancelled(EmptyCancelled { before });
+    let event = event_of(&shop.group_state, &command, shop.now);
     let is_due = event.is_some();
     event.into_iter().for_each(|event| shop.carry_out(event));
     is_due

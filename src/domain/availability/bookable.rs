@@ -2,7 +2,7 @@
 //! Reference 4.
 
 use crate::domain::availability::catalogue::Catalogue;
-use crate::domain::availability::obstacle::{Obstacle, TakenBy};
+use crate::domain::availability::obstacle::{Obstacle, TakenBy, Verdict};
 use crate::domain::availability::open_time::{CalendarView, OpenTime};
 use crate::domain::availability::slot_request::{BookingMode, SlotRequest};
 use crate::domain::availability::taken_time::TakenInterval;
@@ -23,7 +23,7 @@ pub fn bookable(
     view: &CalendarView,
     request: &SlotRequest,
     now: Instant,
-) -> Result<(), Vec<Obstacle>> {
+) -> Verdict {
     let mut obstacles = Vec::new();
     for reason in catalogue.not_offered(view.id, &request.chain, request.mode) {
         obstacles.push(Obstacle::NotOffered(reason));
@@ -102,8 +102,7 @@ pub fn lead_times(
 }
 
 /// Returns the obstacle of a start that is too soon or too far. Reference 4.1.
-#[must_use]
-pub fn check_lead_times(
+fn check_lead_times(
     catalogue: &Catalogue,
     calendar: CalendarId,
     start: Instant,

@@ -73,3 +73,6 @@ pub enum NotOffered {
     InterventionHidden(InterventionId),
     InterventionsetHidden(InterventionId),
 }
+
+/// Answer of a calendar for a slot: free, or all obstacles in the order of Reference 4.8.
+pub type Verdict = Result<(), Vec<Obstacle>>;

@@ -1,68 +1,34 @@
 //! Decision of a booking: the client's rules first, then a calendar that can take it. Reference
 //! 2.3, 6.
 //!
-//! [`prepare_booking`] checks everything that needs no calendar. The [`PendingBooking`] then asks
-//! one candidate calendar at a time: its caller brings each verdict to
-//! [`PendingBooking::on_reply`].
+//! A booking that needs a code holds its time first. The decision on its code makes the
+//! appointments.
 
 use std::sync::Arc;
 
 use crate::domain::availability::catalogue::Catalogue;
-use crate::domain::availability::obstacle::Obstacle;
 use crate::domain::availability::slot_request::{BookingMode, CalendarSlotRequest, SlotRequest};
 use crate::domain::decisions::candidates::{
-    CandidateStep, Candidates, WantedSlot, find_offering, parse_slot,
+    WantedSlot, find_offering, order_candidates, parse_slot,
 };
-use crate::domain::decisions::client_record::{BookingClient, prepare_client, with_customs};
+use crate::domain::decisions::client_record::{prepare_client, with_customs};
 use crate::domain::decisions::client_rules::check_client_rules;
+use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::decisions::hold::draw_up_hold;
 use crate::domain::decisions::unconfirmed::{draft_unconfirmed, find_code_channel};
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::group::VerifyBookings;
-use crate::domain::records::hold::{HoldState, UnconfirmedBooking};
-use crate::domain::records::ids::{FicheId, VeventId};
+use crate::domain::records::hold::HoldState;
+use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::LongText;
 use crate::domain::records::vevent::{
-    Appointment, AppointmentKey, BookingComments, OptionalFields, Reminders, State, Vevent,
-    VeventKind,
+    Appointment, BookingComments, OptionalFields, Reminders, State, Vevent, VeventKind,
 };
 use crate::domain::records::web_origin::WebOrigin;
-use crate::domain::state::command::{BookAppointment, BookingDraws, BookingPermission, Caller};
+use crate::domain::state::command::{BookAppointment, BookingPermission, Caller};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
-use crate::domain::time::Instant;
-
-/// A booking that only the calendars can still refuse. They are asked one at a time.
-#[derive(Clone, Debug)]
-pub struct PendingBooking {
-    /// Calendars that are asked for the slot.
-    candidates: Candidates,
-    /// Result of the booking once a calendar has agreed.
-    result: BookingResult,
-    /// Random values of this booking.
-    draws: BookingDraws,
-}
-
-/// Result of a booking once a calendar has agreed.
-#[derive(Clone, Debug)]
-enum BookingResult {
-    /// Appointments of this client.
-    Booked(BookingClient),
-    /// A hold, until the client gives the code. Reference 6.15.
-    Held(Box<UnconfirmedBooking>),
-}
-
-/// Next step of a booking after a calendar has replied.
-#[derive(Clone, Debug)]
-pub enum BookingStep {
-    /// The next candidate must be asked.
-    Ask(Box<PendingBooking>),
-    /// The calendar agreed: the booking is made, or waits for its code, by this event.
-    Booked(Event),
-    /// No candidate is left.
-    Refused(Refusals),
-}
 
 /// Returns the mode of a booking or a search by this caller. Reference 6.1.
 #[must_use]
@@ -75,111 +41,67 @@ pub const fn booking_mode(caller: &Caller, from_web: bool) -> BookingMode {
     }
 }
 
-/// Checks everything that the calendars do not decide: rights, parameters, client rules, lead
-/// times.
+/// Decides a booking: rights, parameters, lead times and client rules, then the calendars.
 ///
 /// # Errors
-/// The refusals of Reference 2.3 in its order. NotAvailable only if no calendar offers the chain.
-pub fn prepare_booking(
-    state: &GroupState,
-    command: &BookAppointment,
-    draws: BookingDraws,
-    now: Instant,
-) -> Result<Box<PendingBooking>, Refusals> {
+/// The refusals of Reference 2.3 in its order.
+pub fn decide(context: &mut Context<'_>, command: &BookAppointment) -> Result<Decision, Refusals> {
+    let Context { state, now, .. } = *context;
     let catalogue = &state.catalogue;
-    let mode = booking_mode(&command.caller, command.from_web);
-    let is_checked = match &command.permission {
-        Some(permission) => permission.holds_on(catalogue),
-        None => false,
-    };
-    if !is_checked {
-        let names_fiche = command.client.id.is_some();
-        let checked = if command.is_by_page {
-            check_page_permission(catalogue)
-        } else {
-            check_booking_permission(catalogue, &command.caller, command.from_web, names_fiche)
-        };
-        checked.map_err(|refusal| vec![refusal])?;
-    }
+    check_permission(catalogue, command)?;
     let wanted = WantedSlot {
         date: command.date,
         intervention_ids: &command.intervention_ids,
         calendar_id: command.calendar_id,
-        mode,
+        mode: booking_mode(&command.caller, command.from_web),
         hold: command.hold,
     };
     let request = parse_slot(catalogue, wanted)?;
-    let result = match find_code_channel(catalogue, &command.caller, command.is_by_page) {
-        Some(channel) => {
-            BookingResult::Held(draft_unconfirmed(state, command, channel, &draws, now)?)
-        }
-        None => BookingResult::Booked(prepare_client(state, command, &draws, now)?),
-    };
-    let offering = find_offering(state, &request, command.calendar_id, now)?;
-    if let BookingResult::Booked(client) = &result {
-        check_client_rules(state, client.fiche_id, &request, now)?;
-    }
     let is_named = command.calendar_id.is_some();
-    let candidates = Candidates::new(state, request, offering, is_named, draws.order)?;
-    Ok(Box::new(PendingBooking { candidates, result, draws }))
+    let new_fiche = context.environment.fiche_id();
+    if let Some(channel) = find_code_channel(catalogue, &command.caller, command.is_by_page) {
+        let booking = draft_unconfirmed(state, command, channel, new_fiche, now)?;
+        let offering = find_offering(state, &request, command.calendar_id, now)?;
+        let candidates = order_candidates(context, request, offering, is_named)?;
+        // The client rules wait for the code, which proves that the caller is the client.
+        return Ok(candidates.ask(|context, slot| {
+            let event = draw_up_hold(context, slot, None, HoldState::Unconfirmed(booking));
+            (event, Outcome::default())
+        }));
+    }
+    let client = prepare_client(state, command, new_fiche, now)?;
+    let offering = find_offering(state, &request, command.calendar_id, now)?;
+    check_client_rules(state, client.fiche_id, &request, now)?;
+    let content = draw_up_content(state, command, client.fiche_id);
+    let candidates = order_candidates(context, request, offering, is_named)?;
+    Ok(candidates.ask(move |context, slot| {
+        let legs = draw_up_legs(context, slot, &content);
+        let outcome = Outcome::booked(&legs);
+        let at = context.stamp();
+        (Event::AppointmentsBooked { at, fiche: client.written, legs }, outcome)
+    }))
 }
 
-impl PendingBooking {
-    /// Returns the slot and the calendar to ask for it now.
-    #[must_use]
-    pub fn query(&self) -> &CalendarSlotRequest {
-        self.candidates.query()
+/// Checks that a booking is permitted, unless this was checked before on the same catalogue.
+fn check_permission(catalogue: &Arc<Catalogue>, command: &BookAppointment) -> Result<(), Refusal> {
+    if let Some(permission) = &command.permission
+        && permission.holds_on(catalogue)
+    {
+        return Ok(());
     }
-
-    /// Returns the ids of the appointments to be made, one per leg, in order; none if the booking
-    /// waits for a code first.
-    #[must_use]
-    pub fn vevent_ids(&self) -> Vec<VeventId> {
-        match &self.result {
-            BookingResult::Booked(_) => self.draws.legs.iter().map(|(id, _)| *id).collect(),
-            BookingResult::Held(_) => Vec::new(),
-        }
+    if command.is_by_page {
+        return check_page_permission(catalogue);
     }
-
-    /// Takes the verdict of the asked calendar and returns the next step.
-    ///
-    /// `state`, `command` and `now` are those that the booking was prepared with.
-    #[must_use]
-    pub fn on_reply(
-        self: Box<Self>,
-        verdict: Result<(), Vec<Obstacle>>,
-        state: &GroupState,
-        command: &BookAppointment,
-        now: Instant,
-    ) -> BookingStep {
-        let Self { candidates, result, draws } = *self;
-        match candidates.on_reply(verdict) {
-            CandidateStep::Ask(candidates) => {
-                BookingStep::Ask(Box::new(Self { candidates, result, draws }))
-            }
-            CandidateStep::Refused(refusals) => BookingStep::Refused(refusals),
-            CandidateStep::Agreed(slot) => BookingStep::Booked(match result {
-                BookingResult::Booked(client) => {
-                    book_slot(state, command, client, &slot, &draws, now)
-                }
-                BookingResult::Held(unconfirmed) => {
-                    let use_of_it = HoldState::Unconfirmed(unconfirmed);
-                    draw_up_hold(state, &slot, draws.token, None, use_of_it, now)
-                }
-            }),
-        }
-    }
+    let names_fiche = command.client.id.is_some();
+    check_booking_permission(catalogue, &command.caller, command.from_web, names_fiche)
 }
 
-/// Returns the event of a booking on the calendar that agreed. Reference 6.5.
-fn book_slot(
+/// Returns the fields that all appointments of a booking share. Reference 6.5.
+fn draw_up_content(
     state: &GroupState,
     command: &BookAppointment,
-    client: BookingClient,
-    slot: &CalendarSlotRequest,
-    draws: &BookingDraws,
-    now: Instant,
-) -> Event {
+    fiche_id: FicheId,
+) -> AppointmentContent {
     let group = &state.catalogue.group;
     let sms_default = if command.from_web { group.check_sms_from_web } else { group.check_sms };
     let customs = Customs::default();
@@ -195,15 +117,13 @@ fn book_slot(
         customs,
         ..OptionalFields::default()
     };
-    let content = AppointmentContent {
-        fiche_id: client.fiche_id,
+    AppointmentContent {
+        fiche_id,
         smsreminder: command.smsreminder.unwrap_or(sms_default),
         from_web: command.from_web,
         rare,
         web_origin: command.web_origin.clone(),
-    };
-    let legs = draw_up_legs(state, slot, &draws.legs, &content, now);
-    Event::AppointmentsBooked { at: state.stamp_for(now), fiche: client.written, legs }
+    }
 }
 
 /// The fields that all appointments of one booking share.
@@ -215,19 +135,17 @@ pub(crate) struct AppointmentContent {
     pub(crate) web_origin: Option<Box<WebOrigin>>,
 }
 
-/// Returns the appointments of a chain on its calendar, one per leg, with the drawn ids and keys.
+/// Returns the appointments of a chain on its calendar, one per leg, with new ids and secrets.
 pub(crate) fn draw_up_legs(
-    state: &GroupState,
+    context: &mut Context<'_>,
     slot: &CalendarSlotRequest,
-    drawn: &[(VeventId, AppointmentKey)],
     content: &AppointmentContent,
-    now: Instant,
 ) -> Vec<Vevent> {
-    let at = state.stamp_for(now);
-    let zone = state.catalogue.zone();
+    let at = context.stamp();
+    let zone = context.state.catalogue.zone();
     let SlotRequest { chain, start, .. } = &slot.request;
     let mut legs = Vec::with_capacity(chain.legs().len());
-    for ((leg, interval), (id, key)) in chain.legs_from(*start).zip(drawn) {
+    for (position, (leg, interval)) in chain.legs_from(*start).enumerate() {
         let appointment = Appointment {
             civil_start: zone.civil_of(interval.start),
             start: interval.start,
@@ -235,15 +153,15 @@ pub(crate) fn draw_up_legs(
                 .expect("an intervention is at most a day long"),
             intervention_id: leg.intervention_id,
             fiche_id: content.fiche_id,
-            key: *key,
+            key: context.environment.key(),
             state: State::default(),
             smsreminder: content.smsreminder,
             from_web: content.from_web,
-            reminders: Reminders::since(now),
+            reminders: Reminders::since(context.now),
             web_origin: content.web_origin.clone(),
         };
         legs.push(Vevent {
-            id: *id,
+            id: context.environment.vevent_id(position),
             calendar_id: slot.calendar_id,
             kind: VeventKind::Appointment(appointment),
             deleted: false,

@@ -1,46 +1,37 @@
 //! Decision of a cancellation. Reference 6.7.
 
+use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::command::{CancelAppointment, CancelRight};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Refusal;
+use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::domain::time::Instant;
 
-/// Result of a cancellation.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cancellation {
-    /// The appointment is cancelled by this event.
-    Cancelled(Event),
-    /// The appointment was cancelled before. Nothing changes.
-    AlreadyCancelled,
-}
-
-/// Decides a cancellation. Reference 6.7.
+/// Decides a cancellation. An appointment that is cancelled already stays so.
 ///
 /// # Errors
 /// NoResult if there is no such appointment, the account does not own it, or the secret is wrong.
 /// MintimeAnnulation if a client is less than `mintime_annulation` minutes before the start.
 pub fn decide(
-    state: &GroupState,
+    context: &mut Context<'_>,
     command: &CancelAppointment,
-    now: Instant,
-) -> Result<Cancellation, Refusal> {
+) -> Result<Decision, Refusals> {
+    let Context { state, now, .. } = *context;
     let row = state.rows.get(&command.id).ok_or(Refusal::NoResult)?;
     let appointment = row.appointment().ok_or(Refusal::NoResult)?;
     if !is_entitled(&command.right, appointment) {
-        return Err(Refusal::NoResult);
+        return Err(Refusal::NoResult.into());
     }
+    let outcome = Outcome::appointments(vec![command.id]);
     if row.deleted {
-        return Ok(Cancellation::AlreadyCancelled);
+        return Ok(Decision::Unchanged(outcome));
     }
     if matches!(command.right, CancelRight::Account(_) | CancelRight::Secret(_)) {
         check_in_time(state, row, appointment, now)?;
     }
-    Ok(Cancellation::Cancelled(Event::AppointmentCancelled {
-        at: state.stamp_for(now),
-        id: command.id,
-    }))
+    let event = Event::AppointmentCancelled { at: context.stamp(), id: command.id };
+    Ok(Decision::Event(event, outcome))
 }
 
 /// Whether a right covers an appointment.

@@ -3,12 +3,12 @@
 
 use std::collections::VecDeque;
 
-use crate::domain::availability::bookable::check_lead_times;
+use crate::domain::availability::bookable::lead_times;
 use crate::domain::availability::catalogue::Catalogue;
-use crate::domain::availability::obstacle::Obstacle;
 use crate::domain::availability::slot_request::{
     BookingMode, CalendarSlotRequest, Chain, OwnTime, SlotRequest,
 };
+use crate::domain::decisions::decision::{Candidates, Context};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, InterventionId};
@@ -31,28 +31,6 @@ pub(crate) struct WantedSlot<'a> {
     pub(crate) hold: Option<HoldId>,
 }
 
-/// Calendars that can take a slot. They are asked one at a time.
-#[derive(Clone, Debug)]
-pub(crate) struct Candidates {
-    /// Slot on the calendar that is asked now.
-    query: CalendarSlotRequest,
-    /// Calendars to ask after it, in the drawn order.
-    rest: VecDeque<CalendarId>,
-    /// Whether the caller named the calendar. If so, it is the only candidate.
-    calendar_named: bool,
-}
-
-/// Next step after a calendar has replied.
-#[derive(Clone, Debug)]
-pub(crate) enum CandidateStep {
-    /// The calendar takes the slot.
-    Agreed(CalendarSlotRequest),
-    /// The next candidate must be asked.
-    Ask(Candidates),
-    /// No candidate is left.
-    Refused(Refusals),
-}
-
 /// Returns the slot that a caller asks for.
 ///
 /// # Errors
@@ -61,13 +39,13 @@ pub(crate) fn parse_slot(
     catalogue: &Catalogue,
     wanted: WantedSlot<'_>,
 ) -> Result<SlotRequest, Refusals> {
-    let chain = catalogue.chain(wanted.intervention_ids, wanted.mode).map_err(refuse_fault)?;
-    let start = start_instant(catalogue, wanted.date, &chain).map_err(refuse_fault)?;
+    let chain = catalogue.chain(wanted.intervention_ids, wanted.mode)?;
+    let start = start_instant(catalogue, wanted.date, &chain)?;
     if let Some(id) = wanted.calendar_id
         && !catalogue.calendars.contains_key(&id)
     {
         let rule = "must be the id of one of the group's calendars";
-        return Err(refuse_fault(Fault::new("calendar_id", rule)));
+        return Err(Fault::new("calendar_id", rule).into());
     }
     let own = OwnTime { hold: wanted.hold, appointment: None };
     Ok(SlotRequest { chain, start, mode: wanted.mode, own })
@@ -82,62 +60,38 @@ pub(crate) fn find_offering(
     request: &SlotRequest,
     named: Option<CalendarId>,
     now: Instant,
-) -> Result<Vec<CalendarId>, Refusals> {
+) -> Result<Vec<CalendarId>, Refusal> {
     let offering = match named {
+        // A calendar that does not offer the chain has no lead times to show. It answers itself.
+        Some(named) if !is_offered(&state.catalogue, named, request) => return Ok(vec![named]),
         Some(named) => vec![named],
         None => offering_calendars(state, request, now),
     };
     if request.mode.follows_module_rules() {
-        check_lead_times_of_all(&state.catalogue, &offering, request, now)
-            .map_err(|refusal| vec![refusal])?;
+        check_lead_times(&state.catalogue, &offering, request.start, now)?;
     }
     Ok(offering)
 }
 
-impl Candidates {
-    /// Orders the calendars to ask by a random number. The calendar of the caller's hold comes
-    /// first.
-    ///
-    /// # Errors
-    /// NotAvailable without any calendar.
-    pub(crate) fn new(
-        state: &GroupState,
-        request: SlotRequest,
-        mut offering: Vec<CalendarId>,
-        calendar_named: bool,
-        order: u64,
-    ) -> Result<Self, Refusals> {
-        let hold = request.own.hold.and_then(|id| state.holds().get(id));
-        let held = hold.map(|hold| hold.calendar_id);
-        offering.sort_by_key(|id| (held != Some(*id), scramble(order ^ id.number())));
-        let mut rest = VecDeque::from(offering);
-        let Some(calendar_id) = rest.pop_front() else {
-            return Err(vec![Refusal::NotAvailable { obstacles: Vec::new() }]);
-        };
-        Ok(Self { query: CalendarSlotRequest { calendar_id, request }, rest, calendar_named })
-    }
-
-    /// Returns the slot and the calendar to ask for it now.
-    pub(crate) fn query(&self) -> &CalendarSlotRequest {
-        &self.query
-    }
-
-    /// Takes the verdict of the asked calendar.
-    pub(crate) fn on_reply(mut self, verdict: Result<(), Vec<Obstacle>>) -> CandidateStep {
-        let Err(obstacles) = verdict else { return CandidateStep::Agreed(self.query) };
-        if let Some(next) = self.rest.pop_front() {
-            self.query.calendar_id = next;
-            return CandidateStep::Ask(self);
-        }
-        // Without a named calendar, the last candidate's obstacles explain nothing about the
-        // others.
-        let obstacles = if self.calendar_named { obstacles } else { Vec::new() };
-        CandidateStep::Refused(vec![Refusal::NotAvailable { obstacles }])
-    }
-}
-
-fn refuse_fault(fault: Fault) -> Refusals {
-    vec![Refusal::InvalidParameter(fault)]
+/// Orders the calendars to ask by a random number. The calendar of the caller's hold comes first.
+///
+/// # Errors
+/// NotAvailable without any calendar.
+pub(crate) fn order_candidates(
+    context: &mut Context<'_>,
+    request: SlotRequest,
+    mut offering: Vec<CalendarId>,
+    is_named: bool,
+) -> Result<Candidates, Refusal> {
+    let order = context.environment.number();
+    let hold = request.own.hold.and_then(|id| context.state.holds().get(id));
+    let held = hold.map(|hold| hold.calendar_id);
+    offering.sort_by_key(|id| (held != Some(*id), scramble(order ^ id.number())));
+    let mut rest = VecDeque::from(offering);
+    let Some(calendar_id) = rest.pop_front() else {
+        return Err(Refusal::NotAvailable { obstacles: Vec::new() });
+    };
+    Ok(Candidates { slot: CalendarSlotRequest { calendar_id, request }, rest, is_named })
 }
 
 /// Returns the instant of a local start.
@@ -177,31 +131,26 @@ fn is_offered(catalogue: &Catalogue, calendar: CalendarId, request: &SlotRequest
     catalogue.not_offered(calendar, &request.chain, request.mode).next().is_none()
 }
 
-/// Checks the lead times of all candidates. Reference 2.3.
+/// Checks the lead times of all calendars that can take a start. Reference 2.3.
 ///
 /// # Errors
-/// MintimeRdv or MaxRdvPeriod, if it holds on every candidate.
-fn check_lead_times_of_all(
+/// MintimeRdv or MaxRdvPeriod, if it holds on every one of them.
+pub(crate) fn check_lead_times(
     catalogue: &Catalogue,
-    candidates: &[CalendarId],
-    request: &SlotRequest,
+    calendars: &[CalendarId],
+    start: Instant,
     now: Instant,
 ) -> Result<(), Refusal> {
     let mut first_start: Option<Instant> = None;
     let mut last_start: Option<Instant> = None;
-    for id in candidates {
-        // A calendar that does not offer the chain has no lead times to show: NotAvailable follows.
-        if !is_offered(catalogue, *id, request) {
+    for id in calendars {
+        let Some((earliest, latest)) = lead_times(catalogue, *id, now) else { return Ok(()) };
+        if start < earliest {
+            first_start = Some(first_start.unwrap_or(earliest).min(earliest));
+        } else if start > latest {
+            last_start = Some(last_start.unwrap_or(latest).max(latest));
+        } else {
             return Ok(());
-        }
-        match check_lead_times(catalogue, *id, request.start, now) {
-            Some(Obstacle::MintimeRdv { earliest }) => {
-                first_start = Some(first_start.unwrap_or(earliest).min(earliest));
-            }
-            Some(Obstacle::MaxRdvPeriod { latest }) => {
-                last_start = Some(last_start.unwrap_or(latest).max(latest));
-            }
-            Some(_) | None => return Ok(()),
         }
     }
     match (first_start, last_start) {

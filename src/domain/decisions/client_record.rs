@@ -6,7 +6,7 @@ use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
-use crate::domain::state::command::{BookAppointment, BookingDraws, Caller, GivenCustoms};
+use crate::domain::state::command::{BookAppointment, Caller, GivenCustoms};
 use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
@@ -30,7 +30,7 @@ pub(crate) struct BookingClient {
 pub(crate) fn prepare_client(
     state: &GroupState,
     command: &BookAppointment,
-    draws: &BookingDraws,
+    new_fiche: FicheId,
     now: Instant,
 ) -> Result<BookingClient, Refusals> {
     let faults = custom_faults(state, Model::Vevent, &command.customs, command, true);
@@ -38,14 +38,14 @@ pub(crate) fn prepare_client(
         return prepare_named_client(state, command, id, fiche, faults, now);
     }
     if command.caller == Caller::Application {
-        return prepare_unproven_client(state, command, draws, faults, now);
+        return prepare_unproven_client(state, command, new_fiche, faults, now);
     }
     match fiche_by_email(state, command) {
         Some(known) => {
             refuse_faults(faults)?;
             Ok(BookingClient { fiche_id: known.fiche_id, written: None })
         }
-        None => prepare_new_client(state, command, draws, faults, now),
+        None => prepare_new_client(state, command, new_fiche, faults, now),
     }
 }
 
@@ -56,15 +56,15 @@ pub(crate) fn prepare_client(
 fn prepare_unproven_client(
     state: &GroupState,
     command: &BookAppointment,
-    draws: &BookingDraws,
+    new_fiche: FicheId,
     faults: Refusals,
     now: Instant,
 ) -> Result<BookingClient, Refusals> {
-    let new = prepare_new_client(state, command, draws, faults, now)?;
+    let new = prepare_new_client(state, command, new_fiche, faults, now)?;
     match fiche_by_email(state, command) {
         None if state.catalogue.group.open => Ok(new),
-        None => Err(vec![Refusal::EmailNotFound]),
-        Some(known) if known.has_account => Err(vec![Refusal::EmailAlreadyExists]),
+        None => Err(Refusal::EmailNotFound.into()),
+        Some(known) if known.has_account => Err(Refusal::EmailAlreadyExists.into()),
         Some(known) => Ok(BookingClient { fiche_id: known.fiche_id, written: None }),
     }
 }
@@ -82,7 +82,7 @@ fn prepare_named_client(
     let client = &command.client;
     if fiche.deleted {
         let rule = format!("fiche {id} is deleted: restore it first");
-        return Err(vec![Refusal::InvalidParameter(Fault::new("fiche.id", rule))]);
+        return Err(Fault::new("fiche.id", rule).into());
     }
     // An account that names no fiche books for its own and changes nothing in it.
     if client.id.is_none() {
@@ -100,7 +100,7 @@ fn prepare_named_client(
         with_customs(state, Model::Fiche, changed.customs, &client.customs, &command.caller);
     if is_nameless(&changed) && !is_nameless(fiche) {
         let fault = Fault::new("fiche.lastname", "a client keeps a last or a first name");
-        return Err(vec![Refusal::InvalidParameter(fault)]);
+        return Err(fault.into());
     }
     changed.touch(Some(fiche), state.stamp_for(now), now);
     Ok(BookingClient { fiche_id: id, written: Some(Box::new(changed)) })
@@ -110,12 +110,12 @@ fn prepare_named_client(
 pub(crate) fn prepare_new_client(
     state: &GroupState,
     command: &BookAppointment,
-    draws: &BookingDraws,
+    new_fiche: FicheId,
     mut faults: Refusals,
     now: Instant,
 ) -> Result<BookingClient, Refusals> {
     let client = &command.client;
-    let mut fiche = Fiche::new(draws.fiche_id, state.stamp_for(now));
+    let mut fiche = Fiche::new(new_fiche, state.stamp_for(now));
     fiche.mail_since = now;
     fiche.sms_since = now;
     client.fields.apply_to(&mut fiche);
@@ -141,7 +141,7 @@ pub(crate) fn prepare_new_client(
 fn named_fiche<'r>(
     state: &'r GroupState,
     command: &BookAppointment,
-) -> Result<Option<(FicheId, &'r Arc<Fiche>)>, Refusals> {
+) -> Result<Option<(FicheId, &'r Arc<Fiche>)>, Fault> {
     let (id, owned) = match (&command.caller, command.client.id) {
         (Caller::Account(account), id) => {
             let id = id.unwrap_or(account.fiche_id);
@@ -152,10 +152,7 @@ fn named_fiche<'r>(
     };
     match state.fiches.get(&id) {
         Some(fiche) if owned => Ok(Some((id, fiche))),
-        Some(_) | None => {
-            let fault = Fault::new("fiche.id", unknown_fiche_rule(&command.caller));
-            Err(vec![Refusal::InvalidParameter(fault)])
-        }
+        _ => Err(Fault::new("fiche.id", unknown_fiche_rule(&command.caller))),
     }
 }
 

@@ -4,164 +4,97 @@
 //! Time, lead times and grid were decided when the time was held. The calendar is asked only for
 //! what professionals have changed since.
 
-use crate::domain::availability::obstacle::Obstacle;
 use crate::domain::availability::slot_request::{
     BookingMode, CalendarSlotRequest, Chain, Leg, OwnTime, SlotRequest,
 };
 use crate::domain::decisions::book::{AppointmentContent, draw_up_legs};
-use crate::domain::decisions::client_record::BookingClient;
 use crate::domain::decisions::client_rules::check_client_rules;
+use crate::domain::decisions::decision::{Candidates, Context, Decision, Outcome};
 use crate::domain::decisions::unconfirmed::find_confirmed_client;
 use crate::domain::records::fault::Fault;
-use crate::domain::records::hold::{Hold, HoldId, HoldState, UnconfirmedBooking};
-use crate::domain::records::ids::VeventId;
+use crate::domain::records::hold::{Hold, HoldState, UnconfirmedBooking};
+use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::vevent::{BookingComments, OptionalFields};
 use crate::domain::records::web_origin::ClientProof;
-use crate::domain::state::command::{BookingDraws, ConfirmBooking};
+use crate::domain::state::command::ConfirmBooking;
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
-use crate::domain::time::Instant;
 
 /// The rule of the refusal for a token without a booking that waits.
 const NO_SUCH_BOOKING: &str =
     "is not the token of a booking that waits for its code: book again to get another code";
 
-/// A confirmation that only the calendar can still refuse.
-#[derive(Clone, Debug)]
-pub struct PendingConfirmation {
-    hold: HoldId,
-    slot: CalendarSlotRequest,
-    client: BookingClient,
-    booking: Box<UnconfirmedBooking>,
-    draws: BookingDraws,
-}
-
-/// Next step of a confirmation.
-#[derive(Clone, Debug)]
-pub enum ConfirmationStep {
-    /// The calendar must be asked.
-    Ask(Box<PendingConfirmation>),
-    /// The code was wrong, which this event counts.
-    Refused(Event),
-    /// The booking was confirmed before: these are its appointments.
-    Repeated(Vec<VeventId>),
-}
-
-/// Returns the number of legs of the booking that a confirmation names; 0 if there is none.
-#[must_use]
-pub fn count_legs(state: &GroupState, command: &ConfirmBooking) -> usize {
-    state.holds().get(command.hold).map_or(0, |hold| hold.legs.len())
-}
-
-/// Checks everything that the calendar does not decide.
+/// Decides a confirmation.
 ///
 /// # Errors
 /// InvalidParameter on `token` without a booking that waits; NotAvailable if a professional has
 /// taken the time; the refusals that are about the client.
-pub fn prepare_confirmation(
-    state: &GroupState,
-    command: &ConfirmBooking,
-    draws: BookingDraws,
-    now: Instant,
-) -> Result<ConfirmationStep, Refusals> {
-    let Some(hold) = state.holds().get(command.hold) else { return Err(no_such_booking()) };
+pub fn decide(context: &mut Context<'_>, command: &ConfirmBooking) -> Result<Decision, Refusals> {
+    let Context { state, now, .. } = *context;
+    let hold = state.holds().get(command.hold).ok_or_else(no_such_booking)?;
     let booking = match &hold.state {
-        HoldState::Unconfirmed(_) if !hold.is_live(now) => return Err(no_such_booking()),
+        HoldState::Unconfirmed(_) if !hold.is_live(now) => return Err(no_such_booking().into()),
         HoldState::Unconfirmed(booking) => Some(booking),
         HoldState::Confirmed { .. } => None,
         HoldState::Overwritten => {
-            return Err(vec![Refusal::NotAvailable { obstacles: Vec::new() }]);
+            return Err(Refusal::NotAvailable { obstacles: Vec::new() }.into());
         }
-        HoldState::Chosen | HoldState::Guessed => return Err(no_such_booking()),
+        HoldState::Chosen | HoldState::Guessed => return Err(no_such_booking().into()),
     };
     let is_right = match &command.code {
         Some(code) => code.matches(&command.guess),
         None => false,
     };
+    // A wrong code is no refusal: it is counted, which takes an event.
     if !is_right {
-        let event = Event::CodeRefused { at: state.stamp_for(now), id: command.hold };
-        return Ok(ConfirmationStep::Refused(event));
+        let event = Event::CodeRefused { at: context.stamp(), id: command.hold };
+        return Ok(Decision::Event(event, Outcome::default()));
     }
     let Some(booking) = booking else {
-        return Ok(ConfirmationStep::Repeated(confirmed_appointments(hold)));
+        let made = confirmed_appointments(hold);
+        return Ok(Decision::Unchanged(Outcome::appointments(made)));
     };
-    let client = find_confirmed_client(state, booking, draws.fiche_id, now)?;
+    let client = find_confirmed_client(state, booking, context.environment.fiche_id(), now)?;
     let request = held_slot(hold);
     check_client_rules(state, client.fiche_id, &request, now)?;
     let slot = CalendarSlotRequest {
         calendar_id: hold.calendar_id,
         request: SlotRequest { mode: BookingMode::BackOffice, ..request },
     };
-    let (hold, booking) = (command.hold, booking.clone());
-    Ok(ConfirmationStep::Ask(Box::new(PendingConfirmation { hold, slot, client, booking, draws })))
+    let content = draw_up_content(booking, client.fiche_id);
+    let id = command.hold;
+    Ok(Candidates::one(slot).ask(move |context, slot| {
+        let legs = draw_up_legs(context, slot, &content);
+        let outcome = Outcome::booked(&legs);
+        let at = context.stamp();
+        (Event::BookingConfirmed { at, id, fiche: client.written, legs }, outcome)
+    }))
 }
 
-impl PendingConfirmation {
-    /// Returns the slot and the calendar to ask for it.
-    #[must_use]
-    pub fn query(&self) -> &CalendarSlotRequest {
-        &self.slot
+/// Returns the fields that all appointments of a confirmed booking share.
+fn draw_up_content(booking: &UnconfirmedBooking, fiche_id: FicheId) -> AppointmentContent {
+    let mut web_origin = booking.web_origin.clone();
+    if let Some(origin) = &mut web_origin {
+        origin.proof = ClientProof::by_code(booking.channel);
     }
-
-    /// Returns the ids of the appointments to be made, one per leg, in order.
-    #[must_use]
-    pub fn vevent_ids(&self) -> Vec<VeventId> {
-        self.draws.legs.iter().map(|(id, _)| *id).collect()
-    }
-
-    /// Takes the verdict of the calendar and returns the event of the booking. `state` and `now`
-    /// are those that the confirmation was prepared with.
-    ///
-    /// # Errors
-    /// NotAvailable with the calendar's obstacles.
-    pub fn on_reply(
-        self,
-        verdict: Result<(), Vec<Obstacle>>,
-        state: &GroupState,
-        now: Instant,
-    ) -> Result<Event, Refusals> {
-        if let Err(obstacles) = verdict {
-            return Err(vec![Refusal::NotAvailable { obstacles }]);
-        }
-        let UnconfirmedBooking {
-            channel,
-            comments,
-            websource,
-            customs,
-            smsreminder,
-            mut web_origin,
-            ..
-        } = *self.booking;
-        if let Some(origin) = &mut web_origin {
-            origin.proof = ClientProof::by_code(channel);
-        }
-        let rare = OptionalFields {
-            booking_comments: BookingComments::record(comments.clone(), &comments),
-            comments,
-            websource,
-            customs,
-            ..OptionalFields::default()
-        };
-        let content = AppointmentContent {
-            fiche_id: self.client.fiche_id,
-            smsreminder,
-            from_web: true,
-            rare,
-            web_origin,
-        };
-        let legs = draw_up_legs(state, &self.slot, &self.draws.legs, &content, now);
-        Ok(Event::BookingConfirmed {
-            at: state.stamp_for(now),
-            id: self.hold,
-            fiche: self.client.written,
-            legs,
-        })
+    let rare = OptionalFields {
+        booking_comments: BookingComments::record(booking.comments.clone(), &booking.comments),
+        comments: booking.comments.clone(),
+        websource: booking.websource.clone(),
+        customs: booking.customs.clone(),
+        ..OptionalFields::default()
+    };
+    AppointmentContent {
+        fiche_id,
+        smsreminder: booking.smsreminder,
+        from_web: true,
+        rare,
+        web_origin,
     }
 }
 
-fn no_such_booking() -> Refusals {
-    vec![Refusal::InvalidParameter(Fault::new("token", NO_SUCH_BOOKING))]
+fn no_such_booking() -> Fault {
+    Fault::new("token", NO_SUCH_BOOKING)
 }
 
 fn confirmed_appointments(hold: &Hold) -> Vec<VeventId> {

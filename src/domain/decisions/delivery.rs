@@ -5,6 +5,7 @@
 //! A message that is not wanted any more is never claimed. If the server stops during an attempt,
 //! the message is claimed again after the restart.
 
+use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::messaging::planning;
 use crate::domain::messaging::recipient::{appointment_recipient, current_recipient};
 use crate::domain::messaging::send_time::{backoff_seconds, earliest_send_time, send_deadline};
@@ -18,33 +19,35 @@ use crate::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::recipient_quota::MessageQuota;
+use crate::domain::state::refusal::Refusals;
 use crate::domain::time::{DAY, Instant};
 use crate::planted_faults::PlantedFault;
 
-/// Decides a step. `None` if there is nothing to do: it is too early, the message is settled, or it
-/// is too late and has to wait.
-#[must_use]
-pub fn decide(
-    state: &GroupState,
-    step: &DeliveryStep,
-    late: LatePolicy,
-    now: Instant,
-) -> Option<Event> {
+/// Decides a step. Nothing changes if it is too early, if the message is settled, or if it is too
+/// late and has to wait.
+///
+/// # Errors
+/// None: it is never refused.
+pub fn decide(context: &mut Context<'_>, step: &DeliveryStep) -> Result<Decision, Refusals> {
+    let Context { state, now, .. } = *context;
+    let late = context.environment.late_policy();
     let message = match step {
         DeliveryStep::Claim { item, quota, has_gateway } => {
-            let message = claim_attempt(state, *item, *quota, *has_gateway, now)?;
-            let is_given_up = message.given_up_at().is_some();
-            let has_failed = matches!(message.progress, Progress::Failed { .. });
-            if late == LatePolicy::Wait && (is_given_up || has_failed) {
-                return None;
-            }
-            message
+            claim_attempt(state, *item, *quota, *has_gateway, now)
+                .filter(|message| late != LatePolicy::Wait || !is_given_up(message))
         }
         DeliveryStep::Settle { id, attempt, outcome } => {
-            settle_attempt(state, *id, *attempt, outcome, late, now)?
+            settle_attempt(state, *id, *attempt, outcome, late, now)
         }
     };
-    Some(Event::MessagePut { at: state.stamp_for(now), message: Box::new(message) })
+    let at = context.stamp();
+    let event = message.map(|message| Event::MessagePut { at, message: Box::new(message) });
+    Ok(Decision::new(event, Outcome::default()))
+}
+
+/// Whether a claim has ended in giving the message up.
+fn is_given_up(message: &Message) -> bool {
+    message.given_up_at().is_some() || matches!(message.progress, Progress::Failed { .. })
 }
 
 /// Finds the message of an item. `None` for a reminder that was never claimed.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::domain::decisions::record_change;
+use crate::domain::decisions::decision::{Context, Decision, Outcome};
+use crate::domain::decisions::record_change::put_record;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::password_link::{AccountStamp, PasswordLink};
 use crate::domain::records::account::Account;
@@ -12,9 +13,8 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::message::{LinkPurpose, Message, MessageContent};
 use crate::domain::records::text::{Email, Name};
-use crate::domain::state::command::{
-    FollowLink, LinkDraws, LinkRequest, Put, RecordChange, RequestLink,
-};
+use crate::domain::state::command::{FollowLink, LinkRequest, Put, RequestLink};
+use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
@@ -29,25 +29,22 @@ pub const NO_SUCH_LINK: &str = "is not the token of a valid link: request a new 
 /// # Errors
 /// NoResult and InvalidParameter for the fiche that is changed in the same request.
 pub fn decide_request(
-    state: &GroupState,
+    context: &mut Context<'_>,
     command: &RequestLink,
-    draws: &LinkDraws,
-    now: Instant,
-) -> Result<Event, Refusals> {
-    match &command.request {
+) -> Result<Decision, Refusals> {
+    let event = match &command.request {
         LinkRequest::Account { pending_rdv, secret } => {
-            let at = state.stamp_for(now);
-            let mut messages = Vec::new();
-            if let Some(secret) = secret {
-                let link = (pending_rdv.as_ref(), secret);
-                messages.extend(draft_password_mail(state, &command.email, link, at));
-            }
-            Ok(Event::nothing(at).announced_by(messages))
+            let at = context.stamp();
+            let mail = secret.as_ref().and_then(|secret| {
+                draft_password_mail(context.state, &command.email, pending_rdv.as_ref(), secret, at)
+            });
+            Event::nothing(at).announced_by(mail.into_iter().collect())
         }
         LinkRequest::Email { account, put } => {
-            decide_email_request(state, command, (account, put), draws, now)
+            request_email_change(context, &command.email, account, put)?
         }
-    }
+    };
+    Ok(Decision::Event(event, Outcome::default()))
 }
 
 /// Drafts the mail with a link that sets the password of an address; `None` if the address gets no
@@ -56,7 +53,8 @@ pub fn decide_request(
 fn draft_password_mail(
     state: &GroupState,
     requested: &Email,
-    (pending_rdv, secret): (Option<&PendingRdv>, &LinkSecret),
+    pending_rdv: Option<&PendingRdv>,
+    secret: &LinkSecret,
     at: Instant,
 ) -> Option<Message> {
     let folded = requested.folded();
@@ -87,37 +85,34 @@ fn draft_password_mail(
     Some(state.outbox.draft(0, at, content, email.as_str()))
 }
 
-/// Decides a request for a link that gives a fiche another address, and the other changes of the
-/// fiche.
-fn decide_email_request(
-    state: &GroupState,
-    command: &RequestLink,
-    (account, put): (&str, &Put<Fiche>),
-    draws: &LinkDraws,
-    now: Instant,
+/// Makes the event of a request for a link that gives a fiche another address, and of the other
+/// changes of the fiche.
+fn request_email_change(
+    context: &mut Context<'_>,
+    email: &Email,
+    account: &str,
+    put: &Put<Fiche>,
 ) -> Result<Event, Refusals> {
-    let Some(fiche_id) = put.id else { return Err(vec![Refusal::NoResult]) };
-    let at = state.stamp_for(now);
-    let change = record_change::decide(state, &RecordChange::Fiche(put.clone()), 0, now)?;
-    let folded = command.email.folded();
+    let Context { state, now, .. } = *context;
+    let at = context.stamp();
+    let fiche_id = put.id.ok_or(Refusal::NoResult)?;
+    let before = Fiche::find(state, fiche_id).ok_or(Refusal::NoResult)?;
+    let change = put_record(state, fiche_id, Some(before), &put.fields, now)?;
+    let folded = email.folded();
     // A link to another account's address would be refused when followed, so none is mailed.
     let belongs_to_other_account = *folded != *account && state.accounts.contains_key(&folded);
     if belongs_to_other_account || !state.links.has_room(&folded, account, now) {
         return Ok(change.unwrap_or_else(|| Event::nothing(at)));
     }
+    let draws = context.environment.link(state.catalogue.group.id);
     let expires = at.plus_seconds(LINK_SECONDS);
-    let (purpose, token) = (LinkPurpose::NewEmail, draws.token.clone());
-    let content = MessageContent::AccountLink { purpose, token, expires };
-    // The change may cause messages of its own, which are numbered first.
-    let earlier = match &change {
-        Some(Event::Announced { messages, .. }) => messages.len(),
-        Some(_) | None => 0,
-    };
-    let position = u64::try_from(earlier).expect("a change causes few messages");
-    let message = state.outbox.draft(position, at, content, command.email.as_str());
+    let content =
+        MessageContent::AccountLink { purpose: LinkPurpose::NewEmail, token: draws.token, expires };
+    // The change causes no messages of its own, which would be numbered first.
+    let message = state.outbox.draft(0, at, content, email.as_str());
     let link = AccountLink {
         hash: draws.hash,
-        email: command.email.clone(),
+        email: email.clone(),
         action: LinkAction::Email { account: account.into(), fiche_id },
         requested_at: at,
         expires,
@@ -130,7 +125,7 @@ fn decide_email_request(
     })
 }
 
-/// Decides the use of a link. It expires by `steady_now`, which steps of the clock do not move.
+/// Decides the use of a link. It expires by the steady time, which steps of the clock do not move.
 ///
 /// # Errors
 /// * InvalidParameter on `token` if the link does not exist, has expired or has been used, or on
@@ -138,12 +133,17 @@ fn decide_email_request(
 /// * EmailNotFound if only clients may have accounts and the address is no client's any more.
 /// * EmailAlreadyExists if another account has the address by now.
 pub fn decide_follow(
-    state: &GroupState,
+    context: &mut Context<'_>,
     command: &FollowLink,
-    new_fiche: FicheId,
-    now: Instant,
-    steady_now: Instant,
-) -> Result<Event, Refusals> {
+) -> Result<Decision, Refusals> {
+    let event = follow_link(context, command)?;
+    Ok(Decision::Event(event, Outcome::default()))
+}
+
+fn follow_link(context: &Context<'_>, command: &FollowLink) -> Result<Event, Refusals> {
+    let Context { state, now, .. } = *context;
+    let steady_now = context.environment.steady_now();
+    let new_fiche = context.environment.fiche_id();
     if let Some(link) = &command.signed {
         let account = state.accounts.get(&link.email.folded());
         if !link.is_valid(account.map(Arc::as_ref), steady_now) {
@@ -187,14 +187,15 @@ fn confirm_account(
     let before = state.accounts.get(&folded);
     let found = match before {
         Some(account) if is_live_fiche(state, account.fiche_id) => Some(account.fiche_id),
-        Some(_) | None => state.fiche_of_email(&folded).map(|fiche| fiche.id),
+        _ => state.fiche_of_email(&folded).map(|fiche| fiche.id),
     };
     if found.is_none() && !state.catalogue.group.open {
         return Err(vec![Refusal::EmailNotFound]);
     }
-    let (fiche_id, fiche) = match found {
-        Some(id) => (id, None),
-        None => (new_fiche, Some(Box::new(new_client_fiche(email, new_fiche, at, now)))),
+    let fiche_id = found.unwrap_or(new_fiche);
+    let fiche = match found {
+        Some(_) => None,
+        None => Some(Box::new(new_client_fiche(email, new_fiche, at, now))),
     };
     let mut former = Vec::new();
     if let Some(before) = before {
@@ -214,7 +215,8 @@ fn new_client_fiche(email: &Email, id: FicheId, at: Instant, now: Instant) -> Fi
     fiche.lastname = Name::new(&name).expect("an address holds no control characters");
     fiche.email = Some(email.clone());
     fiche.from_web = true;
-    (fiche.mail_since, fiche.sms_since) = (now, now);
+    fiche.mail_since = now;
+    fiche.sms_since = now;
     fiche
 }
 

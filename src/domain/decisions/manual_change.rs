@@ -1,87 +1,36 @@
 //! Decision of a professional's change of the agenda: events created, changed, moved, deleted and
 //! restored. Reference 6.8, 6.9.
-//!
-//! [`prepare_manual_change`] checks everything that needs no calendar. If the change takes new
-//! time, its calendar is asked, and [`PendingManualChange::on_reply`] takes the verdict.
 
-use crate::domain::availability::obstacle::Obstacle;
 use crate::domain::availability::slot_request::CalendarSlotRequest;
+use crate::domain::decisions::decision::{Candidates, Context, Decision, Outcome};
 use crate::domain::decisions::overlap_check::slot_of_appointment;
 use crate::domain::decisions::plage_over_hold::find_holds_under;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::fault::Fault;
-use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::state::command::{PutVevent, VeventDraws};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::{Refusal, Refusals};
-use crate::domain::time::Instant;
+use crate::domain::state::refusal::{Refusal, Refusals, refuse_faults};
 use crate::planted_faults::PlantedFault;
 
-/// A change of an event that only its calendar can still refuse.
-#[derive(Clone, Debug)]
-pub struct PendingManualChange {
-    /// Stamp of the change.
-    at: Instant,
-    /// The event after the change.
-    row: Box<Vevent>,
-    /// The slot that the change newly takes; `None` if it takes no new time.
-    slot: Option<CalendarSlotRequest>,
-    /// The holds that the event ends as a plage.
-    ended_holds: Vec<HoldId>,
-}
-
-impl PendingManualChange {
-    /// Returns the id of the event.
-    #[must_use]
-    pub fn id(&self) -> VeventId {
-        self.row.id
-    }
-
-    /// Returns the slot to ask its calendar for; `None` if the change takes no new time.
-    #[must_use]
-    pub fn slot(&self) -> Option<&CalendarSlotRequest> {
-        self.slot.as_ref()
-    }
-
-    /// Takes the calendar's verdict on the slot and returns the event of the change.
-    ///
-    /// # Errors
-    /// NotAvailable with the calendar's obstacles.
-    pub fn on_reply(self, verdict: Result<(), Vec<Obstacle>>) -> Result<Event, Refusals> {
-        match verdict {
-            Ok(()) => Ok(self.into_event()),
-            Err(obstacles) => Err(vec![Refusal::NotAvailable { obstacles }]),
-        }
-    }
-
-    /// Returns the event of the change. If it has a slot, its calendar must have agreed.
-    #[must_use]
-    pub fn into_event(self) -> Event {
-        Event::VeventPut { at: self.at, row: self.row, ended_holds: self.ended_holds }
-    }
-}
-
-/// Checks everything that the calendar does not decide. Returns `None` if nothing would change.
+/// Decides a change of the agenda. Its calendar is asked only if it takes new time.
 ///
 /// # Errors
 /// NoResult, then InvalidParameter.
-pub fn prepare_manual_change(
-    state: &GroupState,
-    command: &PutVevent,
-    draws: &VeventDraws,
-    now: Instant,
-) -> Result<Option<PendingManualChange>, Refusals> {
+pub fn decide(context: &mut Context<'_>, command: &PutVevent) -> Result<Decision, Refusals> {
+    let Context { state, now, .. } = *context;
+    let draws =
+        VeventDraws { id: context.environment.vevent_id(0), key: context.environment.key() };
     let at = state.stamp_for(now);
     let (before, mut row) = match command {
         PutVevent::Make(draft) => {
-            (None, draft.draw_up(state, None, draws, at).map_err(refuse_faults)?)
+            (None, draft.draw_up(state, None, &draws, at).map_err(refuse_faults)?)
         }
         PutVevent::Change(id, draft) => {
             let before = find_row(state, *id)?;
-            let row = draft.draw_up(state, Some(before), draws, at).map_err(refuse_faults)?;
+            let row = draft.draw_up(state, Some(before), &draws, at).map_err(refuse_faults)?;
             (Some(before), row)
         }
         PutVevent::Delete(id) => {
@@ -89,36 +38,33 @@ pub fn prepare_manual_change(
             (Some(before), Vevent { deleted: true, ..before.clone() })
         }
     };
+    let outcome = Outcome::object(row.id.number());
     row.carry_over_reminders(before, now);
     if let Some(before) = before {
         row.lock_out_former_client(before, draws.key);
         row.keep_web_origin(before);
-        check_kind(before, &row).map_err(refuse_fault)?;
+        check_kind(before, &row)?;
         if *before == row {
-            return Ok(None);
+            return Ok(Decision::Unchanged(outcome));
         }
     }
-    check_client_is_live(state, before, &row).map_err(refuse_fault)?;
+    check_client_is_live(state, before, &row)?;
     check_required_customs(state, before, &row).map_err(refuse_faults)?;
     row.updated_at = at;
     let slot = newly_taken_slot(before, &row);
     let ended_holds = find_holds_under(state, &row, now);
-    Ok(Some(PendingManualChange { at, row: Box::new(row), slot, ended_holds }))
-}
-
-fn find_row(state: &GroupState, id: VeventId) -> Result<&Vevent, Refusals> {
-    match state.rows.get(&id) {
-        Some(row) => Ok(row),
-        None => Err(vec![Refusal::NoResult]),
+    let event = Event::VeventPut { at, row: Box::new(row), ended_holds };
+    match slot {
+        Some(slot) => Ok(Candidates::one(slot).ask(|_, _| (event, outcome))),
+        None => Ok(Decision::Event(event, outcome)),
     }
 }
 
-fn refuse_fault(fault: Fault) -> Refusals {
-    vec![Refusal::InvalidParameter(fault)]
-}
-
-fn refuse_faults(faults: Vec<Fault>) -> Refusals {
-    faults.into_iter().map(Refusal::InvalidParameter).collect()
+fn find_row(state: &GroupState, id: VeventId) -> Result<&Vevent, Refusal> {
+    match state.rows.get(&id) {
+        Some(row) => Ok(row),
+        None => Err(Refusal::NoResult),
+    }
 }
 
 /// Checks that the event keeps its kind. A plage may become an appointment. Reference 6.8.

@@ -10,6 +10,7 @@ pub(crate) mod candidates;
 pub mod client_record;
 pub(crate) mod client_rules;
 pub mod confirmation;
+pub mod decision;
 pub mod delivery;
 pub mod enrolment;
 pub mod founding;
@@ -20,3 +21,30 @@ pub(crate) mod plage_over_hold;
 pub mod record_change;
 pub(crate) mod unconfirmed;
 pub mod upkeep;
+
+use crate::domain::decisions::decision::{Context, Decision};
+use crate::domain::state::command::Command;
+use crate::domain::state::refusal::Refusals;
+
+/// Decides a command. It changes nothing: the caller applies the event, or asks the calendar.
+///
+/// # Errors
+/// The refusals of Reference 2.3 in its order.
+pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, Refusals> {
+    match command {
+        Command::BookAppointment(command) => book::decide(context, command),
+        Command::CancelAppointment(command) => cancellation::decide(context, command),
+        Command::PutVevent(command) => manual_change::decide(context, command),
+        Command::ChangeRecord(change) => record_change::decide(context, change),
+        Command::Deliver(step) => delivery::decide(context, step),
+        Command::Quietly(command) => decide(context, command),
+        Command::RequestLink(command) => enrolment::decide_request(context, command),
+        Command::FollowLink(command) => enrolment::decide_follow(context, command),
+        Command::RemoveDeleted(command) => upkeep::decide_removal(context, command),
+        Command::EmptyCancelled(command) => upkeep::decide_emptying(context, command),
+        Command::ConfirmBooking(command) => confirmation::decide(context, command),
+        Command::MoveAppointment(command) => appointment_move::decide(context, command),
+        Command::HoldTime(command) => hold::decide(context, command),
+        Command::ReleaseHold(id) => hold::decide_release(context, *id),
+    }
+}

@@ -1,97 +1,67 @@
 //! Decisions about changes of the group's records by a professional, one record at a time.
 //! Reference 12.
 
+use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::decisions::overlap_check;
 use crate::domain::decisions::plage_over_hold::find_holds_under_plages;
-use crate::domain::directory::id_blocks::IdKind;
-use crate::domain::records::calendar::{Calendar, Calendarset};
-use crate::domain::records::customfield::Customfield;
+use crate::domain::records::calendar::Calendarset;
 use crate::domain::records::fault::Fault;
-use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::{
-    CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId,
-};
-use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::intervention::Interventionset;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Patch, Put, RecordChange};
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::{Refusal, Refusals};
+use crate::domain::state::refusal::{Refusal, Refusals, refuse_faults};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 use crate::planted_faults::PlantedFault;
 
-/// Decides a change of a record; `None` if it changes nothing. `new_id` is the number of the
-/// record, if one is made.
+/// Decides a change of a record.
 ///
 /// # Errors
 /// NoResult if the record does not exist. InvalidParameter for each fault, by its field.
-///
-/// # Panics
-/// If a record is made and `new_id` is out of range.
-pub fn decide(
-    state: &GroupState,
-    change: &RecordChange,
-    new_id: u64,
-    now: Instant,
-) -> Result<Option<Event>, Refusals> {
+pub fn decide(context: &mut Context<'_>, change: &RecordChange) -> Result<Decision, Refusals> {
+    let Context { state, now, .. } = *context;
     match change {
-        RecordChange::Group(fields) => change_group(state, fields, now),
-        RecordChange::Fiche(put) => decide_put(state, put, new_id, now),
-        RecordChange::Calendar(put) => decide_put(state, put, new_id, now),
-        RecordChange::Calendarset(put) => decide_put(state, put, new_id, now),
-        RecordChange::Intervention(put) => decide_put(state, put, new_id, now),
-        RecordChange::Interventionset(put) => decide_put(state, put, new_id, now),
-        RecordChange::Customfield(put) => decide_put(state, put, new_id, now),
+        RecordChange::Group(fields) => {
+            Ok(Decision::new(change_group(state, fields, now)?, Outcome::default()))
+        }
+        RecordChange::Fiche(put) => decide_put(context, put),
+        RecordChange::Calendar(put) => decide_put(context, put),
+        RecordChange::Calendarset(put) => decide_put(context, put),
+        RecordChange::Intervention(put) => decide_put(context, put),
+        RecordChange::Interventionset(put) => decide_put(context, put),
+        RecordChange::Customfield(put) => decide_put(context, put),
         RecordChange::RemoveCalendarset(id) => {
-            if Calendarset::find(state, *id).is_none() {
-                return Err(vec![Refusal::NoResult]);
-            }
-            Ok(Some(Event::CalendarsetRemoved { at: state.stamp_for(now), id: *id }))
+            Calendarset::find(state, *id).ok_or(Refusal::NoResult)?;
+            let event = Event::CalendarsetRemoved { at: context.stamp(), id: *id };
+            Ok(Decision::Event(event, Outcome::object(id.number())))
         }
         RecordChange::RemoveInterventionset(id) => {
-            if Interventionset::find(state, *id).is_none() {
-                return Err(vec![Refusal::NoResult]);
-            }
-            Ok(Some(Event::InterventionsetRemoved { at: state.stamp_for(now), id: *id }))
+            Interventionset::find(state, *id).ok_or(Refusal::NoResult)?;
+            let event = Event::InterventionsetRemoved { at: context.stamp(), id: *id };
+            Ok(Decision::Event(event, Outcome::object(id.number())))
         }
     }
 }
 
-/// Returns the kind of ids that a change may use; `None` if it makes no record.
-#[must_use]
-pub fn new_id_kind(change: &RecordChange) -> Option<IdKind> {
-    let kind = match change {
-        RecordChange::Group(_)
-        | RecordChange::RemoveCalendarset(_)
-        | RecordChange::RemoveInterventionset(_) => return None,
-        RecordChange::Fiche(_) => Fiche::KIND,
-        RecordChange::Calendar(_) => Calendar::KIND,
-        RecordChange::Calendarset(_) => Calendarset::KIND,
-        RecordChange::Intervention(_) => Intervention::KIND,
-        RecordChange::Interventionset(_) => Interventionset::KIND,
-        RecordChange::Customfield(_) => Customfield::KIND,
+fn decide_put<R: EditableRecord>(
+    context: &mut Context<'_>,
+    put: &Put<R>,
+) -> Result<Decision, Refusals> {
+    let number = match put.id {
+        Some(id) => R::number(id),
+        None => context.environment.id(R::KIND, 0),
     };
-    Some(kind)
-}
-
-/// Returns the number of the record that a change is about; `None` for a new record and for the
-/// group itself.
-#[must_use]
-pub fn existing_id(change: &RecordChange) -> Option<u64> {
-    match change {
-        RecordChange::Group(_) => None,
-        RecordChange::Fiche(put) => put.id.map(FicheId::number),
-        RecordChange::Calendar(put) => put.id.map(CalendarId::number),
-        RecordChange::Calendarset(put) => put.id.map(CalendarsetId::number),
-        RecordChange::Intervention(put) => put.id.map(InterventionId::number),
-        RecordChange::Interventionset(put) => put.id.map(InterventionsetId::number),
-        RecordChange::Customfield(put) => put.id.map(CustomfieldId::number),
-        RecordChange::RemoveCalendarset(id) => Some(id.number()),
-        RecordChange::RemoveInterventionset(id) => Some(id.number()),
+    let id = R::id(number).expect("unused ids are in range");
+    let before = R::find(context.state, id);
+    if put.id.is_some() && before.is_none() {
+        return Err(Refusal::NoResult.into());
     }
+    let event = put_record(context.state, id, before, &put.fields, context.now)?;
+    Ok(Decision::new(event, Outcome::object(number)))
 }
 
 /// Makes the change that deletes a record by a mark on it.
@@ -101,30 +71,29 @@ pub fn deletion<R>(mark: impl Fn(&mut R) + Send + Sync + 'static) -> Patch<R> {
     fields
 }
 
-fn decide_put<R: EditableRecord>(
+/// Makes the event that sets fields of a record, or makes it. `None` if nothing changes.
+///
+/// # Errors
+/// InvalidParameter for each fault, by its field.
+pub(crate) fn put_record<R: EditableRecord>(
     state: &GroupState,
-    put: &Put<R>,
-    new_id: u64,
+    id: R::Id,
+    before: Option<&R>,
+    fields: &Patch<R>,
     now: Instant,
 ) -> Result<Option<Event>, Refusals> {
     let at = state.stamp_for(now);
-    let (before, mut row) = match put.id {
-        Some(id) => {
-            let Some(before) = R::find(state, id) else { return Err(vec![Refusal::NoResult]) };
-            (Some(before), before.clone())
-        }
-        None => {
-            let id = R::id(new_id).expect("granted ids are in range");
-            (None, R::blank(state, id, at))
-        }
+    let mut row = match before {
+        Some(before) => before.clone(),
+        None => R::blank(state, id, at),
     };
-    put.fields.apply_to(&mut row);
+    fields.apply_to(&mut row);
     if before == Some(&row) {
         return Ok(None);
     }
     let faults = row.faults(before, state);
     if !faults.is_empty() {
-        return Err(faults.into_iter().map(Refusal::InvalidParameter).collect());
+        return Err(refuse_faults(faults));
     }
     row.touch(before, at, now);
     Ok(Some(row.into_event(at)))
@@ -146,15 +115,20 @@ fn change_group(
         return Ok(None);
     }
     if group.name.is_blank() && !before.name.is_blank() {
-        return Err(vec![Refusal::InvalidParameter(Fault::new("name", "must not be blank"))]);
+        return Err(Fault::new("name", "must not be blank").into());
     }
     group.updated_at = at;
     group.record_rescheduling(before, now);
     if group.timezone == before.timezone {
-        let (group, resolved, ended_holds) = (Box::new(group), Vec::new(), Vec::new());
-        return Ok(Some(Event::GroupChanged { at, group, resolved, ended_holds }));
+        return Ok(Some(Event::GroupChanged {
+            at,
+            group: Box::new(group),
+            resolved: Vec::new(),
+            ended_holds: Vec::new(),
+        }));
     }
-    let (old_zone, new_zone) = (before.timezone.zone(), group.timezone.zone());
+    let old_zone = before.timezone.zone();
+    let new_zone = group.timezone.zone();
     let mut resolved = Vec::new();
     for row in state.rows.values() {
         match resolve_in_zone(row, old_zone, new_zone) {
@@ -162,7 +136,7 @@ fn change_group(
             Ok(None) => {}
             Err(fault) => {
                 let rule = format!("event {} {fault} in this time zone: change it first", row.id);
-                return Err(vec![Refusal::InvalidParameter(Fault::new("timezone", rule))]);
+                return Err(Fault::new("timezone", rule).into());
             }
         }
     }

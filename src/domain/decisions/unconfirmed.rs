@@ -14,7 +14,7 @@ use crate::domain::records::hold::UnconfirmedBooking;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::phone::{text_message_number, to_international};
 use crate::domain::records::text::{Email, Text};
-use crate::domain::state::command::{BookAppointment, BookingDraws, Caller};
+use crate::domain::state::command::{BookAppointment, Caller};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::domain::time::Instant;
@@ -48,11 +48,11 @@ pub(crate) fn draft_unconfirmed(
     state: &GroupState,
     command: &BookAppointment,
     channel: Channel,
-    draws: &BookingDraws,
+    new_fiche: FicheId,
     now: Instant,
 ) -> Result<Box<UnconfirmedBooking>, Refusals> {
     let faults = custom_faults(state, Model::Vevent, &command.customs, command, true);
-    let client = prepare_new_client(state, command, draws, faults, now)?;
+    let client = prepare_new_client(state, command, new_fiche, faults, now)?;
     let client = *client.written.expect("a new client has a fiche to write");
     let recipient = match channel {
         Channel::Mail => find_mailbox(state, &client),
@@ -63,14 +63,14 @@ pub(crate) fn draft_unconfirmed(
         && !group.sms_countries.allow(number, group.country_code.as_str())
     {
         let rule = "must be a number of a country that the shop sends text messages to";
-        return Err(vec![Refusal::InvalidParameter(Fault::new("fiche.firstphone", rule))]);
+        return Err(Fault::new("fiche.firstphone", rule).into());
     }
     let Some(recipient) = recipient.and_then(|recipient| Text::new(&recipient).ok()) else {
         let (field, rule) = match channel {
             Channel::Mail => ("fiche.email", "is required: a code is mailed to it"),
             Channel::Sms => ("fiche.firstphone", "must be a number: a code is sent to it"),
         };
-        return Err(vec![Refusal::InvalidParameter(Fault::new(field, rule))]);
+        return Err(Fault::new(field, rule).into());
     };
     let customs = Customs::default();
     let customs = with_customs(state, Model::Vevent, customs, &command.customs, &command.caller);
@@ -111,25 +111,27 @@ pub(crate) fn find_confirmed_client(
     booking: &UnconfirmedBooking,
     new_id: FicheId,
     now: Instant,
-) -> Result<BookingClient, Refusals> {
+) -> Result<BookingClient, Refusal> {
     let folded = booking.client.email.as_ref().map(Email::folded);
     if let Some(folded) = &folded
         && let Some(known) = state.fiche_of_email(folded)
         && is_proven(state, booking, known)
     {
         if state.accounts.contains_key(folded) {
-            return Err(vec![Refusal::EmailAlreadyExists]);
+            return Err(Refusal::EmailAlreadyExists);
         }
         return Ok(BookingClient { fiche_id: known.id, written: None });
     }
     if !state.catalogue.group.open {
-        return Err(vec![Refusal::EmailNotFound]);
+        return Err(Refusal::EmailNotFound);
     }
     let at = state.stamp_for(now);
     let mut fiche = booking.client.clone();
     fiche.id = new_id;
-    (fiche.created_at, fiche.updated_at) = (at, at);
-    (fiche.mail_since, fiche.sms_since) = (now, now);
+    fiche.created_at = at;
+    fiche.updated_at = at;
+    fiche.mail_since = now;
+    fiche.sms_since = now;
     Ok(BookingClient { fiche_id: new_id, written: Some(Box::new(fiche)) })
 }
 

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::command::{EmptyCancelled, RemoveDeleted};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::refusal::Refusals;
 use crate::domain::time::zone::tzdata_version;
 use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 
@@ -76,44 +79,52 @@ pub fn find_deleted_before(state: &GroupState, moment: Instant) -> Vec<VeventId>
     found
 }
 
-/// Makes the event that removes events for good, as far as they were deleted and last changed
-/// before a moment. `None` if none was.
-#[must_use]
-pub fn remove_deleted(
-    state: &GroupState,
-    ids: &[VeventId],
-    moment: Instant,
-    now: Instant,
-) -> Option<Event> {
-    let mut removed = Vec::with_capacity(ids.len());
-    for id in ids {
+/// Decides that events are removed for good, as far as they were deleted and last changed before a
+/// moment.
+///
+/// # Errors
+/// None: it is never refused.
+pub fn decide_removal(
+    context: &mut Context<'_>,
+    command: &RemoveDeleted,
+) -> Result<Decision, Refusals> {
+    let mut removed = Vec::with_capacity(command.ids.len());
+    for id in &command.ids {
         // The event may have been restored since it was found.
-        if let Some(row) = state.rows.get(id)
-            && is_deleted_before(row, moment)
+        if let Some(row) = context.state.rows.get(id)
+            && is_deleted_before(row, command.before)
         {
             removed.push(*id);
         }
     }
     if removed.is_empty() {
-        return None;
+        return Ok(Decision::Unchanged(Outcome::default()));
     }
-    Some(Event::VeventsRemoved { at: state.stamp_for(now), ids: removed })
+    let event = Event::VeventsRemoved { at: context.stamp(), ids: removed };
+    Ok(Decision::Event(event, Outcome::default()))
 }
 
 fn is_deleted_before(row: &Vevent, moment: Instant) -> bool {
     row.deleted && row.updated_at < moment
 }
 
-/// Makes the event that empties the oldest deleted web bookings, as far as they were deleted before
-/// a moment, and the clients that never had others. `None` if no such booking waits. Reference
-/// 6.16.
-#[must_use]
-pub fn empty_cancelled(state: &GroupState, moment: Instant, now: Instant) -> Option<Event> {
+/// Decides that the oldest deleted web bookings are emptied, as far as they were deleted before a
+/// moment, and the clients that never had others. Reference 6.16.
+///
+/// # Errors
+/// None: it is never refused.
+pub fn decide_emptying(
+    context: &mut Context<'_>,
+    command: &EmptyCancelled,
+) -> Result<Decision, Refusals> {
+    let state = context.state;
     let mut last = None;
-    let (mut vevents, mut fiches) = (Vec::new(), Vec::new());
+    let mut vevents = Vec::new();
+    let mut fiches = Vec::new();
     // The bookings of each client that wait after those of this step.
     let mut waiting_after: BTreeMap<FicheId, u32> = BTreeMap::new();
-    for (place, client) in state.cancelled().deleted_before(moment).take(EMPTIED_PER_STEP_MAX) {
+    let due = state.cancelled().deleted_before(command.before);
+    for (place, client) in due.take(EMPTIED_PER_STEP_MAX) {
         last = Some(place);
         let (_, id) = place;
         if state.rows.get(&id).is_some_and(|row| row.rare.is_some()) {
@@ -126,10 +137,12 @@ pub fn empty_cancelled(state: &GroupState, moment: Instant, now: Instant) -> Opt
             fiches.push(client);
         }
     }
-    Some(Event::CancelledEmptied { at: state.stamp_for(now), until: last?, vevents, fiches })
+    let Some(until) = last else { return Ok(Decision::Unchanged(Outcome::default())) };
+    let event = Event::CancelledEmptied { at: context.stamp(), until, vevents, fiches };
+    Ok(Decision::Event(event, Outcome::default()))
 }
 
-/// Returns the number of deleted web bookings that the next step of [`empty_cancelled`] deals with.
+/// Returns the number of deleted web bookings that the next step of [`decide_emptying`] deals with.
 #[must_use]
 pub fn count_cancelled_before(state: &GroupState, moment: Instant) -> usize {
     state.cancelled().deleted_before(moment).take(EMPTIED_PER_STEP_MAX).count()

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::directory::confirmation_code::ConfirmationCode;
+use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::password_link::PasswordLink;
 use crate::domain::records::account::Account;
-use crate::domain::records::account_link::{LinkToken, PendingRdv};
+use crate::domain::records::account_link::PendingRdv;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
-use crate::domain::records::hold::{HoldId, HoldToken};
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
@@ -52,18 +53,8 @@ pub enum Command {
     Quietly(Box<Command>),
     RequestLink(Box<RequestLink>),
     FollowLink(Box<FollowLink>),
-    /// Removes deleted events for good.
-    RemoveDeleted {
-        /// The events, at most 1,000. Those that were restored meanwhile stay.
-        ids: Vec<VeventId>,
-        /// The moment before which they must have been deleted and last changed.
-        before: Instant,
-    },
-    /// Empties deleted web bookings, and clients that never had others.
-    EmptyCancelled {
-        /// The moment before which the bookings must have been deleted and last changed.
-        before: Instant,
-    },
+    RemoveDeleted(RemoveDeleted),
+    EmptyCancelled(EmptyCancelled),
     ConfirmBooking(Box<ConfirmBooking>),
     MoveAppointment(MoveAppointment),
     HoldTime(Box<HoldTime>),
@@ -241,11 +232,53 @@ impl Command {
             | Self::FollowLink(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
-            | Self::RemoveDeleted { .. }
-            | Self::EmptyCancelled { .. } => false,
+            | Self::RemoveDeleted(_)
+            | Self::EmptyCancelled(_) => false,
             Self::ConfirmBooking(_) => true,
         }
     }
+
+    /// Whether it causes no messages to clients.
+    #[must_use]
+    pub const fn is_quiet(&self) -> bool {
+        matches!(self, Self::Quietly(_))
+    }
+
+    /// Returns the kinds of ids that it may use.
+    #[must_use]
+    pub fn needed_ids(&self) -> &'static [IdKind] {
+        match self {
+            Self::BookAppointment(_) | Self::ConfirmBooking(_) => &[IdKind::Fiche, IdKind::Vevent],
+            Self::PutVevent(_) => &[IdKind::Vevent],
+            Self::ChangeRecord(change) => change.needed_ids(),
+            Self::FollowLink(_) => &[IdKind::Fiche],
+            Self::Quietly(inner) => inner.needed_ids(),
+            Self::CancelAppointment(_)
+            | Self::MoveAppointment(_)
+            | Self::RequestLink(_)
+            | Self::HoldTime(_)
+            | Self::ReleaseHold(_)
+            | Self::Deliver(_)
+            | Self::RemoveDeleted(_)
+            | Self::EmptyCancelled(_) => &[],
+        }
+    }
+}
+
+/// Removes deleted events for good. Reference 8.
+#[derive(Clone, Debug)]
+pub struct RemoveDeleted {
+    /// The events, at most 1,000. Those that were restored meanwhile stay.
+    pub ids: Vec<VeventId>,
+    /// The moment before which they must have been deleted and last changed.
+    pub before: Instant,
+}
+
+/// Empties deleted web bookings, and clients that never had others. Reference 6.16.
+#[derive(Clone, Copy, Debug)]
+pub struct EmptyCancelled {
+    /// The moment before which the bookings must have been deleted and last changed.
+    pub before: Instant,
 }
 
 /// Moves one appointment to another start. Reference 6.13.
@@ -270,28 +303,6 @@ pub enum CancelRight {
     Account(Arc<Account>),
     /// That of a caller with the appointment's secret, which is given here.
     Secret(String),
-}
-
-/// The random values of a booking, drawn before it is decided.
-#[derive(Clone, Debug)]
-pub struct BookingDraws {
-    /// The id of the fiche, if one is made.
-    pub fiche_id: FicheId,
-    /// One id and one secret per intervention.
-    pub legs: Vec<(VeventId, AppointmentKey)>,
-    /// Determines the order in which candidate calendars are tried. Every order is equally likely.
-    pub order: u64,
-    /// The token of the hold, if one is made.
-    pub token: HoldToken,
-}
-
-/// The random values of a hold.
-#[derive(Clone, Copy, Debug)]
-pub struct HoldDraws {
-    /// The token.
-    pub token: HoldToken,
-    /// Determines the order in which candidate calendars are tried.
-    pub order: u64,
 }
 
 /// Makes, changes or deletes a vevent on behalf of a professional. Reference 6.8, 13.7.
@@ -376,6 +387,21 @@ pub enum RecordChange {
     Customfield(Put<Customfield>),
 }
 
+impl RecordChange {
+    /// Returns the kind of id that it may use, if it can make a record.
+    fn needed_ids(&self) -> &'static [IdKind] {
+        match self {
+            Self::Fiche(_) => &[Fiche::KIND],
+            Self::Calendar(_) => &[Calendar::KIND],
+            Self::Calendarset(_) => &[Calendarset::KIND],
+            Self::Intervention(_) => &[Intervention::KIND],
+            Self::Interventionset(_) => &[Interventionset::KIND],
+            Self::Customfield(_) => &[Customfield::KIND],
+            Self::Group(_) | Self::RemoveCalendarset(_) | Self::RemoveInterventionset(_) => &[],
+        }
+    }
+}
+
 /// The legal values given for a record.
 #[derive(Clone, Debug)]
 pub struct Put<R: EditableRecord> {
@@ -430,13 +456,4 @@ impl fmt::Debug for FollowLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FollowLink(…)")
     }
-}
-
-/// The random values of a link.
-#[derive(Clone, Debug)]
-pub struct LinkDraws {
-    /// The token in the link: letters, digits and `-`.
-    pub token: LinkToken,
-    /// Its SHA-256.
-    pub hash: [u8; 32],
 }

@@ -28,6 +28,9 @@ pub trait EditableRecord: Clone + PartialEq + fmt::Debug + Send + Sync + 'static
     /// Returns the id of a number; `None` if it is out of range.
     fn id(number: u64) -> Option<Self::Id>;
 
+    /// Returns the number of an id.
+    fn number(id: Self::Id) -> u64;
+
     /// Finds a record, deleted or not.
     fn find(state: &GroupState, id: Self::Id) -> Option<&Self>;
 
@@ -51,6 +54,10 @@ impl EditableRecord for Fiche {
 
     fn id(number: u64) -> Option<FicheId> {
         FicheId::new(number)
+    }
+
+    fn number(id: FicheId) -> u64 {
+        id.number()
     }
 
     fn find(state: &GroupState, id: FicheId) -> Option<&Self> {
@@ -94,6 +101,10 @@ macro_rules! catalogue_row {
 
         fn id(number: u64) -> Option<$id> {
             $id::new(number)
+        }
+
+        fn number(id: $id) -> u64 {
+            id.number()
         }
 
         fn find(state: &GroupState, id: $id) -> Option<&Self> {

@@ -76,3 +76,20 @@ pub enum Refusal {
 
 /// All reasons why one command is refused; never empty.
 pub type Refusals = Vec<Refusal>;
+
+impl From<Refusal> for Refusals {
+    fn from(refusal: Refusal) -> Self {
+        vec![refusal]
+    }
+}
+
+impl From<Fault> for Refusals {
+    fn from(fault: Fault) -> Self {
+        vec![Refusal::InvalidParameter(fault)]
+    }
+}
+
+/// Returns a refusal for each fault.
+pub(in crate::domain) fn refuse_faults(faults: Vec<Fault>) -> Refusals {
+    faults.into_iter().map(Refusal::InvalidParameter).collect()
+}

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use crate::domain::decisions::decision::Outcome;
 use crate::domain::state::event::Event;
 use crate::domain::state::idempotency::IdempotencyRecord;
-use crate::engine::group::{GroupActorState, guarded};
+use crate::engine::group::GroupActorState;
 use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
 use crate::planted_faults::PlantedFault;
 
@@ -20,13 +21,9 @@ impl GroupActorState {
             return Some(Err(Rejection::IdempotencyConflict));
         }
         Some(Ok(Committed {
-            before: Arc::clone(&self.group_state),
-            group_state: Arc::clone(&self.group_state),
-            object: 0,
-            appointments: Vec::new(),
-            hold: None,
             answer: Some(Arc::clone(&record.answer)),
             awaits_code: record.awaits_code,
+            ..Committed::unchanged(&self.group_state, Outcome::default())
         }))
     }
 
@@ -34,8 +31,7 @@ impl GroupActorState {
     /// unchanged.
     ///
     /// # Errors
-    /// [`Rejection::Overloaded`] if the group has no room for more answers,
-    /// [`Rejection::InternalError`] after a panic.
+    /// [`Rejection::Overloaded`] if the group has no room for more answers.
     pub(crate) fn record_answer(
         &self,
         envelope: &Envelope,
@@ -47,23 +43,20 @@ impl GroupActorState {
             return Ok((event, committed));
         }
         let now = self.steady_clock.now();
-        let recorded = guarded(|| {
-            let answer: Arc<[u8]> = (request.render)(&committed).into();
-            let answered = Arc::new(IdempotencyRecord {
-                scope: request.scope,
-                body: request.body,
-                at: committed.group_state.last_stamp,
-                answer: Arc::clone(&answer),
-                share: request.share,
-                awaits_code: committed.awaits_code,
-            });
-            if !committed.before.idempotency_records.have_room_for(&answered, now) {
-                return Err(Rejection::Overloaded);
-            }
-            let event = Event::DoneOnce { answered, event: Box::new(event) };
-            let group_state = Arc::new(committed.before.apply(&event));
-            Ok((event, Committed { group_state, answer: Some(answer), ..committed }))
+        let answer: Arc<[u8]> = (request.render)(&committed).into();
+        let answered = Arc::new(IdempotencyRecord {
+            scope: request.scope,
+            body: request.body,
+            at: committed.group_state.last_stamp,
+            answer: Arc::clone(&answer),
+            share: request.share,
+            awaits_code: committed.awaits_code,
         });
-        recorded?
+        if !committed.before.idempotency_records.have_room_for(&answered, now) {
+            return Err(Rejection::Overloaded);
+        }
+        let event = Event::DoneOnce { answered, event: Box::new(event) };
+        let group_state = Arc::new(committed.before.apply(&event));
+        Ok((event, Committed { group_state, answer: Some(answer), ..committed }))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::decisions::appointment_move::{find_movable, prepare_move};
+use crate::domain::decisions::appointment_move::{find_movable, find_new_slot};
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{CancelRight, Command, MoveAppointment};
@@ -62,7 +62,7 @@ pub(crate) async fn move_within_limits(
             return Err(MoveRejection::Rejected(Rejection::Refused(vec![refusal])));
         }
     };
-    if let Ok(None) = prepare_move(state, &command, now) {
+    if let Ok(None) = find_new_slot(state, &command, now) {
         return Ok(Arc::clone(state));
     }
     let permit = match &command.right {

@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{assert_same, changed, exported, hash, import, merged, now, shop};
+use crate::domain::decisions::decision::{Context, Decision, Environment, LinkDraws};
 use crate::domain::decisions::delivery;
+use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::messaging::planning;
 use crate::domain::records::channel::Channel;
-use crate::domain::records::hold::HoldId;
+use crate::domain::records::hold::{HoldId, HoldToken};
 use crate::domain::records::ids::{
-    CalendarId, CalendarsetId, FicheId, InterventionId, MessageId, VeventId,
+    CalendarId, CalendarsetId, FicheId, GroupId, InterventionId, MessageId, VeventId,
 };
 use crate::domain::records::message::{
     AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress,
@@ -224,9 +226,47 @@ fn claim(state: &GroupState, item: DueItem) -> Option<Progress> {
         quota: MessageQuota { recipient_daily_max: 20, by_key_daily_max: 0 },
         has_gateway: true,
     };
-    let event = delivery::decide(state, &step, LatePolicy::GiveUp, now())?;
-    let Event::MessagePut { message, .. } = event else { panic!("a claim changes a message") };
-    Some(message.progress)
+    let mut context = Context { state, now: now(), environment: &mut NoDraws };
+    match delivery::decide(&mut context, &step).expect("never refused") {
+        Decision::Event(Event::MessagePut { message, .. }, _) => Some(message.progress),
+        Decision::Unchanged(_) => None,
+        other @ (Decision::Event(..) | Decision::Ask(_)) => {
+            panic!("a claim changes a message: {other:?}")
+        }
+    }
+}
+
+/// The environment of a decision that draws nothing.
+struct NoDraws;
+
+impl Environment for NoDraws {
+    fn id(&self, _: IdKind, _: usize) -> u64 {
+        unreachable!("a claim makes no record")
+    }
+
+    fn number(&mut self) -> u64 {
+        unreachable!("a claim needs no number")
+    }
+
+    fn key(&mut self) -> AppointmentKey {
+        unreachable!("a claim makes no appointment")
+    }
+
+    fn hold_token(&mut self) -> HoldToken {
+        unreachable!("a claim makes no hold")
+    }
+
+    fn link(&mut self, _: GroupId) -> LinkDraws {
+        unreachable!("a claim makes no link")
+    }
+
+    fn steady_now(&self) -> Instant {
+        now()
+    }
+
+    fn late_policy(&self) -> LatePolicy {
+        LatePolicy::GiveUp
+    }
 }
 
 #[test]
