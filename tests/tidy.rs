@@ -33,13 +33,15 @@ const DOMAIN_FLOORS: [&str; 8] = [
 const EVERYWHERE: &str = "planted_faults";
 
 /// Names that only one place may use, and that place.
-const OWNED: [(&str, &[&str]); 6] = [
+const OWNED: [(&str, &[&str]); 8] = [
     ("SystemTime", &["clock.rs"]),
     ("Utc::now", &["clock.rs"]),
     ("Local::now", &["clock.rs"]),
     ("chrono_tz", &["domain/time/zone.rs"]),
     ("bincode::", &["store/codec.rs"]),
     ("sled::", &["store/"]),
+    ("guesses.admit", &["http/limits/guarded_write.rs"]),
+    ("booking_limit.reserve", &["http/limits/guarded_write.rs"]),
 ];
 
 /// Words that the project's plain English does without.

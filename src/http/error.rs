@@ -140,27 +140,6 @@ impl ApiError {
         self.entries.first().map_or(500, |entry| entry.problem.status())
     }
 
-    /// Whether the error of a booking reveals something of a client: codes 6, 7, 11, 12 and 13.
-    /// Where only known clients may book, a refusal about the time tells that the client is known.
-    /// Reference 3.6.
-    pub(crate) fn reveals_client(&self, takes_known_only: bool) -> bool {
-        let revealing = [
-            Problem::MaxRdvNumber,
-            Problem::MintimeBetween,
-            Problem::EmailAlreadyExists,
-            Problem::SameTimeRdv,
-            Problem::EmailNotFound,
-        ];
-        self.entries.iter().any(|entry| revealing.contains(&entry.problem))
-            || (takes_known_only && self.is_about_time())
-    }
-
-    /// Whether the error is about the time of a booking: codes 8, 9 and 14.
-    fn is_about_time(&self) -> bool {
-        let about_time = [Problem::MaxRdvPeriod, Problem::MintimeRdv, Problem::NotAvailable];
-        self.entries.iter().any(|entry| about_time.contains(&entry.problem))
-    }
-
     /// Renames a field in all entries, for a body that has another name for it.
     pub(crate) fn with_renamed_field(mut self, field: &str, name: &str) -> Self {
         for entry in &mut self.entries {

@@ -91,7 +91,7 @@ impl IdempotencyKey {
                 bytes,
                 appointment: None,
                 awaits_code: known.awaits_code,
-                is_replay: true,
+                limit: None,
             }))
         } else {
             Some(Err(ApiError::conflict()))

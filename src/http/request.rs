@@ -13,11 +13,12 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::published::Published;
-use crate::engine::{AcceptanceHook, Committed, IdempotentRequest};
+use crate::engine::{Committed, IdempotentRequest};
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
+use crate::http::limits::guarded_write::WriteGuard;
 use crate::http::response::{CreatedAnswer, HandlerResult, created_response};
 use crate::http::server::Server;
 use crate::wire::field::{Audience, Scope};
@@ -153,24 +154,24 @@ impl GroupRequest {
         command: Command,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
-        let answer = self.create_once(command, None, render).await?;
-        Ok(created_response(answer, self.path, &self.state))
+        self.create_within(WriteGuard::default(), command, render).await
     }
 
-    /// Does the same, and says whether the command was carried out. The hook is called once the
-    /// command is accepted.
+    /// Does the same within limits.
     ///
     /// # Errors
-    /// As [`GroupRequest::create`].
-    pub(crate) async fn create_once(
+    /// As [`GroupRequest::create`]; 429 by a limit.
+    pub(crate) async fn create_within(
         &self,
+        guard: WriteGuard,
         command: Command,
-        on_acceptance: Option<AcceptanceHook>,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
-    ) -> Result<CreatedAnswer, ApiError> {
+    ) -> HandlerResult {
         let key = self.idempotency_key.clone()?;
         let audience = self.audience();
-        create_once(&self.server, &self.state, command, on_acceptance, key, audience, render).await
+        let answer =
+            create_once(&self.server, &self.state, guard, command, key, audience, render).await?;
+        Ok(created_response(answer, self.path, &self.state))
     }
 
     /// Wraps a professional's command so that the client gets no message about it, if the body
@@ -203,8 +204,8 @@ impl GroupRequest {
 pub(crate) async fn create_once(
     server: &Server,
     state: &GroupState,
+    guard: WriteGuard,
     command: Command,
-    on_acceptance: Option<AcceptanceHook>,
     key: Option<IdempotencyKey>,
     audience: Audience,
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
@@ -216,20 +217,18 @@ pub(crate) async fn create_once(
         IdempotentRequest { scope: key.scope, body: key.body, share: key.share, render }
     });
     let group = state.catalogue.group.id;
-    match server.engine.write_idempotent(group, command, once, on_acceptance).await {
-        Ok(done) => {
+    match guard.write(server, group, command, once).await {
+        Ok((done, limit)) => {
             let bytes = match (&done.answer, &key) {
                 (Some(kept), Some(key)) => key.texts.expand(kept),
                 (Some(_) | None, _) => render(&done),
             };
-            let is_replay = done.is_replay();
             // A replay names nothing but its bytes.
-            let appointment = if is_replay { None } else { done.appointments.first().copied() };
-            Ok(CreatedAnswer { bytes, appointment, awaits_code: done.awaits_code, is_replay })
+            let appointment =
+                if done.is_replay() { None } else { done.appointments.first().copied() };
+            Ok(CreatedAnswer { bytes, appointment, awaits_code: done.awaits_code, limit })
         }
-        Err(rejection) => {
-            Err(ApiError::from_rejection(rejection, state.catalogue.zone(), audience))
-        }
+        Err(rejection) => Err(rejection.into_error(state.catalogue.zone(), audience)),
     }
 }
 

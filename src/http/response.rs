@@ -11,6 +11,8 @@ use serde_json::Value;
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::group_state::GroupState;
 use crate::http::error::ApiError;
+use crate::http::error::RATE_LIMIT;
+use crate::http::limits::booking_limit::RateLimit;
 use crate::http::limits::source_shares::SourceShare;
 
 /// The result of a handler: a response, or an error in the error shape.
@@ -44,8 +46,8 @@ pub(crate) struct CreatedAnswer {
     pub(crate) appointment: Option<VeventId>,
     /// Whether nothing was created yet, because the request waits for a code. Reference 6.15.
     pub(crate) awaits_code: bool,
-    /// Whether it is that of an earlier request under the same idempotency key.
-    pub(crate) is_replay: bool,
+    /// The limit of the source that has the fewest places left, if one counts the request.
+    pub(crate) limit: Option<RateLimit>,
 }
 
 /// The id in the response to a POST, or those of its records.
@@ -70,9 +72,9 @@ pub(crate) fn created_response(
     pattern: &str,
     state: &GroupState,
 ) -> Response {
-    let CreatedAnswer { bytes, appointment, awaits_code, is_replay: _ } = answer;
+    let CreatedAnswer { bytes, appointment, awaits_code, limit } = answer;
     if awaits_code {
-        return json_response(StatusCode::ACCEPTED, bytes);
+        return with_rate_limit(json_response(StatusCode::ACCEPTED, bytes), limit);
     }
     let id = match appointment {
         Some(id) => Some(id.number()),
@@ -84,6 +86,16 @@ pub(crate) fn created_response(
         let location = format!("/api/v1/groups/{group}/{}/{id}", name.unwrap_or_default());
         let location = HeaderValue::from_str(&location).expect("a path of letters and digits");
         response.headers_mut().insert(LOCATION, location);
+    }
+    with_rate_limit(response, limit)
+}
+
+/// Returns a response with the header RateLimit, if a limit is given.
+fn with_rate_limit(mut response: Response, limit: Option<RateLimit>) -> Response {
+    if let Some(RateLimit { name, remaining, seconds }) = limit {
+        let text = format!("\"{name}\";r={remaining};t={seconds}");
+        let value = HeaderValue::from_str(&text).expect("a name and numbers");
+        response.headers_mut().insert(RATE_LIMIT, value);
     }
     response
 }

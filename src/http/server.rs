@@ -20,11 +20,8 @@ use crate::http::auth::Authenticator;
 use crate::http::auth::web_origin::SourceHasher;
 use crate::http::blocking_pool::BlockingPool;
 use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
-use crate::http::error::ApiError;
 use crate::http::limits::body_limits::BodyLimits;
-use crate::http::limits::booking_limit::{
-    BookingLimit, BookingLimits, BookingOrigin, BookingReservation,
-};
+use crate::http::limits::booking_limit::{BookingLimit, BookingLimits};
 use crate::http::limits::enumeration_limit::EnumerationLimit;
 use crate::http::limits::sliding_window::SlidingWindow;
 use crate::http::limits::source_shares::SourceShares;
@@ -48,13 +45,13 @@ pub struct Server {
     pub(crate) engine: Engine,
     /// Identifies callers.
     pub(crate) authenticator: Authenticator,
-    /// GroupCheck refusals that reveal something of a client.
+    /// Refusals that tell of a client, by e-mail address and source.
     pub(crate) guesses: EnumerationLimit,
     /// Limits bookings by the public and by accounts.
     pub(crate) booking_limit: BookingLimit,
     /// Makes the origins that web bookings keep.
     pub(crate) source_hasher: SourceHasher,
-    /// GroupCheck requested account links by client address.
+    /// Requested account links by client address.
     pub(crate) links_asked: SlidingWindow<IpAddr>,
     /// Account links by group and e-mail address, as the SHA-256 of both.
     links_mailed: SlidingWindow<[u8; 32]>,
@@ -145,25 +142,6 @@ impl Server {
         }
         self.links_mailed.add(address, now);
         Some(self.link_secret())
-    }
-
-    /// Takes places of the limits on bookings, as [`BookingLimit::reserve`] does.
-    ///
-    /// # Errors
-    /// 429 if a limit has too few places; then nothing is taken.
-    pub(crate) fn reserve_places(
-        &self,
-        origin: Option<&BookingOrigin>,
-        number: usize,
-        now: Instant,
-    ) -> Result<BookingReservation<'_>, ApiError> {
-        match self.booking_limit.reserve(origin, number, now) {
-            Ok(reservation) => Ok(reservation),
-            Err((limit, error)) => {
-                self.metrics.record_limit(limit);
-                Err(error)
-            }
-        }
     }
 
     /// Sets the metrics that requests are counted in.

@@ -19,7 +19,10 @@ use crate::domain::state::command::{BookAppointment, Caller, Command};
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::Refusal;
 use crate::engine::{IdempotentRequest, Rejection};
-use crate::http::{ApiError, BookingOrigin, ClientAddress, Incoming, PAGE_FORM_BYTES_MAX};
+use crate::http::{
+    ApiError, BookingOrigin, ClientAddress, GuardedRejection, Incoming, PAGE_FORM_BYTES_MAX,
+    WriteGuard,
+};
 use crate::web::appointment_view::holder_query;
 use crate::web::booking_form::booking_object;
 use crate::web::code_step::{self, respond_to_waiting, without_code};
@@ -112,18 +115,11 @@ async fn send_booking(
     from: IpAddr,
 ) -> Response {
     let server = &visit.pages.server;
-    let number = command.intervention_ids.len();
     let origin = BookingOrigin::of_page(visit.group().id, command.client.email.as_ref(), from);
     command.web_origin = Some(server.source_hasher.page_origin(from));
     let email = command.client.email.as_ref().map(Email::folded);
-    let permit = match server.guesses.admit(email, Some(from), visit.now).await {
-        Ok(permit) => permit,
-        Err(limited) => return message_page::failed(visit, &limited),
-    };
-    let places = match server.reserve_places(Some(&origin), number, visit.now) {
-        Ok(places) => places,
-        Err(limited) => return message_page::failed(visit, &limited),
-    };
+    let guard = WriteGuard::new(Some(origin), command.intervention_ids.len(), visit.now)
+        .counting_guesses(email, Some(from), !visit.group().open);
     let once = scope.map(|scope| IdempotentRequest {
         scope,
         body: form_body(given),
@@ -131,21 +127,8 @@ async fn send_booking(
         render: Arc::new(FormAnswer::record),
     });
     let command = Command::BookAppointment(Box::new(command));
-    let hook = Some(permit.acceptance_hook());
-    let result = server.engine.write_idempotent(visit.group().id, command, once, hook).await;
-    places.settle(result.as_ref().is_ok_and(|done| !done.is_replay()));
-    let api_error = |rejection: &Rejection| {
-        ApiError::from_rejection(rejection.clone(), visit.zone(), Audience::Application)
-    };
-    if let Err(rejection) = &result
-        && api_error(rejection).reveals_client(!visit.group().open)
-    {
-        permit.count_refusal(visit.now);
-    }
-    // The page that follows keeps no other booking waiting.
-    drop(permit);
-    match result {
-        Ok(done) => {
+    match guard.write(server, visit.group().id, command, once).await {
+        Ok((done, _)) => {
             let recorded = done.answer.as_deref().map(FormAnswer::parse);
             match recorded.unwrap_or_else(|| FormAnswer::parse(&FormAnswer::record(&done))) {
                 FormAnswer::Booked(query) => redirect(&done_url(visit, &query)),
@@ -154,11 +137,11 @@ async fn send_booking(
                 }
             }
         }
-        Err(Rejection::Refused(refusals)) => {
+        Err(GuardedRejection::Rejected(Rejection::Refused(refusals))) => {
             respond_with_form(visit, request, given, &refusals).await
         }
         // Another form with this key was faster; the recorded answer is visible by now.
-        Err(Rejection::IdempotencyConflict) => {
+        Err(GuardedRejection::Rejected(Rejection::IdempotencyConflict)) => {
             let earlier = scope.and_then(|scope| find_record(visit, scope, given));
             let answer = earlier.map(|earlier| earlier.answer);
             let state = visit.newest_state();
@@ -172,7 +155,10 @@ async fn send_booking(
                 }
             }
         }
-        Err(rejection) => message_page::failed(visit, &api_error(&rejection)),
+        Err(rejection) => {
+            let error = rejection.into_error(visit.zone(), Audience::Application);
+            message_page::failed(visit, &error)
+        }
     }
 }
 

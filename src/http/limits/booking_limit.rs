@@ -7,8 +7,6 @@
 
 use std::net::IpAddr;
 
-use axum::http::HeaderValue;
-use axum::response::Response;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::records::ids::{GroupId, VeventId};
@@ -16,7 +14,7 @@ use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
 use crate::domain::time::{DAY, HOUR, Instant};
 use crate::http::auth::Identity;
-use crate::http::error::{ApiError, RATE_LIMIT};
+use crate::http::error::ApiError;
 use crate::http::limits::sliding_window::{SlidingWindow, source};
 
 /// Number of holds for each booking that a limit allows: a client may choose another time.
@@ -95,16 +93,6 @@ pub(crate) struct RateLimit {
     pub(crate) remaining: usize,
     /// Seconds after which all places taken by now are free again.
     pub(crate) seconds: i64,
-}
-
-/// Returns a response with the header RateLimit, if a limit is given.
-pub(crate) fn with_rate_limit(mut response: Response, limit: Option<RateLimit>) -> Response {
-    if let Some(RateLimit { name, remaining, seconds }) = limit {
-        let text = format!("\"{name}\";r={remaining};t={seconds}");
-        let value = HeaderValue::from_str(&text).expect("a name and numbers");
-        response.headers_mut().insert(RATE_LIMIT, value);
-    }
-    response
 }
 
 /// The origin of one booking.

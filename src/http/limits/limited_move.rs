@@ -9,31 +9,10 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{CancelRight, Command, MoveAppointment};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
-use crate::http::error::ApiError;
 use crate::http::limits::booking_limit::BookingOrigin;
-use crate::http::limits::enumeration_limit::BookingPermit;
+use crate::http::limits::guarded_write::{GuardedRejection, WriteGuard};
 use crate::http::server::Server;
-use crate::wire::field::Audience;
-
-/// The reason why an appointment keeps its time.
-pub(crate) enum MoveRejection {
-    /// A limit is used up. Nothing was asked of the engine.
-    Limited(ApiError),
-    /// The engine's rejection.
-    Rejected(Rejection),
-}
-
-impl MoveRejection {
-    /// The error of an answer, in words for the audience.
-    pub(crate) fn into_error(self, zone: Zone, audience: Audience) -> ApiError {
-        match self {
-            Self::Limited(error) => error,
-            Self::Rejected(rejection) => ApiError::from_rejection(rejection, zone, audience),
-        }
-    }
-}
 
 /// Moves an appointment for a caller with an origin, which every caller but a professional has.
 /// Returns the state with the moved appointment. The same start again writes nothing, and takes no
@@ -50,7 +29,7 @@ pub(crate) async fn move_within_limits(
     command: MoveAppointment,
     origin: BookingOrigin,
     now: Instant,
-) -> Result<Arc<GroupState>, MoveRejection> {
+) -> Result<Arc<GroupState>, GuardedRejection> {
     // The request's own state may be as old as its body is slow.
     let newest = server.engine.published().group_state(state.catalogue.group.id);
     let state = newest.as_ref().unwrap_or(state);
@@ -59,39 +38,21 @@ pub(crate) async fn move_within_limits(
     let email = match find_movable(state, &command) {
         Ok((row, _)) => guessed_email(state, row),
         Err(refusal) => {
-            return Err(MoveRejection::Rejected(Rejection::Refused(vec![refusal])));
+            return Err(Rejection::Refused(vec![refusal]).into());
         }
     };
     if let Ok(None) = find_new_slot(state, &command, now) {
         return Ok(Arc::clone(state));
     }
-    let permit = match &command.right {
-        CancelRight::Secret(_) => {
-            let admitted = server.guesses.admit(email, origin.source(), now).await;
-            Some(admitted.map_err(MoveRejection::Limited)?)
-        }
-        CancelRight::Account(_) | CancelRight::Pro => None,
-    };
-    let origin = origin.for_move(command.id);
-    let reserved = server.reserve_places(Some(&origin), 1, now);
-    let places = reserved.map_err(MoveRejection::Limited)?;
-    let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
-    let command = Command::MoveAppointment(command);
-    let written = server.engine.write_idempotent(group.id, command, None, hook).await;
-    places.settle(written.is_ok());
-    match written {
-        Ok(done) => Ok(done.group_state),
-        Err(rejection) => {
-            let zone = state.catalogue.zone();
-            let error = ApiError::from_rejection(rejection.clone(), zone, Audience::Application);
-            if let Some(permit) = &permit
-                && error.reveals_client(false)
-            {
-                permit.count_refusal(now);
-            }
-            Err(MoveRejection::Rejected(rejection))
-        }
+    let is_by_secret = matches!(command.right, CancelRight::Secret(_));
+    let source = origin.source();
+    let mut guard = WriteGuard::new(Some(origin.for_move(command.id)), 1, now);
+    if is_by_secret {
+        guard = guard.counting_guesses(email, source, false);
     }
+    let command = Command::MoveAppointment(command);
+    let (done, _) = guard.write(server, group.id, command, None).await?;
+    Ok(done.group_state)
 }
 
 /// The address that guesses by an appointment's secret count for. `None` if the appointment was not

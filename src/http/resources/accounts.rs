@@ -20,6 +20,7 @@ use crate::engine::Committed;
 use crate::http::auth::login_failed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
+use crate::http::limits::guarded_write::WriteGuard;
 use crate::http::limits::sliding_window::source;
 use crate::http::openapi::answers;
 use crate::http::openapi::bodies;
@@ -176,7 +177,9 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
     let render = move |_: &Committed| answer.to_string().into_bytes();
     let audience = Audience::Application;
-    let answer = create_once(&request.server, &state, command, None, key, audience, render).await?;
+    let guard = WriteGuard::default();
+    let answer =
+        create_once(&request.server, &state, guard, command, key, audience, render).await?;
     Ok(json_response(StatusCode::CREATED, answer.bytes))
 }
 

@@ -20,15 +20,15 @@ use crate::http::endpoint::{
 };
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::limits::booking_limit::{BookingOrigin, with_rate_limit};
-use crate::http::limits::enumeration_limit::BookingPermit;
+use crate::http::limits::booking_limit::BookingOrigin;
+use crate::http::limits::guarded_write::WriteGuard;
 use crate::http::limits::limited_move::move_within_limits;
 use crate::http::openapi::answers;
 use crate::http::openapi::bodies;
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{HandlerResult, created_response, json_response};
+use crate::http::response::{HandlerResult, json_response};
 use crate::wire::appointment::{self, table_for_audience};
 use crate::wire::booking::{BookingClaims, parse, parse_move};
 use crate::wire::field::{Audience, Scope};
@@ -134,36 +134,19 @@ async fn book(request: GroupRequest) -> HandlerResult {
         bytes.extend_from_slice(b"]}");
         bytes
     };
-    let is_public = match request.caller() {
-        Caller::Application => true,
-        Caller::Account(_) | Caller::Pro(_) => false,
-    };
-    let server = &request.server;
+    let group = &request.state.catalogue.group;
+    let command = booking.command;
+    let email = command.client.email.as_ref();
+    let origin = BookingOrigin::new(&request.identity, group.id, email, request.from);
+    let mut guard = WriteGuard::new(origin, command.intervention_ids.len(), now);
     // Refusals of a caller without credentials could reveal who is a client, so they are counted.
     // Only a booking behind the key of a server has no address that it comes from. Reference 3.6.
-    let permit = if is_public {
-        let email = booking.command.client.email.as_ref().map(Email::folded);
+    if matches!(request.caller(), Caller::Application) {
         let from = if request.identity.is_server() { None } else { Some(request.from) };
-        Some(server.guesses.admit(email, from, now).await?)
-    } else {
-        None
-    };
-    let origin = {
-        let (identity, email) = (&request.identity, booking.command.client.email.as_ref());
-        BookingOrigin::new(identity, request.state.catalogue.group.id, email, request.from)
-    };
-    let number = booking.command.intervention_ids.len();
-    let command = Command::BookAppointment(Box::new(booking.command));
-    let places = server.reserve_places(origin.as_ref(), number, now)?;
-    let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
-    let answer = request.create_once(command, hook, render_booked).await;
-    let limit = places.settle(answer.as_ref().is_ok_and(|answer| !answer.is_replay));
-    if let (Some(permit), Err(error)) = (&permit, &answer)
-        && error.reveals_client(!request.state.catalogue.group.open)
-    {
-        permit.count_refusal(now);
+        guard = guard.counting_guesses(email.map(Email::folded), from, !group.open);
     }
-    Ok(with_rate_limit(created_response(answer?, request.path, &request.state), limit))
+    let command = Command::BookAppointment(Box::new(command));
+    request.create_within(guard, command, render_booked).await
 }
 
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,

@@ -16,13 +16,14 @@ use crate::http::endpoint::{
     Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
 };
 use crate::http::error::ApiError;
-use crate::http::limits::booking_limit::{BookingOrigin, with_rate_limit};
+use crate::http::limits::booking_limit::BookingOrigin;
+use crate::http::limits::guarded_write::WriteGuard;
 use crate::http::openapi::answers;
 use crate::http::openapi::bodies;
 use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::appointments::BOOKED;
-use crate::http::response::{HandlerResult, created_response, json_response, ok_response};
+use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::http::server::Server;
 use crate::wire::appointment::{self, visible_fiche_fields};
 use crate::wire::field::{Audience, Scope};
@@ -66,17 +67,14 @@ async fn hold(request: GroupRequest) -> HandlerResult {
     let command = parse(object, &request.scope(), request.caller(), source)?;
     let origin = BookingOrigin::new(&request.identity, catalogue.group.id, None, request.from)
         .map(BookingOrigin::for_hold);
-    let number = command.intervention_ids.len();
     let render_hold = move |done: &Committed| {
         let made = done.hold.and_then(|id| done.group_state.holds().get(id));
         let object = made.map(|hold| render(hold, zone)).unwrap_or_default();
         Value::Object(object).to_string().into_bytes()
     };
-    let places = request.server.reserve_places(origin.as_ref(), number, request.now)?;
+    let guard = WriteGuard::new(origin, command.intervention_ids.len(), request.now);
     let command = Command::HoldTime(Box::new(command));
-    let answer = request.create_once(command, None, render_hold).await;
-    let limit = places.settle(answer.as_ref().is_ok_and(|answer| !answer.is_replay));
-    Ok(with_rate_limit(created_response(answer?, request.path, &request.state), limit))
+    request.create_within(guard, command, render_hold).await
 }
 
 /// DELETE /api/v1/groups/{group_id}/holds?token=…
