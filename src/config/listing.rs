@@ -55,3 +55,39 @@ fn toml_value(toml_type: TomlType, text: &str) -> Value {
         TomlType::Boolean | TomlType::Integer | TomlType::Text => Value::String(text.to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Options of the table in docs/configuration.md, each with its default.
+    fn documented() -> BTreeMap<String, String> {
+        let table = include_str!("../../docs/configuration.md");
+        let mut options = BTreeMap::new();
+        for row in table.lines().filter(|line| line.starts_with("| `--")) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let [_, name, default, ..] = cells[..] else { panic!("{row}") };
+            let default = match default.trim_matches('`') {
+                "empty" => String::new(),
+                default => default.to_owned(),
+            };
+            let digits = default.replace(',', "");
+            let default = if digits.parse::<u64>().is_ok() { digits } else { default };
+            options.insert(name.trim_matches('`').to_owned(), default);
+        }
+        options
+    }
+
+    #[test]
+    fn the_documentation_lists_every_option_with_its_default() {
+        let mut actual = BTreeMap::new();
+        for option in all_options().get_arguments().filter(|option| !option.is_hide_set()) {
+            let Some(default) = option.get_default_values().first() else { continue };
+            let flag = format!("--{}", option.get_long().expect("every option has a name"));
+            actual.insert(flag, default.to_string_lossy().into_owned());
+        }
+        assert_eq!(documented(), actual);
+    }
+}

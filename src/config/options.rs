@@ -12,6 +12,8 @@ use clap::value_parser;
 
 use crate::config::secret::Secret;
 use crate::config::values::{Networks, OptionalAddress, SiteUrl, SmtpTls};
+use crate::domain::state::recipient_quota::MessageQuota;
+use crate::http::BookingLimits;
 
 /// Most MiB that an option may name: one PiB.
 const MIB_MAX: u64 = 1 << 30;
@@ -126,20 +128,24 @@ pub struct MessageOptions {
 pub struct BookingLimitOptions {
     /// Maximum number of bookings from one source address within an hour; an IPv6 /64 network is
     /// one source, and keys of servers are not counted. 0 is no limit.
-    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_HOURLY_MAX", default_value = "10")]
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_HOURLY_MAX")]
+    #[arg(default_value_t = BookingLimits::DEFAULT.source_hourly_max)]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub bookings_source_hourly_max: u32,
     /// Maximum number of bookings from one source address within 24 hours. 0 is no limit.
-    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_DAILY_MAX", default_value = "30")]
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_SOURCE_DAILY_MAX")]
+    #[arg(default_value_t = BookingLimits::DEFAULT.source_daily_max)]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub bookings_source_daily_max: u32,
     /// Maximum number of bookings for one e-mail address, or by one account, within an hour. 0 is
     /// no limit.
-    #[arg(long, env = "SLOTBOOK_BOOKINGS_CLIENT_HOURLY_MAX", default_value = "5")]
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_CLIENT_HOURLY_MAX")]
+    #[arg(default_value_t = BookingLimits::DEFAULT.client_hourly_max)]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub bookings_client_hourly_max: u32,
     /// Maximum number of bookings with one key in one group within an hour. 0 is no limit.
-    #[arg(long, env = "SLOTBOOK_BOOKINGS_KEY_HOURLY_MAX", default_value = "0")]
+    #[arg(long, env = "SLOTBOOK_BOOKINGS_KEY_HOURLY_MAX")]
+    #[arg(default_value_t = BookingLimits::DEFAULT.key_hourly_max)]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub bookings_key_hourly_max: u32,
 }
@@ -198,11 +204,13 @@ pub struct ServeOptions {
     pub messages: MessageOptions,
     /// Maximum number of messages of one group to one recipient within 24 hours. Requests with a
     /// key alone cause at most half of them.
-    #[arg(long, env = "SLOTBOOK_MESSAGES_DAILY_MAX", default_value = "20", value_name = "NUMBER")]
+    #[arg(long, env = "SLOTBOOK_MESSAGES_DAILY_MAX", value_name = "NUMBER")]
+    #[arg(default_value_t = MessageQuota::DEFAULT.recipient_daily_max)]
     pub messages_daily_max: usize,
     /// Maximum number of messages of one group within 24 hours that requests with a key alone
     /// cause, to all recipients. 0 is no limit.
-    #[arg(long, env = "SLOTBOOK_MESSAGES_BY_KEY_DAILY_MAX", default_value = "500")]
+    #[arg(long, env = "SLOTBOOK_MESSAGES_BY_KEY_DAILY_MAX")]
+    #[arg(default_value_t = MessageQuota::DEFAULT.by_key_daily_max)]
     #[arg(value_name = "NUMBER")]
     pub messages_by_key_daily_max: usize,
     #[command(flatten)]
@@ -221,7 +229,7 @@ pub struct ServeOptions {
     #[arg(long, env = "SLOTBOOK_GROUP_MIB", default_value = "1024", value_name = "MIB")]
     #[arg(value_parser = value_parser!(u64).range(0..=MIB_MAX))]
     pub group_mib: u64,
-    /// Filter of the log on stderr, as tracing directives.
+    /// Log levels on stderr: one for all, and `target=level` for a module and those below it.
     #[arg(long, env = "SLOTBOOK_LOG", default_value = "slotbook=info,warn", value_name = "FILTER")]
     pub log: String,
 }

@@ -1,11 +1,9 @@
 //! The state that all requests share. Reference 11.3.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use ipnet::IpNet;
-use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::ids::GroupId;
@@ -13,7 +11,7 @@ use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::space_quota::is_full_for;
-use crate::domain::time::{HOUR, Instant};
+use crate::domain::time::Instant;
 use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Authenticator;
@@ -23,21 +21,10 @@ use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
 use crate::http::limits::body_limits::BodyLimits;
 use crate::http::limits::booking_limit::{BookingLimit, BookingLimits};
 use crate::http::limits::enumeration_limit::EnumerationLimit;
-use crate::http::limits::sliding_window::SlidingWindow;
+use crate::http::limits::link_limit::LinkLimit;
 use crate::http::limits::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
 use crate::notify::Gateways;
-
-/// Maximum number of account links that one client address may request within
-/// [`LINK_WINDOW_SECONDS`].
-const LINKS_PER_ADDRESS_MAX: usize = 200;
-/// Length of the window in which requested account links count.
-const LINK_WINDOW_SECONDS: i64 = HOUR;
-/// Maximum number of password links to one e-mail address in a group within
-/// [`EMAIL_WINDOW_SECONDS`].
-const LINKS_PER_EMAIL_MAX: usize = 5;
-/// Length of the window in which links to an e-mail address count.
-const EMAIL_WINDOW_SECONDS: i64 = 6 * HOUR;
 
 /// The state that all requests share.
 pub struct Server {
@@ -51,10 +38,8 @@ pub struct Server {
     pub(crate) booking_limit: BookingLimit,
     /// Makes the origins that web bookings keep.
     pub(crate) source_hasher: SourceHasher,
-    /// Requested account links by client address.
-    pub(crate) links_asked: SlidingWindow<IpAddr>,
-    /// Account links by group and e-mail address, as the SHA-256 of both.
-    links_mailed: SlidingWindow<[u8; 32]>,
+    /// Limits account links.
+    pub(crate) links: LinkLimit,
     /// Signs links while the store has no secret yet, for want of space. Such links end with the
     /// process.
     interim_secret: LinkSecret,
@@ -93,8 +78,7 @@ impl Server {
             guesses: EnumerationLimit::default(),
             source_hasher: SourceHasher::new(None),
             booking_limit: BookingLimit::new(BookingLimits::DEFAULT),
-            links_asked: SlidingWindow::new(LINKS_PER_ADDRESS_MAX, LINK_WINDOW_SECONDS),
-            links_mailed: SlidingWindow::new(LINKS_PER_EMAIL_MAX, EMAIL_WINDOW_SECONDS),
+            links: LinkLimit::default(),
             interim_secret: LinkSecret::new(Randomness::from_os().bytes()),
             blocking_pool: BlockingPool::new(cores),
             gateways: Arc::new(Gateways::unconfigured("")),
@@ -135,13 +119,7 @@ impl Server {
         email: &Email,
         now: Instant,
     ) -> Option<LinkSecret> {
-        let address = Sha256::new_with_prefix(group.number().to_be_bytes());
-        let address = address.chain_update(email.folded().as_bytes()).finalize().into();
-        if self.links_mailed.wait(&address, now).is_some() {
-            return None;
-        }
-        self.links_mailed.add(address, now);
-        Some(self.link_secret())
+        if self.links.count_mailed(group, email, now) { Some(self.link_secret()) } else { None }
     }
 
     /// Sets the metrics that requests are counted in.

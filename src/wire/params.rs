@@ -4,7 +4,7 @@ use memchr::memchr_iter;
 use serde_json::{Map, Value};
 
 /// Maximum number of parameters of a query or a form. Each costs memory and several looks.
-const PARAMETERS_MAX: usize = 2_000;
+pub(crate) const PARAMETERS_MAX: usize = 2_000;
 
 /// Names and values, in the order of the request.
 #[derive(Clone, Debug, Default)]

@@ -43,6 +43,11 @@ pub struct MessageQuota {
     pub by_key_daily_max: usize,
 }
 
+impl MessageQuota {
+    /// The numbers without any option.
+    pub const DEFAULT: Self = Self { recipient_daily_max: 20, by_key_daily_max: 500 };
+}
+
 impl Message {
     /// Whether it is sent regardless of the quota of its recipient. True for account links, whose
     /// number is limited where they are asked for, and for notices of what has followed from one.

@@ -15,7 +15,7 @@ use crate::password::Argon2Memory;
 
 /// Maximum number of waiting requests of one source, per permit. Behind a proxy that is not
 /// configured all requests have one source, so this alone must be enough: a few seconds' work.
-const WAITING_PER_SOURCE: usize = 64;
+pub(crate) const WAITING_PER_SOURCE: usize = 64;
 /// Maximum number of waiting requests, in multiples of the maximum of one source. A single source
 /// leaves three quarters of the queue to others, however many connections it has.
 const SOURCE_SHARES: usize = 4;

@@ -1,6 +1,5 @@
 //! Sessions, kept in memory and ended by a restart. Reference 3.3.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::http::header::COOKIE;
@@ -16,6 +15,7 @@ use crate::domain::time::{HOUR, Instant};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::person::Person;
+use crate::http::limits::ranked_map::{Ranked, RankedMap};
 use crate::planted_faults::PlantedFault;
 
 /// Seconds of inactivity that end a session.
@@ -37,19 +37,9 @@ pub(crate) struct Sessions {
 }
 
 struct SessionTable {
-    sessions: SessionIndex,
-    randomness: Randomness,
-}
-
-/// Sessions by token, by age and by person, so that no login looks at all of them.
-#[derive(Default)]
-struct SessionIndex {
     /// By the SHA-256 of the token.
-    by_token: BTreeMap<[u8; 32], Session>,
-    /// The same sessions, the one idle for longest first.
-    by_use: BTreeSet<(Instant, [u8; 32])>,
-    /// The same, by person.
-    by_person: BTreeSet<(SessionPerson, Instant, [u8; 32])>,
+    sessions: RankedMap<[u8; 32], Session>,
+    randomness: Randomness,
 }
 
 /// The person that a session is of.
@@ -88,8 +78,7 @@ pub(crate) struct ActiveSession {
 impl Sessions {
     /// Returns an empty table of sessions.
     pub(crate) fn new() -> Self {
-        let table =
-            SessionTable { sessions: SessionIndex::default(), randomness: Randomness::from_os() };
+        let table = SessionTable { sessions: RankedMap::new(), randomness: Randomness::from_os() };
         Self { table: Mutex::new(table), behind_tls: false }
     }
 
@@ -105,10 +94,10 @@ impl Sessions {
     ) -> Option<HeaderValue> {
         let owner = SessionOwner::from_person(person, published, directory)?;
         let mut table = self.lock();
-        table.sessions.make_room(&owner.person(), now);
+        table.make_room(&owner.person(), now);
         let token = HEXLOWER.encode(&table.randomness.bytes());
         let session = Session { apikey, owner, last_used: now };
-        table.sessions.insert(hash_token(token.as_bytes()), session);
+        table.sessions.put(hash_token(token.as_bytes()), session);
         Some(self.cookie(&format!("{token}; path=/")))
     }
 
@@ -124,7 +113,7 @@ impl Sessions {
         // A browser may send an old token of a narrower path before the current one.
         let token_hash = session_tokens(headers)
             .map(hash_token)
-            .find(|token_hash| table.sessions.by_token.contains_key(token_hash))?;
+            .find(|token_hash| table.sessions.get(token_hash).is_some())?;
         let mut session = table.sessions.remove(&token_hash)?;
         if session.is_fresh(now)
             && (directory.apikeys.contains_key(&session.apikey)
@@ -132,7 +121,7 @@ impl Sessions {
             && let Some(person) = session.owner.refresh(published, directory)
         {
             let apikey = session.apikey;
-            table.sessions.insert(token_hash, session);
+            table.sessions.put(token_hash, session);
             return Some(ActiveSession { apikey, person, token_hash });
         }
         None
@@ -143,7 +132,7 @@ impl Sessions {
         let mut table = self.lock();
         if let Some(mut used) = table.sessions.remove(&session.token_hash) {
             used.last_used = used.last_used.max(now);
-            table.sessions.insert(session.token_hash, used);
+            table.sessions.put(session.token_hash, used);
         }
     }
 
@@ -166,47 +155,44 @@ impl Sessions {
     }
 }
 
-impl SessionIndex {
-    fn insert(&mut self, token_hash: [u8; 32], session: Session) {
-        self.by_use.insert((session.last_used, token_hash));
-        self.by_person.insert((session.owner.person(), session.last_used, token_hash));
-        self.by_token.insert(token_hash, session);
-    }
-
-    fn remove(&mut self, token_hash: &[u8; 32]) -> Option<Session> {
-        let session = self.by_token.remove(token_hash)?;
-        self.by_use.remove(&(session.last_used, *token_hash));
-        self.by_person.remove(&(session.owner.person(), session.last_used, *token_hash));
-        Some(session)
-    }
-
+impl SessionTable {
     /// Removes some ended sessions, and as many others as one more session of this person needs.
     fn make_room(&mut self, person: &SessionPerson, now: Instant) {
         for _ in 0..REMOVED_PER_LOGIN_MAX {
-            match self.by_use.first().copied() {
-                Some((last_used, idlest)) if !is_fresh(last_used, now) => {
-                    self.remove(&idlest);
+            match self.sessions.least_by_first() {
+                Some(&(last_used, ended)) if !is_fresh(last_used, now) => {
+                    self.sessions.remove(&ended);
                 }
-                Some(_) | None => break,
+                _ => break,
             }
         }
         let own: Vec<[u8; 32]> = self.of_person(person).collect();
         let excess = (own.len() + 1).saturating_sub(SESSIONS_PER_PERSON_MAX);
         for idlest in own.iter().take(excess) {
-            self.remove(idlest);
+            self.sessions.remove(idlest);
         }
-        while self.by_token.len() >= SESSIONS_MAX
-            && let Some((_, idlest)) = self.by_use.first().copied()
+        while self.sessions.len() >= SESSIONS_MAX
+            && let Some(&(_, idlest)) = self.sessions.least_by_first()
         {
-            self.remove(&idlest);
+            self.sessions.remove(&idlest);
         }
     }
 
     /// The sessions of a person, the one idle for longest first.
     fn of_person(&self, person: &SessionPerson) -> impl Iterator<Item = [u8; 32]> {
-        let first = (person.clone(), Instant(i64::MIN), [0; 32]);
-        let own = self.by_person.range(first..).take_while(move |(of, ..)| of == person);
-        own.map(|(.., token_hash)| *token_hash)
+        let first = ((person.clone(), Instant(i64::MIN)), [0; 32]);
+        let own = self.sessions.from_second(first).take_while(move |((of, _), _)| of == person);
+        own.map(|(_, token_hash)| *token_hash)
+    }
+}
+
+/// By the last use, and by the person and the last use.
+impl Ranked for Session {
+    type First = Instant;
+    type Second = (SessionPerson, Instant);
+
+    fn ranks(&self) -> (Instant, (SessionPerson, Instant)) {
+        (self.last_used, (self.owner.person(), self.last_used))
     }
 }
 
@@ -322,35 +308,39 @@ mod tests {
 
     #[test]
     fn the_session_idle_for_longest_is_removed_first() {
-        let mut index = SessionIndex::default();
+        let mut table =
+            SessionTable { sessions: RankedMap::new(), randomness: Randomness::from_os() };
         for number in 0..=SESSIONS_PER_PERSON_MAX {
             let at = i64::try_from(1_000 - number).expect("small");
-            index.make_room(&SessionPerson::Pro(ProId::new(1).expect("an id")), Instant(1_000));
+            table.make_room(&SessionPerson::Pro(ProId::new(1).expect("an id")), Instant(1_000));
             let mut token_hash = [1; 32];
             token_hash[0] = u8::try_from(number).expect("small");
-            index.insert(token_hash, session(1, at));
+            table.sessions.put(token_hash, session(1, at));
         }
-        index.insert([2; 32], session(2, 10));
+        table.sessions.put([2; 32], session(2, 10));
         let one = SessionPerson::Pro(ProId::new(1).expect("an id"));
-        let own: Vec<[u8; 32]> = index.of_person(&one).collect();
+        let own: Vec<[u8; 32]> = table.of_person(&one).collect();
         assert_eq!(own.len(), SESSIONS_PER_PERSON_MAX);
         assert!(own.iter().all(|token_hash| token_hash[0] != 99), "the idlest made room");
-        assert_eq!(index.by_token.len(), SESSIONS_PER_PERSON_MAX + 1);
+        assert_eq!(table.sessions.len(), SESSIONS_PER_PERSON_MAX + 1);
     }
 
     #[test]
     fn a_login_removes_few_ended_sessions_and_the_indexes_agree() {
-        let mut index = SessionIndex::default();
+        let mut table =
+            SessionTable { sessions: RankedMap::new(), randomness: Randomness::from_os() };
         for number in 0..200_u8 {
-            index.insert([number; 32], session(u64::from(number) + 1, i64::from(number)));
+            table.sessions.put([number; 32], session(u64::from(number) + 1, i64::from(number)));
         }
         let person = SessionPerson::Pro(ProId::new(1).expect("an id"));
-        index.make_room(&person, Instant(10_000));
-        assert_eq!(index.by_token.len(), 200 - REMOVED_PER_LOGIN_MAX);
-        assert!(!index.by_token.contains_key(&[0; 32]) && index.by_token.contains_key(&[64; 32]));
+        table.make_room(&person, Instant(10_000));
+        assert_eq!(table.sessions.len(), 200 - REMOVED_PER_LOGIN_MAX);
+        assert!(table.sessions.get(&[0; 32]).is_none() && table.sessions.get(&[64; 32]).is_some());
         for _ in 0..3 {
-            index.make_room(&person, Instant(10_000));
+            table.make_room(&person, Instant(10_000));
         }
-        assert!(index.by_token.is_empty() && index.by_use.is_empty() && index.by_person.is_empty());
+        assert_eq!(table.sessions.len(), 0);
+        assert!(table.sessions.least_by_first().is_none());
+        assert!(table.sessions.least_by_second().is_none());
     }
 }

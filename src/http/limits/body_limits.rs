@@ -13,9 +13,9 @@ use crate::http::response::{HandlerResult, hold_until_sent};
 /// Bytes of a body that are read for any request. The number of connections bounds their memory.
 pub(crate) const SMALL_BYTES: usize = 8 * 1_024;
 /// Maximum memory of all larger bodies, in bytes.
-const LARGE_BYTES_MAX: usize = 32 * 1_024 * 1_024;
+pub(crate) const LARGE_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 /// Maximum memory of the larger bodies of one source, in bytes.
-const LARGE_BYTES_PER_SOURCE_MAX: usize = LARGE_BYTES_MAX / 4;
+pub(crate) const LARGE_BYTES_PER_SOURCE_MAX: usize = LARGE_BYTES_MAX / 4;
 /// Maximum number of larger bodies that are read before the key is known, because it may stand in
 /// them.
 const UNIDENTIFIED_MAX: usize = 64;
@@ -24,11 +24,11 @@ const UNIDENTIFIED_PER_SOURCE_MAX: usize = UNIDENTIFIED_MAX / 4;
 
 /// Size of an answer up to which it needs no share, in bytes. The number of connections bounds the
 /// memory of such answers.
-const LONG_ANSWER_BYTES: u64 = 256 * 1_024;
+pub(crate) const LONG_ANSWER_BYTES: u64 = 256 * 1_024;
 /// Maximum memory of all longer answers, in bytes.
 const ANSWER_BYTES_MAX: usize = 256 * 1_024 * 1_024;
 /// Maximum memory of the longer answers to one source, in bytes.
-const ANSWER_BYTES_PER_SOURCE_MAX: usize = ANSWER_BYTES_MAX / 4;
+pub(crate) const ANSWER_BYTES_PER_SOURCE_MAX: usize = ANSWER_BYTES_MAX / 4;
 
 /// The shares of all bodies under way.
 #[derive(Debug)]

@@ -18,9 +18,9 @@ use crate::http::error::ApiError;
 use crate::http::limits::sliding_window::{SlidingWindow, source};
 
 /// Number of holds for each booking that a limit allows: a client may choose another time.
-const HOLDS_PER_BOOKING: usize = 3;
+pub(crate) const HOLDS_PER_BOOKING: usize = 3;
 /// Number of moves for each booking that a limit allows: a client may change its mind.
-const MOVES_PER_BOOKING: usize = 3;
+pub(crate) const MOVES_PER_BOOKING: usize = 3;
 /// Domains whose addresses are the same with and without dots before the `@`.
 const DOTLESS_DOMAINS: [&str; 2] = ["gmail.com", "googlemail.com"];
 

@@ -22,11 +22,11 @@ use crate::http::limits::sliding_window::{SlidingWindow, source};
 /// Seconds for which a refusal counts.
 const WINDOW_SECONDS: i64 = HOUR;
 /// Maximum number of refusals of one e-mail address within the window.
-const REFUSALS_PER_EMAIL_MAX: usize = 10;
+pub(crate) const REFUSALS_PER_EMAIL_MAX: usize = 10;
 /// Maximum number of refusals to one source address within the window.
-const REFUSALS_PER_SOURCE_MAX: usize = 20;
+pub(crate) const REFUSALS_PER_SOURCE_MAX: usize = 20;
 /// Longest time that a booking waits for others of the same address and of the same source.
-const WAIT_MAX: Duration = Duration::from_secs(5);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The refusals of the last hour, and the bookings under way.
 #[derive(Debug)]

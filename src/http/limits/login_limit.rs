@@ -6,21 +6,21 @@ use crate::domain::time::{DAY, HOUR, Instant};
 use crate::http::limits::sliding_window::{SlidingWindow, source};
 
 /// Number of failures within [`WINDOW_SECONDS`] after which a pair of addresses has to wait.
-const PAIR_FAILURES_MAX: usize = 10;
+pub(crate) const PAIR_FAILURES_MAX: usize = 10;
 /// Number of failures within [`WINDOW_SECONDS`] after which a source has to wait.
-const SOURCE_FAILURES_MAX: usize = 30;
+pub(crate) const SOURCE_FAILURES_MAX: usize = 30;
 /// Seconds for which a failure of a pair or of a source counts.
-const WINDOW_SECONDS: i64 = 600;
+pub(crate) const WINDOW_SECONDS: i64 = 600;
 /// Number of failures of an e-mail address, from all sources, after which attempts are delayed.
-const EMAIL_FAILURES_FREE: usize = 20;
+pub(crate) const EMAIL_FAILURES_FREE: usize = 20;
 /// Seconds for which a failure of an e-mail address counts.
 const EMAIL_WINDOW_SECONDS: i64 = HOUR;
 /// Number of failures of an e-mail address at which the delay is longest.
 const EMAIL_FAILURES_COUNTED: usize = EMAIL_FAILURES_FREE + 8;
 /// Longest delay after a failure.
-const EMAIL_DELAY_SECONDS_MAX: i64 = 120;
+pub(crate) const EMAIL_DELAY_SECONDS_MAX: i64 = 120;
 /// Seconds for which a source at which a login succeeded is exempt from the delay of the address.
-const KNOWN_SECONDS: i64 = 30 * DAY;
+pub(crate) const KNOWN_SECONDS: i64 = 30 * DAY;
 
 /// Recent failures, by the SHA-256 of the folded e-mail address, by source, and by both. The hash
 /// bounds the memory for an address of any length.

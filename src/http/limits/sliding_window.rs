@@ -1,11 +1,12 @@
 //! A rate limit: the number of events within a sliding window, by key, in bounded memory.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::domain::time::Instant;
+use crate::http::limits::ranked_map::{Ranked, RankedMap};
 
 /// Maximum number of tracked keys. Beyond it the key with the fewest events is evicted, and of
 /// those the one whose newest event is oldest. So a caller who wants a key at its limit forgotten
@@ -22,16 +23,7 @@ pub(crate) struct SlidingWindow<K> {
     limit: usize,
     /// Length of the window.
     seconds: i64,
-    events: Mutex<WindowEvents<K>>,
-}
-
-#[derive(Debug)]
-struct WindowEvents<K> {
-    by_key: BTreeMap<K, KeyEvents>,
-    /// The same keys by their newest event: the first one expires first.
-    by_newest: BTreeSet<(Instant, K)>,
-    /// The same keys by number of events: the first one is evicted first.
-    by_number: BTreeSet<(usize, Instant, K)>,
+    events: Mutex<RankedMap<K, KeyEvents>>,
 }
 
 /// The newest events of a key, at most the limit of them, in the order of counting.
@@ -48,12 +40,7 @@ struct KeyEvents {
 impl<K: Ord + Clone> SlidingWindow<K> {
     /// Returns an empty window. A key with `limit` events within `seconds` has to wait.
     pub(crate) const fn new(limit: usize, seconds: i64) -> Self {
-        let events = WindowEvents {
-            by_key: BTreeMap::new(),
-            by_newest: BTreeSet::new(),
-            by_number: BTreeSet::new(),
-        };
-        Self { limit, seconds, events: Mutex::new(events) }
+        Self { limit, seconds, events: Mutex::new(RankedMap::new()) }
     }
 
     /// Whether the limit is 0, which stands for no limit.
@@ -73,7 +60,7 @@ impl<K: Ord + Clone> SlidingWindow<K> {
 
     /// Returns the number of recent events of a key, at most `limit`.
     pub(crate) fn count(&self, key: &K, now: Instant) -> usize {
-        match self.lock().by_key.get(key) {
+        match self.events.lock().get(key) {
             Some(events) => self.recent(events, now).map(|(_, number)| number).sum(),
             None => 0,
         }
@@ -81,19 +68,19 @@ impl<K: Ord + Clone> SlidingWindow<K> {
 
     /// Returns the time of the last recent event of a key.
     pub(crate) fn last(&self, key: &K, now: Instant) -> Option<Instant> {
-        let events = self.lock();
-        self.recent(events.by_key.get(key)?, now).map(|(at, _)| at).last()
+        let events = self.events.lock();
+        self.recent(events.get(key)?, now).map(|(at, _)| at).last()
     }
 
     /// Returns the seconds until a key may go on; `None` if it may go on now.
     pub(crate) fn wait(&self, key: &K, now: Instant) -> Option<i64> {
-        let events = self.lock();
-        self.wait_for(events.by_key.get(key)?, 1, now)
+        let events = self.events.lock();
+        self.wait_for(events.get(key)?, 1, now)
     }
 
     /// Adds an event.
     pub(crate) fn add(&self, key: K, now: Instant) {
-        self.insert(&mut self.lock(), key, 1, now);
+        self.insert(&mut self.events.lock(), key, 1, now);
     }
 
     /// Adds `number` events of a key at once, if they stay within the limit together with its
@@ -103,8 +90,8 @@ impl<K: Ord + Clone> SlidingWindow<K> {
     /// # Errors
     /// The seconds until they can be added. Nothing is added.
     pub(crate) fn try_add(&self, key: &K, number: usize, now: Instant) -> Result<(), i64> {
-        let mut events = self.lock();
-        if let Some(known) = events.by_key.get(key)
+        let mut events = self.events.lock();
+        if let Some(known) = events.get(key)
             && let Some(seconds) = self.wait_for(known, number, now)
         {
             return Err(seconds);
@@ -115,7 +102,7 @@ impl<K: Ord + Clone> SlidingWindow<K> {
 
     /// Removes events that were added at a moment. Those that have been forgotten stay so.
     pub(crate) fn take_back(&self, key: &K, number: usize, at: Instant) {
-        let mut events = self.lock();
+        let mut events = self.events.lock();
         let Some(mut known) = events.remove(key) else { return };
         if let Some(place) = known.moments.iter().position(|(moment, _)| *moment == at) {
             let taken = known.moments[place].1.min(number);
@@ -123,7 +110,7 @@ impl<K: Ord + Clone> SlidingWindow<K> {
             known.number -= taken;
             known.moments.retain(|(_, number)| *number > 0);
         }
-        events.put(key.clone(), known);
+        put_recent(&mut events, key.clone(), known);
     }
 
     /// Returns the seconds until `number` more events stay within the limit.
@@ -140,7 +127,7 @@ impl<K: Ord + Clone> SlidingWindow<K> {
         seconds
     }
 
-    fn insert(&self, events: &mut WindowEvents<K>, key: K, number: usize, now: Instant) {
+    fn insert(&self, events: &mut RankedMap<K, KeyEvents>, key: K, number: usize, now: Instant) {
         let mut known = events.remove(&key).unwrap_or_default();
         known.moments.retain(|(at, _)| self.is_recent(*at, now));
         match known.moments.back_mut() {
@@ -149,21 +136,21 @@ impl<K: Ord + Clone> SlidingWindow<K> {
         }
         known.number = known.moments.iter().map(|(_, number)| number).sum();
         known.shrink(self.limit);
-        events.remove_expired(|newest| now.seconds_since(newest) >= self.seconds);
-        if events.by_key.len() >= KEYS_MAX
-            && let Some((_, _, evicted)) = events.by_number.first().cloned()
+        while let Some((newest, expired)) = events.least_by_first().cloned()
+            && now.seconds_since(newest) >= self.seconds
+        {
+            events.remove(&expired);
+        }
+        if events.len() >= KEYS_MAX
+            && let Some((_, evicted)) = events.least_by_second().cloned()
         {
             events.remove(&evicted);
         }
-        events.put(key, known);
+        put_recent(events, key, known);
     }
 
     fn recent(&self, events: &KeyEvents, now: Instant) -> impl Iterator<Item = (Instant, usize)> {
         events.moments.iter().copied().filter(move |(at, _)| self.is_recent(*at, now))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, WindowEvents<K>> {
-        self.events.lock()
     }
 
     fn is_recent(&self, at: Instant, now: Instant) -> bool {
@@ -171,32 +158,22 @@ impl<K: Ord + Clone> SlidingWindow<K> {
     }
 }
 
-impl<K: Ord + Clone> WindowEvents<K> {
-    /// Removes a key from all indexes, and returns its events.
-    fn remove(&mut self, key: &K) -> Option<KeyEvents> {
-        let events = self.by_key.remove(key)?;
-        self.by_newest.remove(&(events.newest, key.clone()));
-        self.by_number.remove(&(events.number, events.newest, key.clone()));
-        Some(events)
-    }
+/// By the newest event, of which the oldest expires first; by the number of events, of which the
+/// least is evicted first.
+impl Ranked for KeyEvents {
+    type First = Instant;
+    type Second = (usize, Instant);
 
-    /// Adds a key to all indexes. A key without events is not kept.
-    fn put(&mut self, key: K, mut events: KeyEvents) {
-        let Some(newest) = events.moments.iter().map(|(at, _)| *at).max() else { return };
-        events.newest = newest;
-        self.by_newest.insert((newest, key.clone()));
-        self.by_number.insert((events.number, newest, key.clone()));
-        self.by_key.insert(key, events);
+    fn ranks(&self) -> (Instant, (usize, Instant)) {
+        (self.newest, (self.number, self.newest))
     }
+}
 
-    /// Removes the keys whose newest event has expired.
-    fn remove_expired(&mut self, is_expired: impl Fn(Instant) -> bool) {
-        while let Some((newest, key)) = self.by_newest.first().cloned() {
-            if !is_expired(newest) {
-                break;
-            }
-            self.remove(&key);
-        }
+/// Puts a key with its events. One without events is not kept.
+fn put_recent<K: Ord + Clone>(events: &mut RankedMap<K, KeyEvents>, key: K, mut known: KeyEvents) {
+    if let Some(newest) = known.moments.iter().map(|(at, _)| *at).max() {
+        known.newest = newest;
+        events.put(key, known);
     }
 }
 
@@ -256,13 +233,10 @@ mod tests {
     fn memory_is_bounded_for_any_number_of_keys() {
         let window = SlidingWindow::new(1, 100);
         (0..KEYS_MAX + 10).for_each(|key| window.add(key, Instant(0)));
-        let sizes = |events: &WindowEvents<usize>| {
-            (events.by_key.len(), events.by_newest.len(), events.by_number.len())
-        };
-        assert_eq!(sizes(&window.lock()), (KEYS_MAX, KEYS_MAX, KEYS_MAX));
+        assert_eq!(window.events.lock().len(), KEYS_MAX);
         assert_eq!(window.wait(&(KEYS_MAX + 9), Instant(0)), Some(100), "the last is tracked");
         window.add(0, Instant(100));
-        assert_eq!(sizes(&window.lock()), (1, 1, 1), "expired events are removed");
+        assert_eq!(window.events.lock().len(), 1, "expired events are removed");
     }
 
     #[test]
@@ -289,7 +263,7 @@ mod tests {
         assert_eq!(window.try_add(&"a", 3, Instant(20)), Ok(()));
         window.take_back(&"a", 2, Instant(10));
         window.take_back(&"a", 3, Instant(20));
-        assert!(window.lock().by_key.is_empty() && window.lock().by_number.is_empty());
+        assert_eq!(window.events.lock().len(), 0);
         assert_eq!(window.try_add(&"b", 9, Instant(0)), Ok(()), "more than the limit, alone");
         assert_eq!(window.try_add(&"b", 9, Instant(1)), Err(99));
         assert_eq!(window.count(&"b", Instant(1)), 5);
@@ -300,7 +274,8 @@ mod tests {
         let window = SlidingWindow::new(1_000, 3_600);
         (0..1_000).for_each(|second| window.add("a", Instant(second)));
         assert_eq!(window.count(&"a", Instant(1_000)), 1_000);
-        assert!(window.lock().by_key["a"].moments.len() <= MOMENTS_MAX);
+        let moments = window.events.lock().get(&"a").expect("it is tracked").moments.len();
+        assert!(moments <= MOMENTS_MAX);
         assert!(window.wait(&"a", Instant(1_000)) >= Some(2_600));
     }
 

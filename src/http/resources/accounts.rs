@@ -1,6 +1,5 @@
 //! Endpoints of clients' accounts: requesting a mailed link, and following it. Reference 3.5.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
@@ -15,13 +14,11 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, Text};
 use crate::domain::state::command::{Command, FollowLink, LinkRequest, RequestLink};
 use crate::domain::state::group_state::GroupState;
-use crate::domain::time::Instant;
 use crate::engine::Committed;
 use crate::http::auth::login_failed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
 use crate::http::limits::guarded_write::WriteGuard;
-use crate::http::limits::sliding_window::source;
 use crate::http::openapi::answers;
 use crate::http::openapi::bodies;
 use crate::http::permissions::{ANY_KEY, Resource, Verb};
@@ -72,19 +69,6 @@ fn find_covered_group(request: &ApiRequest, group: Option<GroupId>) -> Option<Ar
         return None;
     }
     request.server.engine.published().group_state(group)
-}
-
-/// Counts a requested link for the client address.
-///
-/// # Errors
-/// 429 if the address has requested the maximum number of links.
-pub(crate) fn count_link(server: &Server, from: IpAddr, now: Instant) -> Result<(), ApiError> {
-    let source = source(from);
-    if let Some(seconds) = server.links_asked.wait(&source, now) {
-        return Err(ApiError::too_many("links were requested from this address", seconds));
-    }
-    server.links_asked.add(source, now);
-    Ok(())
 }
 
 /// The body of a request for a link.
@@ -169,7 +153,7 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     if request.server.is_group_full(&state, &request.identity.caller) {
         return Err(ApiError::group_full());
     }
-    count_link(&request.server, request.from, request.now)?;
+    request.server.links.count_asked(request.from, request.now)?;
     let secret = request.server.secret_for_link(state.catalogue.group.id, &email, request.now);
     let group_id = state.catalogue.group.id.number();
     let answer = json!({"account": {"email": email.as_str(), "group_id": group_id}});

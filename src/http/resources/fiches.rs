@@ -106,7 +106,7 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
         return Err(Fault::new("email", rule).into());
     };
     let fields = FICHE.parse(&object, &request.scope(), request.audience())?;
-    accounts::count_link(&request.server, request.from, request.now)?;
+    request.server.links.count_asked(request.from, request.now)?;
     let link =
         LinkRequest::Email { account: account.email.folded(), put: Put { id: Some(id), fields } };
     let done =
