@@ -8,6 +8,7 @@
 //! sizes, `only=bookings,burst,search,mixed,steps,growth` for a part, `connections=64`, `rounds=3`,
 //! `seconds=1.5`.
 
+mod chart;
 mod contenders;
 mod data;
 mod goals;

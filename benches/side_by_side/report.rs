@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
 
+use crate::chart;
 use crate::contenders::Context;
 use crate::data::civil_text;
 use crate::goals;
@@ -99,12 +100,16 @@ impl Table {
         text
     }
 
-    /// Writes the table to `table.md` in a folder.
+    /// Writes the table to `table.md` in a folder, and the chart of its rates to `chart.svg`.
     pub(crate) fn write(&self, context: &Context, folder: &Path) -> String {
         let text = self.markdown(context);
         let path = folder.join("table.md");
         std::fs::write(&path, &text).expect("the target folder can be written");
-        eprintln!("side_by_side: written to {}", path.display());
+        let now = SystemTime::UNIX_EPOCH.elapsed().expect("the clock is past 1970");
+        let day = &civil_text(now.as_secs() / 60)[..10];
+        let chart = chart::draw(&self.rows, day);
+        std::fs::write(folder.join("chart.svg"), chart).expect("the target folder can be written");
+        eprintln!("side_by_side: written to {}, with chart.svg beside it", path.display());
         text
     }
 }
@@ -139,7 +144,7 @@ fn write_line(text: &mut String, cells: &[&str; 8], widths: &[usize; 8]) {
     text.push('\n');
 }
 
-fn rate_text(rate: Option<f64>) -> String {
+pub(crate) fn rate_text(rate: Option<f64>) -> String {
     match rate {
         None => String::new(),
         Some(rate) if rate < 100.0 => format!("{rate:.1}"),

@@ -1,7 +1,13 @@
 //! Encoding of the stored types. No other file names bincode.
 //!
-//! The stored shape of a format number never changes. A new shape takes a new number here. Every
-//! number ever released can be read, and the newest alone is written.
+//! The stored shape of a released format never changes. A new shape takes a new number here. Every
+//! released format can be read, and the newest alone is written. A format is released once a
+//! version of CHANGELOG.md names it.
+//!
+//! | format | released with |
+//! | --- | --- |
+//! | records 1, snapshots 1, store 1 | before 0.1.0 |
+//! | records 2, snapshots 2 | 0.1.0 |
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
