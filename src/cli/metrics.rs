@@ -198,7 +198,8 @@ impl GaugeSampler {
     }
 
     fn sample_messages(&self) {
-        let (unsent, now) = (self.engine.outbox_stats(PLANNED_SECONDS), self.engine.clock().now());
+        let unsent = self.engine.outbox_stats(PLANNED_SECONDS);
+        let now = self.engine.clock().now();
         for (kind, gauge) in &self.planned_messages {
             gauge.set(to_f64(unsent.planned.get(kind).copied().unwrap_or(0)));
         }

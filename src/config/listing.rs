@@ -23,7 +23,8 @@ pub fn list_options(matches: &ArgMatches) -> String {
         };
         let toml_type = TomlType::from_default(&default);
         let value = current_value(option, matches);
-        let (value, default) = (toml_value(toml_type, &value), toml_value(toml_type, &default));
+        let value = toml_value(toml_type, &value);
+        let default = toml_value(toml_type, &default);
         let help = option.get_help().map(ToString::to_string).unwrap_or_default();
         let flag = option.get_long().unwrap_or(key);
         let variable = option.get_env().unwrap_or_default().to_string_lossy();

@@ -508,7 +508,8 @@ mod tests {
         (0..2).for_each(|_| arrivals.count_record());
         // The third one leaves a wake-up behind, by which the next wait ends at once.
         arrivals.count_record();
-        let (began, longest) = (Stopwatch::now(), Duration::from_secs(60));
+        let began = Stopwatch::now();
+        let longest = Duration::from_secs(60);
         arrivals.wait(4, longest);
         assert!(began.elapsed() < longest, "it was woken");
         arrivals.wait(3, longest);

@@ -161,7 +161,8 @@ mod tests {
         let group = Group::new(id, ZoneName::from_name("Paris").unwrap(), now);
         let group_state = GroupState::new(Catalogue::new(group));
         // The link was good when the attempt was claimed, and has expired since.
-        let (purpose, token) = (LinkPurpose::Confirm, Text::new("abc").unwrap());
+        let purpose = LinkPurpose::Confirm;
+        let token = Text::new("abc").unwrap();
         let content = MessageContent::AccountLink { purpose, token, expires: now };
         let draft = group_state.outbox.draft(0, now.plus_seconds(-60), content, "a@example.org");
         let progress = Progress::Claimed { attempt: 1, at: now.plus_seconds(-1) };

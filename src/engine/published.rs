@@ -110,7 +110,8 @@ impl Published {
     /// Publishes a group that is new.
     pub(crate) fn publish_new_group(&self, group_state: Arc<GroupState>) {
         let group = &group_state.catalogue.group;
-        let (id, urlname) = (group.id, Box::<str>::from(group.urlname.as_str()));
+        let id = group.id;
+        let urlname = Box::<str>::from(group.urlname.as_str());
         self.groups.add(id, ArcSwap::new(group_state));
         self.urlnames.rcu(|urlnames| urlnames.update(urlname.clone(), id));
     }

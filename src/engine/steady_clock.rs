@@ -96,7 +96,8 @@ impl SteadyClock {
     /// Starts the steady time. `last_stamp` is the newest stamp of the store, if it has any. A
     /// clock that is more than a day ahead of it is in doubt, and is logged as a warning.
     pub(crate) fn new(clock: Arc<dyn Clock>, last_stamp: Option<Instant>) -> Self {
-        let (wall, since) = (clock.now(), clock.monotonic());
+        let wall = clock.now();
+        let since = clock.monotonic();
         let at = initial_time(wall, last_stamp);
         let mut state = SteadyState { at, since, ahead: None };
         state.update(wall, since);
@@ -124,7 +125,8 @@ impl SteadyClock {
 
     fn read(&self) -> (Instant, Option<i64>) {
         // Read before the lock is taken, so that a clock that panics leaves the lock usable.
-        let (wall, monotonic) = (self.clock.now(), self.clock.monotonic());
+        let wall = self.clock.now();
+        let monotonic = self.clock.monotonic();
         let mut state = self.state.lock();
         let steady = state.update(wall, monotonic);
         (steady, state.doubt_seconds(monotonic))

@@ -58,7 +58,8 @@ impl<'r> Incoming<'r> {
         from: IpAddr,
         body: Body,
     ) -> Self {
-        let (state, memory) = (State::Unread(body), BodyBytes::default());
+        let state = State::Unread(body);
+        let memory = BodyBytes::default();
         Self { server, headers, from, state, memory, length: 0 }
     }
 
@@ -231,7 +232,9 @@ impl<'r> Incoming<'r> {
     /// Returns all bytes of a body that arrives in time.
     async fn read_bytes(&mut self, is_identified: bool) -> Result<Vec<u8>, ApiError> {
         let State::Unread(body) = self.take_state() else { return Ok(Vec::new()) };
-        let (memory, limits, from) = (&mut self.memory, &self.server.body_limits, self.from);
+        let memory = &mut self.memory;
+        let limits = &self.server.body_limits;
+        let from = self.from;
         let bytes_max = if is_declared_json(self.headers) { RAW_BYTES_MAX } else { BYTES_MAX };
         let read = drain(body, bytes_max, |data| {
             if memory.append(data, limits, from, is_identified) {
@@ -349,7 +352,8 @@ fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
 
 /// Returns the length of JSON in bytes, in which each escaped character counts as its UTF-8 form.
 fn unescaped_length(bytes: &[u8]) -> usize {
-    let (mut length, mut rest) = (0, bytes);
+    let mut length = 0;
+    let mut rest = bytes;
     while let [first, tail @ ..] = rest {
         rest = tail;
         if *first != b'\\' {
@@ -379,7 +383,10 @@ fn utf8_length(digits: Option<&[u8; 4]>) -> usize {
 
 /// Returns the maximum nesting depth of brackets outside strings.
 fn nesting_depth(bytes: &[u8]) -> usize {
-    let (mut open, mut open_max, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    let mut open = 0_usize;
+    let mut open_max = 0;
+    let mut in_string = false;
+    let mut escaped = false;
     for byte in bytes {
         match byte {
             _ if escaped => escaped = false,

@@ -186,7 +186,8 @@ mod tests {
 
     #[test]
     fn only_the_server_can_create_an_unsubscribe_link_and_only_for_the_current_address() {
-        let (secret, group) = (LinkSecret::new([7; 32]), GroupId::new(4).expect("an id"));
+        let secret = LinkSecret::new([7; 32]);
+        let group = GroupId::new(4).expect("an id");
         let mut client = Fiche::new(FicheId::new(9).expect("an id"), Instant(0));
         client.email = Some(Email::new("ada@example.org").expect("an address"));
         let link = unsubscribe_url("https://x", &secret, group, &client);

@@ -193,7 +193,8 @@ pub(crate) fn render_invitation(
     method: ItipMethod,
     from_address: &str,
 ) -> String {
-    let (location, summary) = (appointment.location(state), appointment.summary(state));
+    let location = appointment.location(state);
+    let summary = appointment.summary(state);
     let recipient = message.recipient.as_str();
     // The same spelling as in the header of the mail, by which mail programs find the attendee.
     let attendee = with_ascii_domain(recipient).unwrap_or(recipient.into());
@@ -220,7 +221,8 @@ pub(crate) fn render_calendar_file(
         let Some(standing) = vevent.appointment() else { continue };
         let standing = AppointmentTime { id: vevent.id, start: standing.start };
         if let Some(found) = MailAppointment::find(state, standing) {
-            let (summary, location) = (found.summary(state), found.location(state));
+            let summary = found.summary(state);
+            let location = found.location(state);
             texts.push((found, summary, location));
         }
     }

@@ -152,8 +152,11 @@ fn encode_slot(counter: u64, watermark: Watermark) -> [u8; SLOT_BYTES] {
 
 fn decode_slot(bytes: &[u8; SLOT_BYTES]) -> Option<(u16, u64, Watermark)> {
     let mut fields = Fields(bytes);
-    let (format, counter) = (fields.u16()?, fields.u64()?);
-    let (batch, crc, clean) = (BatchNumber(fields.u64()?), fields.u32()?, fields.u8()? != 0);
+    let format = fields.u16()?;
+    let counter = fields.u64()?;
+    let batch = BatchNumber(fields.u64()?);
+    let crc = fields.u32()?;
+    let clean = fields.u8()? != 0;
     if fields.u32()? != crc32fast::hash(&bytes[..23]) || counter == 0 {
         return None;
     }

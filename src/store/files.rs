@@ -28,7 +28,8 @@ impl DirectoryLock {
     pub(crate) fn acquire(directory: &Path) -> Result<Self, StoreError> {
         let metadata = fs::metadata(directory).map_err(StoreError::io("look at", directory))?;
         if rustix::process::geteuid().is_root() && metadata.uid() != 0 {
-            let (owner, group) = (metadata.uid(), metadata.gid());
+            let owner = metadata.uid();
+            let group = metadata.gid();
             return Err(StoreError::ForeignOwner { directory: directory.to_owned(), owner, group });
         }
         let path = directory.join("lock");

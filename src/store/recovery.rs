@@ -432,7 +432,8 @@ impl RecoveredStore {
         // It covers every batch read, so that no later start can lack one.
         watermark.write(next_watermark)?;
         watermark.sync()?;
-        let (lock, last) = (Arc::new(lock), report.last);
+        let lock = Arc::new(lock);
+        let last = report.last;
         Ok(SledLog {
             directory,
             lock,

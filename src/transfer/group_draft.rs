@@ -75,7 +75,9 @@ struct OccupiedTime {
 impl GroupDraft {
     pub(crate) fn new(path: String, state: GroupState, counters: GroupCounters) -> Self {
         let highest_vevent = counters.highest_ids.get(&IdKind::Vevent).copied().unwrap_or(0);
-        let (fiches, vevents, messages) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let fiches = Vec::new();
+        let vevents = Vec::new();
+        let messages = BTreeMap::new();
         Self { path, state, counters, fiches, vevents, highest_vevent, messages }
     }
 
@@ -191,7 +193,9 @@ impl GroupDraft {
             if let Some(appointment) = row.appointment() {
                 let time = appointment.interval();
                 let calendar = row.calendar_id;
-                let (start, end, index) = (time.start, time.end, *index);
+                let start = time.start;
+                let end = time.end;
+                let index = *index;
                 occupied.push(OccupiedTime { calendar, start, end, index });
             }
         }
@@ -215,9 +219,11 @@ impl GroupDraft {
     }
 
     fn report_overlap(&self, first: OccupiedTime, second: OccupiedTime, faults: &mut ImportFaults) {
-        let (first_id, second_id) = (self.vevent_id(first.index), self.vevent_id(second.index));
+        let first_id = self.vevent_id(first.index);
+        let second_id = self.vevent_id(second.index);
         let at = datetime::format_local(self.state.catalogue.zone(), second.start);
-        let (calendar, path) = (second.calendar, &self.path);
+        let calendar = second.calendar;
+        let path = &self.path;
         let rule = format!(
             "appointments {first_id} and {second_id} overlap on calendar {calendar} at {at}; \
              the other is {path}.vevents[{}]",

@@ -71,7 +71,8 @@ pub fn read_document(
     now: Instant,
     hash_password: &dyn Fn(&str) -> Text<255>,
 ) -> Result<StoreContent, Vec<ImportFault>> {
-    let (draws, used_ids) = (Randomness::from_os(), UsedIds::default());
+    let draws = Randomness::from_os();
+    let used_ids = UsedIds::default();
     Import { now, hash_password, draws, used_ids, progress: &mut |_, _| {} }.read_document(document)
 }
 
@@ -193,7 +194,8 @@ impl Import<'_> {
         walk_document(document, Some(RowSection::Vevents), &mut |part| {
             let DocumentPart::Row(group, index, row) = part else { return };
             if !faults.is_full() {
-                let (now, draws) = (self.now, &mut self.draws);
+                let now = self.now;
+                let draws = &mut self.draws;
                 drafts[group].read_vevent(index, &row, now, draws, &mut ids, &mut faults);
             }
             self.count_row(&mut done, outline.rows);

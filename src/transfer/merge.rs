@@ -99,7 +99,8 @@ fn find_conflicts(
     for (index, state) in arriving.iter().enumerate() {
         for other in staying {
             let owner = other.catalogue.group.id;
-            let (arriving, staying) = (&state.catalogue, &other.catalogue);
+            let arriving = &state.catalogue;
+            let staying = &other.catalogue;
             macro_rules! section {
                 ($name:ident, $arriving:expr, $staying:expr) => {
                     for id in
@@ -188,7 +189,8 @@ fn merge_pros(
         }
         by_email.insert(pro.email.folded(), pro);
     }
-    let (mut pros, mut duplicates) = (Professionals::default(), BTreeSet::new());
+    let mut pros = Professionals::default();
+    let mut duplicates = BTreeSet::new();
     for mut pro in by_email.into_values() {
         let Some(first) = pro.groups.first().copied() else { continue };
         if !pro.groups.contains(&pro.main) {

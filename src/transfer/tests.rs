@@ -177,7 +177,8 @@ fn times_in_a_repeated_hour_keep_their_instant() {
 #[test]
 fn missing_fields_take_their_default() {
     let content = import(&shop()).expect("legal");
-    let (first, second) = (&content.group_states[0], &content.group_states[1]);
+    let first = &content.group_states[0];
+    let second = &content.group_states[1];
     assert_eq!(first.catalogue.group.urlname.as_str(), "cabinet-medical");
     assert_eq!(second.catalogue.group.urlname.as_str(), "cabinet-medical-2");
     assert_eq!(second.catalogue.group.id.number(), 5);
@@ -354,8 +355,8 @@ fn a_merge_replaces_groups_and_refuses_ids_of_staying_groups() {
 
 /// Merges a document into a content.
 fn merged(existing: StoreContent, document: &Value) -> Result<StoreContent, Vec<ImportFault>> {
-    let (document, used_ids) =
-        (serde_json::to_vec(document).expect("JSON"), UsedIds::from_content(&existing));
+    let document = serde_json::to_vec(document).expect("JSON");
+    let used_ids = UsedIds::from_content(&existing);
     let draws = Randomness::seeded([0; 32]);
     let import =
         Import { now: now(), hash_password: &hash, draws, used_ids, progress: &mut |_, _| {} };

@@ -101,7 +101,8 @@ pub(crate) async fn confirm(
     token: HoldToken,
 ) -> Response {
     let digits: String = given.value("code").unwrap_or_default().split_whitespace().collect();
-    let (server, group) = (&visit.pages.server, visit.group().id);
+    let server = &visit.pages.server;
+    let group = visit.group().id;
     let typed = without_code(given, None);
     let Some(command) = confirmation(server, group, token.id(), &digits) else {
         return match visit.state.holds().get(token.id()) {

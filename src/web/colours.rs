@@ -45,7 +45,8 @@ impl Rgb {
 
     /// The contrast of two colours, 1 to 21.
     fn contrast(self, other: Self) -> f64 {
-        let (one, two) = (self.luminance(), other.luminance());
+        let one = self.luminance();
+        let two = other.luminance();
         (one.max(two) + 0.05) / (one.min(two) + 0.05)
     }
 
@@ -175,7 +176,8 @@ mod tests {
     proptest! {
         #[test]
         fn each_text_can_be_read_on_its_background(text: [u8; 3], background: [u8; 3]) {
-            let (text, background) = (Rgb(text), Rgb(background));
+            let text = Rgb(text);
+            let background = Rgb(background);
             prop_assert!(text.readable_on(&[background]).contrast(background) >= CONTRAST_MIN);
             prop_assert!(background.text_on().contrast(background) >= CONTRAST_MIN);
             let dark = text.readable_on(&[DARK_PAGE, DARK_CONTENT]);

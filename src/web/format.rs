@@ -73,7 +73,8 @@ pub(crate) fn price(language: Language, cents: i64, currency: Currency) -> Strin
         Currency::Xaf => "XAF",
         Currency::Chf => "CHF",
     };
-    let (whole, part) = (cents / 100, cents % 100);
+    let whole = cents / 100;
+    let part = cents % 100;
     match language {
         Language::French => format!("{whole},{part:02}\u{a0}{sign}"),
         Language::English if sign.len() > 2 && sign.is_ascii() => {

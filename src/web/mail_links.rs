@@ -56,7 +56,8 @@ impl FromRequestParts<Arc<Pages>> for LinkVisit {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Infallible> {
-        let (uri, headers) = (parts.uri.clone(), parts.headers.clone());
+        let uri = parts.uri.clone();
+        let headers = parts.headers.clone();
         Ok(Self { pages: Arc::clone(pages), uri, headers })
     }
 }

@@ -191,7 +191,8 @@ fn shown_sets<'v>(visit: &'v Visit, choice: &Choice) -> Vec<SetView<'v>> {
     let mut ordered: Vec<_> = catalogue.interventionsets.values().collect();
     ordered.sort_by_key(|set| (set.sort.number(), set.id));
     for set in ordered {
-        let (name, description) = (set.publicname.as_str(), set.description.as_str());
+        let name = set.publicname.as_str();
+        let description = set.description.as_str();
         sets.push((Some(set.id), SetView { name, description, services: Vec::new() }));
     }
     sets.push((None, SetView { name: "", description: "", services: Vec::new() }));

@@ -80,7 +80,8 @@ fn view_days(
     let has_named = starts.iter().any(|start| Some(zone.civil_of(*start).day()) == named);
     for of_day in starts.chunk_by(|a, b| zone.civil_of(*a).day() == zone.civil_of(*b).day()) {
         let first = zone.civil_of(of_day[0]);
-        let (mut morning, mut afternoon) = (Vec::new(), Vec::new());
+        let mut morning = Vec::new();
+        let mut afternoon = Vec::new();
         for start in of_day {
             let at = zone.civil_of(*start);
             let is_present = present == Some(*start);

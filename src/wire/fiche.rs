@@ -90,8 +90,8 @@ mod tests {
         let mut catalogue =
             Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
         for (id, name, visible) in [(1, "str0", true), (2, "num1", false), (3, "dt0", true)] {
-            let (id, name) =
-                (CustomfieldId::new(id).expect("an id"), CustomName::new(name).expect("a name"));
+            let id = CustomfieldId::new(id).expect("an id");
+            let name = CustomName::new(name).expect("a name");
             let mut field = Customfield::new(id, Model::Fiche, name, Instant(0));
             field.user_visible = visible;
             catalogue.customfields.insert(id, field.into());

@@ -207,7 +207,8 @@ impl<R: 'static> Table<R> {
         if let Some(field) = self.field(name) {
             return if audience >= field.readers { Some(Column::Field(field)) } else { None };
         }
-        let (member, name) = (self.customs?, CustomName::new(name)?);
+        let member = self.customs?;
+        let name = CustomName::new(name)?;
         let definition = scope.state.catalogue.customfield(member.model, name)?;
         if audience >= Audience::Pro || definition.user_visible {
             Some(Column::Custom(name, member))

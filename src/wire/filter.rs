@@ -120,7 +120,8 @@ impl<'t, R: 'static> Condition<'t, R> {
             let rule = format!("must be at most {CONDITIONS_MAX}");
             return Err(vec![Fault::new("conditions", rule)]);
         }
-        let (mut conditions, mut faults) = (Vec::new(), Vec::new());
+        let mut conditions = Vec::new();
+        let mut faults = Vec::new();
         for object in given {
             match Self::parse(&object, table, scope, audience) {
                 Ok(condition) => conditions.push(condition),

@@ -130,7 +130,8 @@ mod tests {
         #[test]
         fn a_pattern_matches_a_text_made_of_its_pieces(pieces in prop::collection::vec(texts(5), 1..5), gap in texts(5)) {
             let pieces: Vec<String> = pieces.iter().map(|piece| piece.replace('%', "")).collect();
-            let (pattern, text) = (pieces.join("%"), pieces.join(&gap));
+            let pattern = pieces.join("%");
+            let text = pieces.join(&gap);
             prop_assert!(LikePattern::new(&pattern).matches(&text, &mut String::new()), "{text} like {pattern}");
         }
     }

@@ -166,7 +166,8 @@ impl<'t, R: 'static> Query<'t, R> {
         let results = self.results.unwrap_or(usize::MAX);
         let page_end = self.start_index.saturating_add(results);
         let compare = |a: &SortEntry<'r, R>, b: &SortEntry<'r, R>| self.compare(a, b, scope);
-        let (mut total, mut buffer) = (0, String::new());
+        let mut total = 0;
+        let mut buffer = String::new();
         let entries = records.chunks(BATCH_RECORDS).flat_map(|batch| {
             let entries = self.read_sort_entries(batch, scope, &mut buffer);
             total += entries.len();

@@ -71,7 +71,8 @@ impl MergedStarts {
         if word != self.filled.0 {
             self.filled = (word, self.free.len());
         }
-        let (begin, bits) = (self.filled.1, 1 << (place % WORD_PLACES));
+        let begin = self.filled.1;
+        let bits = 1 << (place % WORD_PLACES);
         if begin == self.free.len() {
             self.free.extend(starts.map(|seconds| FreeWord { seconds, word, bits }));
             return;

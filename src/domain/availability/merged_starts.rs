@@ -45,7 +45,9 @@ impl SearchExtent {
 
     /// Returns the number of steps of a search over a window of this length.
     fn count_steps(self, seconds: i64) -> i64 {
-        let (mut steps, mut searched, mut step) = (0, 0, self.first_step());
+        let mut steps = 0;
+        let mut searched = 0;
+        let mut step = self.first_step();
         while searched < seconds && step < STEP_SECONDS_MAX {
             searched += step;
             step = next_step(step);
@@ -170,7 +172,8 @@ impl StartSearch<'_> {
                 merged.add(place, starts.iter().map(|at| seconds(at).expect(within)));
             }
             merged.finish();
-            let (start, at_least) = (step.start, self.at_least);
+            let start = step.start;
+            let at_least = self.at_least;
             found(&StartStep { start, merged: &merged, at_least })?;
         }
         ControlFlow::Continue(())

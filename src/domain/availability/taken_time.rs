@@ -125,7 +125,8 @@ impl<I: Copy + Ord> TakenTime<I> {
     /// Returns, day by day, the rows that may overlap `interval`: ascending by start, each
     /// once. Those of the first and last day may end before the interval or start after it.
     pub(crate) fn days(&self, interval: Interval) -> impl Iterator<Item = &[TakenInterval<I>]> {
-        let (first, last) = (day_of(interval.start), day_of(interval.end.plus_seconds(-1)));
+        let first = day_of(interval.start);
+        let last = day_of(interval.end.plus_seconds(-1));
         // One look-up per block, not per day: the look-ups cost more than the lists.
         (place_of(first).0..=place_of(last).0)
             .filter_map(|block| Some((block, self.blocks.get(&block)?)))

@@ -408,7 +408,8 @@ mod tests {
     fn key(hash: u8, label: &str, covered: Option<&[u64]>) -> ChangeAccess {
         let label = Text::new(label).expect("a text");
         let holder = ApikeyHolder::Public;
-        let (groups, origins) = (covered.map(groups), Vec::new());
+        let groups = covered.map(groups);
+        let origins = Vec::new();
         ChangeAccess::AddApikey { hash: [hash; 32], label, groups, holder, origins }
     }
 
@@ -468,7 +469,8 @@ mod tests {
         for (holder, is_server) in [(ApikeyHolder::Server, true), (ApikeyHolder::Public, false)] {
             let name = ApikeyName { hash: [0; 32], text: "site".into() };
             let origins = vec![SiteOrigin::new("https://shop.example").expect("an origin")];
-            let (holder, origins) = (Some(holder), Some(origins));
+            let holder = Some(holder);
+            let origins = Some(origins);
             let change = ChangeAccess::SetApikey { name, holder, origins };
             let event = decide(&directory, &store(&[1, 2]), &change, NOW).expect("it is known");
             let apikey = directory.apply(&event).apikeys.get(&[0xab; 32]).expect("known").clone();

@@ -236,7 +236,8 @@ mod tests {
             ),
             length in 0..66_usize,
         ) {
-            let (mut apikeys, mut plain) = (Apikeys::default(), std::collections::BTreeMap::new());
+            let mut apikeys = Apikeys::default();
+            let mut plain = std::collections::BTreeMap::new();
             for (number, label, origins, removes) in steps {
                 // Hashes that differ in the second digit, the last one, or both.
                 let mut hash = [0xa0 | (number % 2); 32];

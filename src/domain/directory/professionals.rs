@@ -174,7 +174,8 @@ mod tests {
                 0..30,
             ),
         ) {
-            let (mut pros, mut plain) = (Professionals::default(), std::collections::BTreeMap::new());
+            let mut pros = Professionals::default();
+            let mut plain = std::collections::BTreeMap::new();
             for (id, email, groups, removes) in steps {
                 let pro = pro(id, &email, &Vec::from_iter(groups));
                 if removes {

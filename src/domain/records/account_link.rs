@@ -227,7 +227,8 @@ mod tests {
 
     fn link(number: u16, asked: i64, email: &str, action: LinkAction) -> Arc<AccountLink> {
         let email = Email::new(email).expect("an address");
-        let (requested_at, expires) = (Instant(asked), Instant(asked + LINK_SECONDS));
+        let requested_at = Instant(asked);
+        let expires = Instant(asked + LINK_SECONDS);
         let mut hash = [0; 32];
         hash[..2].copy_from_slice(&number.to_be_bytes());
         AccountLink { hash, email, action, requested_at, expires }.into()

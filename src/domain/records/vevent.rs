@@ -305,7 +305,8 @@ impl From<Reminder> for StoredReminder {
 impl Reminder {
     /// A reminder without an outcome.
     const fn new(since: Instant) -> Self {
-        let (since, none) = (ShortInstant::new(since), ShortInstant::new(Instant(0)));
+        let since = ShortInstant::new(since);
+        let none = ShortInstant::new(Instant(0));
         Self { since, outcome: OutcomeKind::No, outcome_start: none }
     }
 

@@ -77,7 +77,8 @@ impl Series {
     ) -> impl Iterator<Item = Occurrence> + '_ {
         let longest = self.wall_length_seconds().max(0);
         let disorder = zone.disorder_seconds();
-        let (from, to) = (from.max(Instant(-DAY)), to.min(Instant(INSTANT_MAX.0 + DAY)));
+        let from = from.max(Instant(-DAY));
+        let to = to.min(Instant(INSTANT_MAX.0 + DAY));
         let earliest = zone.civil_of(from).plus_seconds(-longest - disorder);
         let latest = zone.civil_of(to).plus_seconds(disorder);
         self.occurrences(zone, earliest, latest).filter(move |occurrence| {

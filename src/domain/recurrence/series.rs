@@ -216,7 +216,8 @@ impl Series {
     #[must_use]
     pub fn count_looked_at(&self, zone: Zone, from: Instant, to: Instant) -> i64 {
         let Some(rule) = self.rule else { return 1 };
-        let (from, to) = (zone.civil_of(from), zone.civil_of(to));
+        let from = zone.civil_of(from);
+        let to = zone.civil_of(to);
         let length_days = self.wall_length_seconds().max(0) / DAY;
         let first = (i64::from(from.day().0) - length_days - 1).max(i64::from(self.start.day().0));
         let last = (i64::from(to.day().0) + 1).min(self.last_day_counted);

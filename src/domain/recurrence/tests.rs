@@ -76,9 +76,10 @@ impl Model<'_> {
 
     /// All occurrences that start before `to`.
     fn occurrences(&self, to: Civil) -> Vec<Occurrence> {
-        let (start, length) =
-            (self.series.start(), self.series.end().seconds_since(self.series.start()));
-        let (mut found, mut counted) = (Vec::new(), 0_u32);
+        let start = self.series.start();
+        let length = self.series.end().seconds_since(self.series.start());
+        let mut found = Vec::new();
+        let mut counted = 0_u32;
         let mut end_before = None;
         for days in 0.. {
             let start_civil = start.plus_seconds(days * DAY);
@@ -90,7 +91,8 @@ impl Model<'_> {
                 continue;
             }
             let end_civil = start_civil.plus_seconds(length);
-            let (start, end) = (self.instant_of(start_civil), self.instant_of(end_civil));
+            let start = self.instant_of(start_civil);
+            let end = self.instant_of(end_civil);
             counted += 1;
             match self.series.rule().map(Rule::end) {
                 Some(RuleEnd::Count(count)) if counted > count.get() => break,
@@ -147,7 +149,8 @@ fn at(text: &str) -> Civil {
 }
 
 fn series_in(tz: Tz, start: &str, minutes: i64, rule: &str, exceptions: &str) -> Series {
-    let (start, rule) = (at(start), (!rule.is_empty()).then(|| rule.parse().expect("a rule")));
+    let start = at(start);
+    let rule = (!rule.is_empty()).then(|| rule.parse().expect("a rule"));
     let exceptions = exceptions.parse().expect("exceptions");
     Series::new(zone(tz), start, start.plus_seconds(minutes * MINUTE), rule, exceptions)
         .expect("a series")
@@ -422,7 +425,8 @@ fn a_wrong_end_or_until_is_refused_with_its_reason() {
         let rule = rule.map(|rule| rule.parse().expect("a rule"));
         Series::new(paris, at(start), at(end), rule, Exceptions::default()).map(|_| ())
     };
-    let (start, end) = ("2025-06-01 09:00", "2025-06-01 10:00");
+    let start = "2025-06-01 09:00";
+    let end = "2025-06-01 10:00";
     assert_eq!(made(start, start, None), Err(SeriesError::EndNotAfterStart));
     assert_eq!(made(end, start, None), Err(SeriesError::EndNotAfterStart));
     // On these clocks 03:15 is 15 minutes before 02:30.

@@ -94,7 +94,8 @@ impl IdempotencyRecords {
     /// Whether a record can be kept beside all valid ones of its share.
     #[must_use]
     pub fn have_room_for(&self, record: &IdempotencyRecord, now: Instant) -> bool {
-        let (share, bytes) = (record.share, record.bytes());
+        let share = record.share;
+        let bytes = record.bytes();
         // The usual case needs no look at the expired answers.
         let mut valid_bytes = self.bytes[share as usize];
         if valid_bytes + bytes <= share.bytes_max() {

@@ -80,7 +80,9 @@ pub fn find_overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
         let Some(mut longest) = taken.next() else { continue };
         for next in taken {
             if next.interval.start < longest.interval.end {
-                let (first, second, interval) = (longest.id, next.id, next.interval);
+                let first = longest.id;
+                let second = next.id;
+                let interval = next.interval;
                 found.push(BrokenInvariant::Overlap {
                     calendar: *calendar,
                     first,
@@ -103,7 +105,8 @@ fn find_taken_holds(state: &GroupState) -> Vec<BrokenInvariant> {
         if !hold.keeps_time() {
             continue;
         }
-        let (calendar, interval) = (hold.calendar_id, hold.interval());
+        let calendar = hold.calendar_id;
+        let interval = hold.interval();
         let Some(view) = state.calendars.get(&calendar) else { continue };
         for taken in view.taken.overlapping(interval) {
             let appointment = taken.id;

@@ -149,7 +149,8 @@ impl Outbox {
         else {
             return message;
         };
-        let (by_key, at) = (message.is_by_key(), message.created_at);
+        let by_key = message.is_by_key();
+        let at = message.created_at;
         let Some(unsent) = self.unsent_change(appointment.id, by_key, at) else { return message };
         let mut replacing = Message { id: unsent.id, created_at: unsent.created_at, ..message };
         if let (

@@ -142,7 +142,8 @@ impl RecipientQuota {
         }
         let recipient = folded(message.recipient.as_str());
         let from = (recipient.clone(), since, FIRST, QuotaClass::Public);
-        let (mut all, mut public) = (0, 0);
+        let mut all = 0;
+        let mut public = 0;
         for (to, _, _, class) in self.attempts.range(from..) {
             if *to != recipient {
                 break;

@@ -84,7 +84,8 @@ impl VeventRows {
             self.len = 1;
             return None;
         };
-        let (first, place) = (*first, place_in(run, id));
+        let first = *first;
+        let place = place_in(run, id);
         let is_full = run.len() == RUN_ROWS;
         match place {
             Ok(at) => return Some(std::mem::replace(&mut self.own_run(first)[at], row)),
@@ -114,7 +115,8 @@ impl VeventRows {
     /// Removes a vevent, if it exists, and returns it.
     pub fn remove(&mut self, id: &VeventId) -> Option<Arc<Vevent>> {
         let (first, run) = self.runs.get_prev(id)?;
-        let (first, at) = (*first, place_in(run, *id).ok()?);
+        let first = *first;
+        let at = place_in(run, *id).ok()?;
         let mut run = self.take_run(first);
         let row = run.remove(at);
         self.len -= 1;
@@ -283,7 +285,8 @@ mod tests {
     proptest! {
         #[test]
         fn rows_agree_with_a_plain_map(steps in proptest::collection::vec(a_step(), 0..200)) {
-            let (mut rows, mut plain) = (VeventRows::default(), BTreeMap::new());
+            let mut rows = VeventRows::default();
+            let mut plain = BTreeMap::new();
             let mut kept = (rows.clone(), plain.clone());
             for (step, stamp) in steps.into_iter().zip(1..) {
                 match step {
@@ -297,7 +300,8 @@ mod tests {
                         prop_assert_eq!(rows.insert(Arc::clone(&row)), plain.insert(row.id, row));
                     }
                     Step::Change(number) => {
-                        let (found, expected) = (rows.get_mut(&id(number)), plain.get_mut(&id(number)));
+                        let found = rows.get_mut(&id(number));
+                        let expected = plain.get_mut(&id(number));
                         prop_assert_eq!(&found, &expected);
                         if let (Some(found), Some(expected)) = (found, expected) {
                             *found = row(number, stamp);
@@ -335,7 +339,8 @@ mod tests {
         let rows: VeventRows = (1..=1_000).map(|number| row(7 * number, 0)).collect();
         assert_eq!(rows.runs.len(), 1_000_usize.div_ceil(RUN_ROWS));
         let removed = (1..=1_000).filter(|number| number % 16 != 0).map(|number| id(7 * number));
-        let (mut ascending, mut descending) = (rows.clone(), rows);
+        let mut ascending = rows.clone();
+        let mut descending = rows;
         removed.clone().for_each(|id| drop(ascending.remove(&id)));
         removed.rev().for_each(|id| drop(descending.remove(&id)));
         for rows in [ascending, descending] {

@@ -110,7 +110,8 @@ impl IntervalSet {
     /// Returns the moments that lie in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let mut a = self.0.iter().peekable();
+        let mut b = other.0.iter().peekable();
         let mut both = Vec::new();
         while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
             let common = Interval { start: x.start.max(y.start), end: x.end.min(y.end) };
@@ -244,8 +245,10 @@ mod tests {
     proptest! {
         #[test]
         fn sets_agree_with_a_bit_array(a in some_intervals(), b in some_intervals(), probe in (0..64_i64, 0..20_i64)) {
-            let (x, y) = (bits(&a), bits(&b));
-            let (a, b) = (IntervalSet::from_intervals(a), IntervalSet::from_intervals(b));
+            let x = bits(&a);
+            let y = bits(&b);
+            let a = IntervalSet::from_intervals(a);
+            let b = IntervalSet::from_intervals(b);
             assert_canonical(&a);
             prop_assert_eq!(bits(a.as_slice()), x);
             prop_assert_eq!(bits(a.difference(&b).as_slice()), std::array::from_fn(|i| x[i] && !y[i]));
@@ -262,7 +265,8 @@ mod tests {
         fn gaps_are_the_open_moments_that_are_not_taken(open in some_intervals(), mut taken in some_intervals()) {
             taken.retain(|i| !i.is_empty());
             taken.sort_by_key(|i| i.start);
-            let (x, y) = (bits(&open), bits(&taken));
+            let x = bits(&open);
+            let y = bits(&taken);
             let mut left = Vec::new();
             find_gaps(IntervalSet::from_intervals(open).as_slice(), &taken, |gap| left.push(gap));
             prop_assert!(left.iter().all(|gap| !gap.is_empty()));

@@ -105,7 +105,8 @@ impl Zone {
         let mut passes = Vec::new();
         // The window may begin inside a second pass. Its span is then compared with the one before.
         for pair in spans[first.saturating_sub(2)..].windows(2) {
-            let (before, span) = (&pair[0], &pair[1]);
+            let before = &pair[0];
+            let span = &pair[1];
             if span.instant_from >= window.end.0 {
                 break;
             }
@@ -266,7 +267,8 @@ impl OffsetTable {
         let mut disorder_seconds = 0;
         let mut probe = PROBED_FROM;
         while probe < PROBED_UNTIL {
-            let (mut before, mut after) = (probe, probe + PROBE_STEP);
+            let mut before = probe;
+            let mut after = probe + PROBE_STEP;
             probe = after;
             let next = offset_at(after);
             if next == offset {

@@ -186,7 +186,8 @@ mod tests {
         from: &'static str,
         served: &Arc<Mutex<Vec<&'static str>>>,
     ) -> JoinHandle<bool> {
-        let (pool, served) = (Arc::clone(pool), Arc::clone(served));
+        let pool = Arc::clone(pool);
+        let served = Arc::clone(served);
         let request = tokio::spawn(async move {
             let permit = pool.acquire(address(from)).await;
             served.lock().push(from);

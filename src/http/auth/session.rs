@@ -218,7 +218,8 @@ impl SessionOwner {
             Person::Account(group, account) => {
                 let email = account.email.folded();
                 published.group_state(*group)?.accounts.get(&email)?;
-                let (fiche_id, password_hash) = (account.fiche_id, account.password_hash.clone());
+                let fiche_id = account.fiche_id;
+                let password_hash = account.password_hash.clone();
                 Some(Self::Account { group: *group, email, fiche_id, password_hash })
             }
         }

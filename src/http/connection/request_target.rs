@@ -238,7 +238,8 @@ fn position_after(line: &[u8], length: Option<u64>) -> ScanPosition {
             Some(_) | None => ScanPosition::Method,
         };
     };
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    let name = &line[..colon];
+    let value = &line[colon + 1..];
     if name.eq_ignore_ascii_case(b"transfer-encoding") || name.eq_ignore_ascii_case(b"upgrade") {
         return ScanPosition::Unknown;
     }

@@ -87,7 +87,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_wait_ends_at_its_own_time() {
-        let (timer, began) = (SharedTimer::default(), Stopwatch::now());
+        let timer = SharedTimer::default();
+        let began = Stopwatch::now();
         let dropped = tokio::time::timeout(
             Duration::from_secs(1),
             timer.sleep_until((began + Duration::from_secs(20)).into()),

@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn larger_bodies_share_a_budget_and_small_ones_need_none() {
-        let (limits, mut kept) = (BodyLimits::default(), Vec::new());
+        let limits = BodyLimits::default();
+        let mut kept = Vec::new();
         let counts: Vec<usize> =
             (1..=6).map(|last| count_large(&limits, address(last), &mut kept)).collect();
         assert_eq!(counts, [33, 33, 33, 33, 0, 0], "8 MiB each, 32 MiB in all");

@@ -299,7 +299,8 @@ impl BookingOrigin {
         };
         let client = client.map(|(kind, name)| client_hash(group, kind, &name));
         let source = if identity.is_server() { None } else { Some(source(from)) };
-        let (apikey, kind) = (identity.apikey, LimitedWrite::Booking);
+        let apikey = identity.apikey;
+        let kind = LimitedWrite::Booking;
         Some(Self { source, client, apikey, group, kind })
     }
 }

@@ -125,7 +125,8 @@ mod tests {
     #[test]
     fn failures_from_many_sources_delay_strangers_more_and_more_and_no_known_source() {
         let limit = LoginLimit::default();
-        let (email, home) = ([1; 32], address("10.9.9.9"));
+        let email = [1; 32];
+        let home = address("10.9.9.9");
         limit.record_success(email, home, Instant(0));
         let delays: Vec<Option<i64>> = (0..30)
             .map(|number| {

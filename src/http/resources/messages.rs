@@ -38,7 +38,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 async fn list(request: GroupRequest) -> HandlerResult {
     let audience = request.audience();
     let query = Query::parse(&request.params, &MESSAGE, &request.scope(), audience)?;
-    let (state, now) = (Arc::clone(&request.state), request.now);
+    let state = Arc::clone(&request.state);
+    let now = request.now;
     let gateways = Arc::clone(&request.server.gateways);
     let compute = move || {
         let ledger = Ledger::new(state, now);
@@ -79,7 +80,8 @@ pub(crate) fn render_entry(
     preview: impl FnOnce(&Message) -> Option<MessagePreview>,
 ) -> Map<String, Value> {
     let mut object = MESSAGE.render(entry, &Scope::for_group(state), audience);
-    let (mut subject, mut text) = (Value::Null, Value::Null);
+    let mut subject = Value::Null;
+    let mut text = Value::Null;
     if let Some(message) = entry.message()
         && matches!(message.progress, Progress::Kept { .. })
         && let Some(reading) = preview(message)

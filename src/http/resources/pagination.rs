@@ -97,7 +97,8 @@ pub(crate) async fn list_response<R: ListedRecord>(
     wanted: impl Fn(&R, &GroupState) -> bool + Send + 'static,
     write: impl Fn(&R, &Scope<'_>, &mut Vec<u8>) + Send + 'static,
 ) -> HandlerResult {
-    let (state, now) = (Arc::clone(&request.state), request.now);
+    let state = Arc::clone(&request.state);
+    let now = request.now;
     compute_page(&request.server, rows.saturating_mul(query.cost_per_record()), move || {
         let mut records = all(&state);
         records.retain(|record| wanted(record, &state));

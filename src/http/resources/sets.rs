@@ -144,7 +144,8 @@ async fn list_interventionsets(request: GroupRequest) -> HandlerResult {
 /// undeleted calendar of the set offers.
 async fn list_offered_interventions(request: GroupRequest) -> HandlerResult {
     let set = find_visible_calendarset(&request)?;
-    let (now, audience) = (request.now, request.audience());
+    let now = request.now;
+    let audience = request.audience();
     let wanted = move |intervention: &Intervention, state: &GroupState| {
         is_offered(state, set, intervention, now, audience)
     };
@@ -155,7 +156,8 @@ async fn list_offered_interventions(request: GroupRequest) -> HandlerResult {
 /// intervention that any undeleted calendar of the set offers.
 async fn list_offered_interventionsets(request: GroupRequest) -> HandlerResult {
     let set = find_visible_calendarset(&request)?;
-    let (now, audience) = (request.now, request.audience());
+    let now = request.now;
+    let audience = request.audience();
     let wanted = move |interventionset: &Interventionset, state: &GroupState| {
         for intervention in state.catalogue.interventions.values() {
             if intervention.interventionset_id == Some(interventionset.id)

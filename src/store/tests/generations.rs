@@ -233,7 +233,8 @@ fn an_interrupted_creation_leaves_an_empty_store() {
 #[test]
 fn a_dropped_creation_removes_its_own_files_only() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, note) = (folder.path().join("made/for/it"), folder.path().join("made/note"));
+    let path = folder.path().join("made/for/it");
+    let note = folder.path().join("made/note");
     let generation = NewGeneration::create(&path).unwrap();
     fs::write(&note, "foreign").unwrap();
     drop(generation);

@@ -298,7 +298,8 @@ fn a_lost_current_is_not_an_empty_store() {
 fn no_flipped_bit_in_the_file_shortens_the_journal_unnoticed() {
     let batches: Vec<Vec<JournalRecord>> =
         (1..=12).map(|sequence| vec![record(1, sequence, 5000)]).collect();
-    let (mut refused, mut whole) = (0, 0);
+    let mut refused = 0;
+    let mut whole = 0;
     for step in 0..80_u64 {
         let directory = written(&batches, true);
         let path = journal_path(&directory).join("db");

@@ -47,7 +47,8 @@ fn contents() -> Vec<MessageContent> {
         token: Text::new(TOKEN).expect("a token"),
         expires: now().plus_seconds(DAY),
     };
-    let (first, second) = (appointment(90, 1_729_993_500), appointment(91, 1_749_714_000));
+    let first = appointment(90, 1_729_993_500);
+    let second = appointment(91, 1_749_714_000);
     let withdrawn = WithdrawnAppointment {
         appointment: second,
         length_seconds: 900,
@@ -172,7 +173,8 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     let content = shop_with_all_messages();
     let again = reimported(&content);
     assert_same(&content, &again);
-    let (before, after) = (&content.group_states[0].outbox, &again.group_states[0].outbox);
+    let before = &content.group_states[0].outbox;
+    let after = &again.group_states[0].outbox;
     assert_eq!(before.messages().len(), 19 * 18);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
@@ -392,7 +394,8 @@ fn the_id_of_a_removed_set_is_not_assigned_again_after_an_import() {
     let state = &mut content.group_states[0];
     *state = state.apply(&removed);
     state.record_removed_id(IdKind::Interventionset, 8);
-    let (fiches, vevents) = (state.highest_ids.fiche, state.highest_ids.vevent);
+    let fiches = state.highest_ids.fiche;
+    let vevents = state.highest_ids.vevent;
     (state.highest_ids.fiche, state.highest_ids.vevent) = (fiches + 5, vevents + 6);
     let document = exported(&content);
     let again = read_document(document.as_bytes(), now(), &hash).expect("an export is legal");

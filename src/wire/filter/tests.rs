@@ -17,8 +17,8 @@ fn state() -> GroupState {
     let mut catalogue =
         Catalogue::new(Group::new(GroupId::new(4).expect("an id"), paris, Instant(0)));
     for (id, name) in [(1, "str0"), (2, "num0"), (3, "bool0"), (4, "dt0")] {
-        let (id, name) =
-            (CustomfieldId::new(id).expect("an id"), CustomName::new(name).expect("a name"));
+        let id = CustomfieldId::new(id).expect("an id");
+        let name = CustomName::new(name).expect("a name");
         let field = Customfield::new(id, Model::Fiche, name, Instant(0));
         catalogue.customfields.insert(id, field.into());
     }

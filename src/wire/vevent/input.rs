@@ -86,7 +86,9 @@ impl VeventInput {
                 })
             }
         };
-        let (calendar_id, deleted, rare) = (self.calendar_id, self.deleted, self.rare.boxed());
+        let calendar_id = self.calendar_id;
+        let deleted = self.deleted;
+        let rare = self.rare.boxed();
         Vevent { id, calendar_id, kind, deleted, created_at, updated_at, rare }
     }
 }

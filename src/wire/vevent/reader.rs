@@ -253,10 +253,12 @@ impl<'a> VeventReader<'a> {
         let state = self.read("state", parse_state);
         let key = self.read_stored("key", parse_key);
         let civil_start = self.read_stored("civil_start", value::parse_civil).flatten();
-        let (smsreminder, from_web) = (self.read_flag("smsreminder"), self.read_flag("from_web"));
+        let smsreminder = self.read_flag("smsreminder");
+        let from_web = self.read_flag("from_web");
         let mail_sent = self.read_stored("mail_sent", value::parse_boolean);
         let sms_sent = self.read_stored("sms_sent", value::parse_boolean);
-        let (start, end) = (start?, end?);
+        let start = start?;
+        let end = end?;
         let length_seconds = match u32::try_from(end.seconds_since(start)) {
             Ok(length) if length > 0 => length,
             Ok(_) | Err(_) => {
@@ -322,7 +324,8 @@ impl<'a> VeventReader<'a> {
             let parsed = value::parse_text(given)?.parse::<Exceptions>();
             parsed.map_err(|error| InvalidValue(error.to_string()))
         });
-        let (start, end) = (start?, end?);
+        let start = start?;
+        let end = end?;
         if self.faults.len() > before {
             return None;
         }

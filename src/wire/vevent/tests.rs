@@ -195,7 +195,9 @@ fn a_change_that_is_impossible_is_reported_with_its_field() {
     let mut appointment = plage.clone();
     (appointment["fiche_id"], appointment["intervention_id"]) = (json!(7), json!(11));
     let note = json!({"calendar_id": 2, "start": "2025-06-12", "end": "2025-06-12", "note": true});
-    let (plage, appointment, note) = (row(plage), row(appointment), row(note));
+    let plage = row(plage);
+    let appointment = row(appointment);
+    let note = row(note);
     let cases = [
         (&note, json!({"note": 0}), vec!["note"]),
         (&plage, json!({"note": 1}), vec!["note"]),

@@ -203,7 +203,8 @@ fn a_change_takes_the_place_of_one_that_has_not_left() {
         let content = MessageContent::ChangeByKey { appointment, was: Instant(was) };
         outbox.draft(0, Instant(at), content, "a@example.org")
     };
-    let (at, why) = (Instant(20), SuppressionReason::TooMany);
+    let at = Instant(20);
+    let why = SuppressionReason::TooMany;
     let waiting =
         |attempts| Progress::Waiting { attempts, not_before: INSTANT_MIN, reason: Text::default() };
     for (progress, later, is_replaced) in [

@@ -30,7 +30,8 @@ impl AsyncRead for PiecewiseStream {
 fn read(pieces: Vec<Vec<u8>>, sizes: &[usize]) -> Vec<u8> {
     let moments = pieces.iter().filter(|piece| piece.is_empty()).count();
     let mut filter = RequestTargetFilter::new(PiecewiseStream(pieces.into()));
-    let (mut all, mut pending) = (Vec::new(), 0);
+    let mut all = Vec::new();
+    let mut pending = 0;
     for size in sizes.iter().cycle() {
         let mut space = vec![0; size + 1];
         let mut buffer = ReadBuf::new(&mut space);
