@@ -561,6 +561,77 @@ fn public_types_have_names_of_their_own() {
     assert_none(&wrong);
 }
 
+/// Enums of other crates, over which a match may end with `_`.
+const FOREIGN_ENUMS: [&str; 12] = [
+    "Bound",
+    "Cow",
+    "EntryKind",
+    "ErrorKind",
+    "Event",
+    "IpAddr",
+    "Level",
+    "Ordering",
+    "Poll",
+    "SocketAddr",
+    "StatusCode",
+    "Value",
+];
+
+/// Returns the enum of a pattern such as `Refusal::NoResult` or `&Self::Empty { .. }`.
+fn enum_of_pattern(line: &str) -> Option<&str> {
+    let pattern = line.trim_start().trim_start_matches(['|', '&', ' ']);
+    let name = identifier_at_start(pattern);
+    let variant = identifier_at_start(pattern.strip_prefix(name)?.strip_prefix("::")?);
+    let is_type = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_uppercase())
+            && text.contains(|c: char| c.is_ascii_lowercase())
+    };
+    if is_type(name) && is_type(variant) { Some(name) } else { None }
+}
+
+/// Returns the lines with an arm `_ =>` of a match whose other arms are variants of an enum of this
+/// crate. A new variant would be taken for one of the rest there.
+fn wildcards_over_own_enums(code: &str) -> Vec<usize> {
+    let lines: Vec<&str> = code.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut found = Vec::new();
+    for (place, line) in lines.iter().enumerate() {
+        if !line.trim_start().starts_with("_ =>") {
+            continue;
+        }
+        let before = lines[..place].iter().rev();
+        let mut arms = before
+            .take_while(|other| other.trim().is_empty() || indent(other) >= indent(line))
+            .filter(|other| indent(other) == indent(line));
+        let is_own = |name: &str| !FOREIGN_ENUMS.contains(&name);
+        if arms.any(|arm| enum_of_pattern(arm).is_some_and(is_own)) {
+            found.push(place + 1);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_match_over_an_enum_of_this_crate_names_every_variant() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        for number in wildcards_over_own_enums(&text) {
+            wrong.push(format!("{name}:{number}: name the other variants in place of `_`"));
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn wildcards_are_found() {
+    let own = "match refusal {\n    Refusal::NoResult => 1,\n    _ => {\n        2\n    }\n}";
+    assert_eq!(wildcards_over_own_enums(own), [3]);
+    let others = "match found {\n    Some(Refusal::NoResult) => 1,\n    _ => 2,\n}";
+    assert!(wildcards_over_own_enums(others).is_empty());
+    let foreign = "match value {\n    Value::Null => 1,\n    _ => 2,\n}";
+    assert!(wildcards_over_own_enums(foreign).is_empty());
+}
+
 #[test]
 fn every_planted_fault_has_a_test_that_sees_it() {
     let faults = read(&repository().join("src/planted_faults.rs"));

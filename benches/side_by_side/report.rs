@@ -118,7 +118,7 @@ impl Row {
     fn cells(&self) -> [String; 8] {
         let milliseconds = |pick: fn(&Latencies) -> f64| match &self.latencies {
             Some(latencies) if latencies.count > 0 => format!("{:.3}", pick(latencies)),
-            Some(_) | None => String::new(),
+            _ => String::new(),
         };
         [
             self.workload.clone(),

@@ -340,7 +340,7 @@ impl SchedulerState {
     fn plan(&mut self, matter: Matter, due: Option<Instant>) {
         match due {
             Some(due) if self.belongs_in_queue(matter, due) => self.queue.plan(matter, Some(due)),
-            Some(_) | None => self.queue.plan(matter, None),
+            _ => self.queue.plan(matter, None),
         }
     }
 

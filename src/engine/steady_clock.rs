@@ -68,7 +68,7 @@ impl SteadyState {
             Some(step) if seconds <= step.seconds + TOLERANCE_SECONDS => {
                 step.seconds = step.seconds.min(seconds);
             }
-            Some(_) | None => {
+            _ => {
                 self.ahead = Some(Step { seconds, noticed: monotonic });
                 if seconds > DOUBT_SECONDS_MIN {
                     warn_of_doubt(wall, steady);
@@ -138,7 +138,7 @@ impl SteadyClock {
 pub(crate) fn initial_time(wall: Instant, last_stamp: Option<Instant>) -> Instant {
     match last_stamp {
         Some(stamp) if wall.seconds_since(stamp) > DOUBT_SECONDS_MIN => stamp,
-        Some(_) | None => wall,
+        _ => wall,
     }
 }
 

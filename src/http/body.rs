@@ -377,7 +377,7 @@ fn utf8_length(digits: Option<&[u8; 4]>) -> usize {
     match unit.and_then(|digits| u16::from_str_radix(digits, 16).ok()) {
         Some(0..0x80) => 1,
         Some(0x80..0x800 | 0xd800..0xe000) => 2,
-        Some(_) | None => 3,
+        _ => 3,
     }
 }
 

@@ -56,7 +56,7 @@ impl AllowedPages {
         };
         match find_apikey(headers, uri, &directory()) {
             Some(apikey) if apikey.names_origin(origin) => Self::Origin(sent.clone()),
-            Some(_) | None => Self::None,
+            _ => Self::None,
         }
     }
 

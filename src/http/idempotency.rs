@@ -214,7 +214,7 @@ fn canonical_number(number: &Number) -> String {
             // Adding 0.0 turns -0.0 into 0.0.
             format!("{:.0}", float + 0.0)
         }
-        Some(_) | None => number.to_string(),
+        _ => number.to_string(),
     }
 }
 

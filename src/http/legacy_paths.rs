@@ -170,7 +170,7 @@ async fn given_group_id(
     }
     match body.get(record.resource()).and_then(|object| object.get("group_id")) {
         Some(given) if !value::is_empty(given) => Ok(Some(given.clone())),
-        Some(_) | None => Ok(None),
+        _ => Ok(None),
     }
 }
 

@@ -166,7 +166,7 @@ pub(crate) fn render_line(
     }
     let place = match appointment.place(state) {
         Some(place) if place != PostalAddress::of_group(catalogue) => address_lines(place),
-        Some(_) | None => Vec::new(),
+        _ => Vec::new(),
     };
     AppointmentLine {
         when: long_date(language, catalogue.zone().civil_of(standing.start)),

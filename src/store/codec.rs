@@ -97,7 +97,7 @@ pub(crate) fn encode_with_checksum<T: Serialize>(value: &T) -> Vec<u8> {
 pub(crate) fn decode_with_checksum<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     match bytes.split_last_chunk::<4>() {
         Some((bytes, crc)) if crc32fast::hash(bytes) == u32::from_be_bytes(*crc) => decode(bytes),
-        Some(_) | None => Err(DecodeError::Checksum),
+        _ => Err(DecodeError::Checksum),
     }
 }
 

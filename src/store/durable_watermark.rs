@@ -94,7 +94,7 @@ impl DurableWatermark {
             }
             match newest {
                 Some((other, _)) if other >= counter => {}
-                Some(_) | None => newest = Some((counter, watermark)),
+                _ => newest = Some((counter, watermark)),
             }
         }
         let Some((counter, watermark)) = newest else {

@@ -79,7 +79,7 @@ pub(crate) fn read_current(directory: &Path) -> Result<Option<CurrentGeneration>
     match parse_current(&line) {
         // The line is rendered again, so its crc32 and its spelling are compared at once.
         Some(current) if render_current(current) == line => Ok(Some(current)),
-        Some(_) | None => {
+        _ => {
             Err(StoreError::damaged(&path, DamageLocation::Whole, "it does not name a generation"))
         }
     }

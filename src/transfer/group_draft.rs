@@ -213,7 +213,7 @@ impl GroupDraft {
                         last = Some(next);
                     }
                 }
-                Some(_) | None => last = Some(next),
+                _ => last = Some(next),
             }
         }
     }
@@ -323,6 +323,6 @@ fn lead_minutes(minutes: Option<i64>) -> u32 {
 fn reminders_since(due: Option<Instant>, now: Instant) -> Instant {
     match due {
         Some(due) if due <= now => due.plus_seconds(1),
-        Some(_) | None => Instant(0),
+        _ => Instant(0),
     }
 }

@@ -74,7 +74,7 @@ fn merge_messages(arriving: &Outbox, replaced: &Outbox) -> Outbox {
     for message in arriving.messages() {
         messages.push(match replaced.message(message.id) {
             Some(known) if is_settled_meanwhile(message, known) => Arc::clone(known),
-            Some(_) | None => Arc::clone(message),
+            _ => Arc::clone(message),
         });
     }
     Outbox::from_messages(messages, arriving.last_id().max(replaced.last_id()))

@@ -372,9 +372,7 @@ fn parse_count(row: &Map<String, Value>, name: &str, max: u32) -> Result<u32, Fa
     let given = given.map_err(|rule| fault_at(name, rule))?;
     match given.and_then(|number| u32::try_from(number).ok()) {
         Some(number) if number <= max => Ok(number),
-        Some(_) | None => {
-            Err(Fault::new(name, format!("is required: a whole number from 0 to {max}")))
-        }
+        _ => Err(Fault::new(name, format!("is required: a whole number from 0 to {max}"))),
     }
 }
 

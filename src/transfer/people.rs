@@ -133,7 +133,7 @@ fn parse_key_groups(
         let group = value::parse_id(id).ok().flatten().and_then(GroupId::new);
         match group {
             Some(group) if known(&group) => groups.push(group),
-            Some(_) | None => {
+            _ => {
                 let rule = "must be ids of groups of the document; leave it out for all groups";
                 return Err(InvalidValue(rule.into()));
             }

@@ -30,7 +30,7 @@ impl Choice {
                     Some(id) if catalogue.intervention_hidden(id).is_none() => {
                         choice.services.push(id);
                     }
-                    Some(_) | None => choice.names_unknown_service = true,
+                    _ => choice.names_unknown_service = true,
                 },
                 "c" if value == "0" => choice.has_no_preference = true,
                 "c" => {

@@ -109,7 +109,7 @@ pub(crate) async fn confirm(
             Some(hold) if hold.is_live(visit.now) => {
                 respond_with_code(visit, request, &typed, hold, visit.text.code_missing)
             }
-            Some(_) | None => respond_to_waiting(visit, request, &typed, token, &visit.state).await,
+            _ => respond_to_waiting(visit, request, &typed, token, &visit.state).await,
         };
     };
     let hold = visit.state.holds().get(token.id());
@@ -126,9 +126,7 @@ pub(crate) async fn confirm(
                     let fault = fill(visit.text.code_wrong, "left", &left.to_string());
                     respond_with_code(visit, request, &typed, hold, &fault)
                 }
-                Some(_) | None => {
-                    respond_to_waiting(visit, request, &typed, token, &done.group_state).await
-                }
+                _ => respond_to_waiting(visit, request, &typed, token, &done.group_state).await,
             }
         }
         Ok(done) => {
@@ -139,7 +137,7 @@ pub(crate) async fn confirm(
             Some(Refusal::InvalidParameter(_)) => {
                 respond_to_waiting(visit, request, &typed, token, &visit.state).await
             }
-            Some(_) | None => respond_with_form(visit, request, &typed, &refusals).await,
+            _ => respond_with_form(visit, request, &typed, &refusals).await,
         },
         Err(rejection) => {
             let error = ApiError::from_rejection(rejection, visit.zone(), Audience::Application);

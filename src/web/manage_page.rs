@@ -62,7 +62,7 @@ pub(crate) async fn cancel(mut holder: Holder) -> Response {
             Some(Refusal::MintimeAnnulation { .. }) => {
                 respond_with_appointment(&holder, StatusCode::BAD_REQUEST)
             }
-            Some(_) | None => {
+            _ => {
                 let visit = &holder.visit;
                 let lines = vec![visit.text.gone.to_owned()];
                 let title = visit.text.your_appointment;

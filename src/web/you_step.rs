@@ -79,7 +79,7 @@ impl Request {
         };
         let form_key = match given.value("k") {
             Some(key) if is_form_key(key) => key.to_owned(),
-            Some(_) | None => visit.pages.new_form_key(),
+            _ => visit.pages.new_form_key(),
         };
         Ok(Self { choice, chain, start, form_key })
     }

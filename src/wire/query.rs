@@ -72,7 +72,7 @@ pub fn parse_ids<T: Copy>(
         match to_id(number) {
             Some(id) if known(id) => ids.push(id),
             // The message omits the id: it must not reveal which ids other groups have.
-            Some(_) | None => {
+            _ => {
                 return Err(Fault::new(name, "must be ids of the group's objects: one is unknown"));
             }
         }

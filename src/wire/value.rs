@@ -53,7 +53,7 @@ pub fn parse_boolean(value: &Value) -> Result<bool, InvalidValue> {
         Value::Number(number) => match number.as_u64() {
             Some(0) => Ok(false),
             Some(1) => Ok(true),
-            Some(_) | None => refuse_value(RULE),
+            _ => refuse_value(RULE),
         },
         Value::String(text) => match text.as_str() {
             "true" | "1" => Ok(true),

@@ -221,7 +221,7 @@ impl Pair {
             Step::Plage { which, plage } => {
                 let before = match which {
                     Some(which) if !self.plages.is_empty() => Some(which.index(self.plages.len())),
-                    Some(_) | None => None,
+                    _ => None,
                 };
                 let id = before.map(|at| self.plages[at].0);
                 let kind = plage.kind(&self.shop);

@@ -89,7 +89,7 @@ impl MergedStarts {
                     // The next start is mostly the next one of the others.
                     at += 1;
                 }
-                Some(_) | None => self.missing.push(start),
+                _ => self.missing.push(start),
             }
         }
         // From the back, so that each start moves once at most.

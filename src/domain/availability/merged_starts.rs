@@ -126,7 +126,7 @@ impl StartSearch<'_> {
             let day = zone.civil_of(start).day();
             match days.last_mut() {
                 Some(last) if last.day == day => last.count += 1,
-                Some(_) | None => {
+                _ => {
                     let places = free.iter().collect();
                     days.push(DayStarts { day, count: 1, first: start, places });
                 }

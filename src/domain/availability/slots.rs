@@ -34,7 +34,7 @@ pub fn free_starts(
             start: window.start.max(earliest),
             end: window.end.min(latest.plus_seconds(1)),
         },
-        Some(_) | None => window,
+        _ => window,
     };
     if window.is_empty() {
         return;
@@ -240,7 +240,7 @@ fn merge_grids(anchors: &[Interval], step_seconds: i64) -> Vec<Interval> {
             Some((same, last)) if *same == grid && anchor.start <= last.end => {
                 last.end = last.end.max(anchor.end);
             }
-            Some(_) | None => merged.push((grid, anchor)),
+            _ => merged.push((grid, anchor)),
         }
     }
     let mut merged: Vec<Interval> = merged.into_iter().map(|(_, anchor)| anchor).collect();

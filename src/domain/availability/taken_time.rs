@@ -142,7 +142,7 @@ impl<I: Copy + Ord> TakenTime<I> {
                         Some(earliest) if day > first && !begun_here(earliest) => {
                             list.partition_point(|t| !begun_here(t))
                         }
-                        Some(_) | None => 0,
+                        _ => 0,
                     };
                     &list[seen..]
                 })

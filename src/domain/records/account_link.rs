@@ -144,7 +144,7 @@ impl AccountLinks {
             Some(newest) if valid >= PER_KEY_MAX => {
                 newest.plus_seconds(FULL_KEY_PAUSE_SECONDS) <= now
             }
-            Some(_) | None => true,
+            _ => true,
         }
     }
 

@@ -131,7 +131,7 @@ impl DayPlan {
                 match on.day_in(month) {
                     // Only the first of these months can have its day before the window.
                     Some(day) if day < from => Next::Month { month: month + months, months, on },
-                    Some(_) | None => Next::Month { month, months, on },
+                    _ => Next::Month { month, months, on },
                 }
             }
         };

@@ -195,7 +195,7 @@ impl Series {
             Some(days_max) if self.wall_length_seconds() > days_max * DAY => {
                 Err(SeriesError::TooLong { days_max })
             }
-            Some(_) | None => Ok(()),
+            _ => Ok(()),
         }
     }
 

@@ -116,6 +116,6 @@ fn increase(counts: &mut OrdMap<FicheId, u32>, client: FicheId) {
 fn decrease(counts: &mut OrdMap<FicheId, u32>, client: FicheId) {
     match counts.get_mut(&client) {
         Some(count) if *count > 1 => *count -= 1,
-        Some(_) | None => drop(counts.remove(&client)),
+        _ => drop(counts.remove(&client)),
     }
 }

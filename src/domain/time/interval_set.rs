@@ -61,7 +61,7 @@ impl IntervalSet {
         for interval in intervals {
             match joined.last_mut() {
                 Some(last) if interval.start <= last.end => last.end = last.end.max(interval.end),
-                Some(_) | None => joined.push(interval),
+                _ => joined.push(interval),
             }
         }
         Self(joined)

@@ -15,7 +15,7 @@ const PIECE_BYTES: usize = 32 * 1_024;
 pub(crate) fn in_pieces(response: Response) -> Response {
     match response.body().size_hint().exact() {
         Some(bytes) if bytes <= PIECE_BYTES as u64 => response,
-        Some(_) | None => {
+        _ => {
             let rest = Bytes::new();
             response.map(|body| Body::new(PiecewiseBody { body, rest, pauses: false }))
         }

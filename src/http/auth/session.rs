@@ -237,7 +237,7 @@ impl SessionOwner {
                 let state = published.group_state(*group)?;
                 let account = match state.accounts.get(email) {
                     Some(account) if account.password_hash == *password_hash => account,
-                    Some(_) | None => {
+                    _ => {
                         let now = state.fiches.get(fiche_id)?.email.as_ref().map(Email::folded)?;
                         state.accounts.get(&now)?
                     }

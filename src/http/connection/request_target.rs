@@ -235,7 +235,7 @@ fn position_after(line: &[u8], length: Option<u64>) -> ScanPosition {
         return match length {
             _ if !is_end_of_head => ScanPosition::Lines { length },
             Some(length) if length > 0 => ScanPosition::Body(length),
-            Some(_) | None => ScanPosition::Method,
+            _ => ScanPosition::Method,
         };
     };
     let name = &line[..colon];

@@ -320,7 +320,7 @@ fn mailbox(email: &str) -> String {
     let Some((local, domain)) = email.rsplit_once('@') else { return email.to_owned() };
     let name = match local.split_once('+') {
         Some((name, _)) if !name.is_empty() => name,
-        Some(_) | None => local,
+        _ => local,
     };
     if DOTLESS_DOMAINS.contains(&domain) {
         return format!("{}@gmail.com", name.replace('.', ""));

@@ -132,7 +132,7 @@ impl<K: Ord + Clone> SlidingWindow<K> {
         known.moments.retain(|(at, _)| self.is_recent(*at, now));
         match known.moments.back_mut() {
             Some((at, count)) if *at == now => *count += number,
-            Some(_) | None => known.moments.push_back((now, number)),
+            _ => known.moments.push_back((now, number)),
         }
         known.number = known.moments.iter().map(|(_, number)| number).sum();
         known.shrink(self.limit);

@@ -87,7 +87,7 @@ impl Drop for SourceShare {
         in_use.total -= self.amount;
         match in_use.by_source.get_mut(&self.source) {
             Some(own) if *own > self.amount => *own -= self.amount,
-            Some(_) | None => drop(in_use.by_source.remove(&self.source)),
+            _ => drop(in_use.by_source.remove(&self.source)),
         }
     }
 }

@@ -409,7 +409,7 @@ impl<'a> VeventReader<'a> {
                 Some(id) if self.scope.state.catalogue.interventions.contains_key(&id) => {
                     ids.push(id);
                 }
-                Some(_) | None => {
+                _ => {
                     self.add_fault(NAME, "must be ids of the group's interventions");
                     return None;
                 }
