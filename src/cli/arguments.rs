@@ -86,7 +86,7 @@ pub(crate) enum CliCommand {
     #[command(subcommand)]
     Pro(ProCommand),
     /// Count or cancel the web bookings that came from the same source as one of them, with the
-    /// same key. A server must be running.
+    /// same key.
     CancelAlike(Box<CancelAlikeArguments>),
     /// Print the messages of groups as `GET groups/:id/messages` lists them, one JSON object a
     /// line. Messages that are kept instead of sent are printed with their text.

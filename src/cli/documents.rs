@@ -1,19 +1,19 @@
 //! `slotbook import` and `slotbook export`, and opening a store to serve. Reference 11.2.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read as _, Write as _};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use axum::http::Method;
 use serde_json::Value;
 
 use crate::cli::error::CommandError;
-use crate::cli::operator::client::run_request;
-use crate::cli::operator::request::OperatorRequest;
-use crate::cli::operator::store_access::refuse_quarantined_groups;
+use crate::cli::operator::api::{OfflineSettings, with_api};
 use crate::cli::terminal::print_error;
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::Directory;
+use crate::engine::quarantine::IncompleteDocument;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;
@@ -47,7 +47,7 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
         return Ok(());
     }
     let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
-    refuse_quarantined_groups(&quarantined)?;
+    IncompleteDocument::refuse(&quarantined)?;
     let existing = StoreContent { directory, group_states };
     let content = if is_blank(&existing) {
         parse_document(document, UsedIds::default())?
@@ -69,7 +69,7 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
 pub(crate) fn export(data: &Path, file: &Path) -> Result<(), CommandError> {
     if file.as_os_str() == STANDARD_STREAM {
         let mut out = BufWriter::new(io::stdout().lock());
-        run_request(data, &OperatorRequest::Export, &mut out)?;
+        write_document(data, &mut out)?;
         return out.flush().map_err(|reason| CommandError::File { path: file.to_owned(), reason });
     }
     let unfinished = file.with_added_extension("unfinished");
@@ -86,10 +86,16 @@ fn export_through(data: &Path, unfinished: &Path, file: &Path) -> Result<(), Com
     let file_error = |reason| CommandError::File { path: file.to_owned(), reason };
     let created = create_private_file(unfinished).map_err(file_error)?;
     let mut out = BufWriter::new(created);
-    run_request(data, &OperatorRequest::Export, &mut out)?;
+    write_document(data, &mut out)?;
     out.flush().map_err(file_error)?;
     out.get_ref().sync_all().map_err(file_error)?;
     fs::rename(unfinished, file).map_err(file_error)
+}
+
+fn write_document(data: &Path, out: &mut dyn Write) -> Result<(), CommandError> {
+    with_api(data, &OfflineSettings::default(), |api| {
+        api.send(Method::GET, "/api/v1/operator/export", None, out)
+    })
 }
 
 fn create_private_file(path: &Path) -> io::Result<File> {

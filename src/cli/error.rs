@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
-use crate::domain::directory::access::AccessRefusal;
+use crate::engine::journal::JournalError;
+use crate::engine::quarantine::IncompleteDocument;
 use crate::store::StoreError;
 use crate::transfer::ImportFault;
 
@@ -23,18 +24,16 @@ pub(crate) enum CommandError {
     Document(Vec<ImportFault>),
     #[error("the store has faults; copy it before you do anything else:{}", indented_lines(.0))]
     Check(Vec<String>),
-    #[error(
-        "the document would lack groups of the store, and nothing was changed; \
-         use `slotbook backup` instead:{}",
-        indented_lines(.0)
-    )]
-    QuarantinedGroups(Vec<String>),
+    #[error(transparent)]
+    QuarantinedGroups(#[from] IncompleteDocument),
     #[error("--log: {0}; write it as in slotbook=info,warn")]
     LogFilter(tracing_subscriber::filter::ParseError),
     #[error("{0}")]
     Refused(String),
+    #[error("{0}")]
+    NotFound(String),
     #[error(transparent)]
-    Access(#[from] AccessRefusal),
+    Journal(#[from] JournalError),
     #[error("messages cannot be sent with these options: {0}")]
     MessageOptions(String),
     #[error("the message was not taken: {0}")]
@@ -54,11 +53,13 @@ impl CommandError {
             | Self::Document(_)
             | Self::MessageNotTaken(_)
             | Self::Refused(_)
-            | Self::Access(_)
+            | Self::NotFound(_)
             | Self::Check(_)
             | Self::QuarantinedGroups(_) => 1,
-            Self::Store(error) if is_refusal(error) => 1,
-            Self::Store(_) => 70,
+            Self::Store(error) | Self::Journal(JournalError::Store(error)) if is_refusal(error) => {
+                1
+            }
+            Self::Store(_) | Self::Journal(_) => 70,
         }
     }
 }

@@ -1,11 +1,14 @@
 //! `slotbook check` and `slotbook backup`. Reference 11.1.
 
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use axum::http::{Method, StatusCode};
+use serde_json::{Value, json};
+
 use crate::cli::error::{CommandError, is_refusal};
-use crate::cli::operator::client::run_request;
-use crate::cli::operator::request::OperatorRequest;
+use crate::cli::operator::api::{OfflineSettings, refusal, with_api};
 use crate::cli::terminal::{print, print_error};
 use crate::engine::check::{self, GroupCheck};
 use crate::store::StoreError;
@@ -79,8 +82,16 @@ pub(crate) fn back_up(data: &Path, reserve_mib: u64, to: &Path) -> Result<(), Co
     if to.exists() && std::fs::metadata(&to)?.permissions().mode() & 0o077 != 0 {
         print_error(&format!("other users can read {}: chmod 700", to.display()));
     }
-    let request = OperatorRequest::BackUp { to: to.clone(), reserve_mib };
-    run_request(data, &request, &mut std::io::stdout().lock())?;
+    let settings = OfflineSettings { reserve_mib, public_url: "" };
+    let body = json!({"path": &to});
+    let mut progress = BackupProgress { line: Vec::new(), last: Value::Null };
+    with_api(data, &settings, |api| {
+        api.send(Method::POST, "/api/v1/operator/backups", Some(&body), &mut progress)
+    })?;
+    match progress.last["path"].as_str() {
+        Some(path) => print(&format!("the backup stands in {path}\n")),
+        None => return Err(refusal(StatusCode::CONFLICT, &progress.last)),
+    }
     if matches!(to.try_exists(), Ok(false)) {
         return Err(CommandError::Refused(format!(
             "{} exists only in the server's private folder of that name (PrivateTmp in its unit), \
@@ -89,4 +100,31 @@ pub(crate) fn back_up(data: &Path, reserve_mib: u64, to: &Path) -> Result<(), Co
         )));
     }
     Ok(())
+}
+
+/// Prints the progress of a backup as its lines arrive, and keeps the last line.
+struct BackupProgress {
+    /// The bytes of the line that has begun.
+    line: Vec<u8>,
+    last: Value,
+}
+
+impl Write for BackupProgress {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for byte in bytes {
+            self.line.push(*byte);
+            if *byte == b'\n' {
+                self.last = serde_json::from_slice(&self.line)?;
+                self.line.clear();
+                if let Some(written) = self.last["written"].as_u64() {
+                    print(&format!("{written} of {} groups are written\n", self.last["groups"]));
+                }
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -1,13 +1,13 @@
 //! `slotbook messages` and `slotbook message-test`, and the gateways of messages. Reference 7.5.
 
-use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::Method;
+
 use crate::cli::error::CommandError;
-use crate::cli::operator::client::run_request;
-use crate::cli::operator::request::OperatorRequest;
+use crate::cli::operator::api::{OfflineSettings, with_api};
 use crate::cli::terminal::print;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::MessageOptions;
@@ -120,13 +120,13 @@ pub(crate) fn sending_settings(quota: MessageQuota, gateways: Arc<Gateways>) -> 
 ///
 /// # Errors
 /// A group does not exist, or the store cannot be read.
-pub(crate) fn list(
-    data: &Path,
-    public_url: &SiteUrl,
-    groups: Vec<u64>,
-) -> Result<(), CommandError> {
-    let request = OperatorRequest::ListMessages { groups, public_url: public_url.to_string() };
-    run_request(data, &request, &mut BufWriter::new(std::io::stdout().lock()))
+pub(crate) fn list(data: &Path, public_url: &SiteUrl, groups: &[u64]) -> Result<(), CommandError> {
+    let settings = OfflineSettings { public_url: &public_url.to_string(), reserve_mib: 0 };
+    let groups: Vec<String> = groups.iter().map(u64::to_string).collect();
+    let path = format!("/api/v1/operator/messages?group_ids={}", groups.join(","));
+    with_api(data, &settings, |api| {
+        api.send(Method::GET, &path, None, &mut std::io::stdout().lock())
+    })
 }
 
 /// Sends a test message to an e-mail address or a telephone number.

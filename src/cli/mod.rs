@@ -11,6 +11,7 @@ mod operator;
 mod people;
 mod serve;
 mod serve_threads;
+mod service_parts;
 mod terminal;
 mod upkeep;
 
@@ -93,9 +94,9 @@ fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError
         CliCommand::Group(command) => people::execute_group_command(command),
         CliCommand::Key(command) => people::execute_key_command(command),
         CliCommand::Pro(command) => people::execute_pro_command(command),
-        CliCommand::CancelAlike(arguments) => people::cancel_alike(*arguments),
+        CliCommand::CancelAlike(arguments) => people::cancel_alike(&arguments),
         CliCommand::Messages { store, links, groups } => {
-            messages::list(&store.data, &links.public_url, groups)
+            messages::list(&store.data, &links.public_url, &groups)
         }
         CliCommand::MessageTest { config_file: _, options, to } => {
             messages::send_test_message(&options, &to)

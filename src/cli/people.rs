@@ -1,26 +1,32 @@
 //! `slotbook group`, `slotbook key` and `slotbook pro`. Reference 11.1.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-use std::path::Path;
 
+use axum::http::Method;
+use data_encoding::HEXLOWER;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-use serde_json::Map;
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::arguments::{
     AddProArguments, CancelAlikeArguments, GroupCommand, KeyCommand, ProCommand,
 };
 use crate::cli::error::CommandError;
-use crate::cli::operator::client::run_request;
-use crate::cli::operator::request::OperatorRequest;
+use crate::cli::operator::api::{OfflineSettings, OperatorApi, with_api};
 use crate::cli::terminal::{print, print_error};
+use crate::config::options::StoreOptions;
 use crate::domain::directory::Directory;
-use crate::domain::directory::apikeys::ApikeyHolder;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery;
 use crate::password::strength::check_new_password;
 use crate::password::{hash_password, sha1_hex};
 use crate::store::Store;
+
+const KEYS: &str = "/api/v1/operator/keys";
+const PROS: &str = "/api/v1/operator/pros";
+const GROUPS: &str = "/api/v1/groups";
+/// Number of groups that are asked for at once.
+const GROUPS_PAGE: usize = 1_000;
 
 /// Executes a command about application keys. Reference 3.1.
 ///
@@ -31,37 +37,60 @@ pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandErro
         KeyCommand::Add { store, label, groups, all_groups: _, server, operator, origins } => {
             let mut draws = Randomness::from_os();
             let key = format!("{}{}", draws.key().as_str(), draws.key().as_str());
-            let groups = if groups.is_empty() { None } else { Some(groups) };
-            let sha256 = Sha256::digest(&key).into();
+            let sha256 = HEXLOWER.encode(&Sha256::digest(&key));
             let holder = key_holder(server, operator);
-            let request = OperatorRequest::AddKey { sha256, label, groups, holder, origins };
-            run_request(&store.data, &request, &mut io::sink())?;
+            let mut body =
+                json!({"sha256": sha256, "label": label, "holder": holder, "origins": origins});
+            if !groups.is_empty() {
+                body["groups"] = groups.into();
+            }
+            call(&store, Method::POST, KEYS, Some(&body))?;
             print(&format!("{key}\n"));
             Ok(())
         }
         KeyCommand::Set { store, key, server, no_server, operator, origins, no_origins } => {
-            let sha256 = Sha256::digest(&key).into();
-            let is_said = server || no_server || operator;
-            let holder = if is_said { Some(key_holder(server, operator)) } else { None };
-            let origins = if no_origins || !origins.is_empty() { Some(origins) } else { None };
-            let request = OperatorRequest::SetKey { sha256, said: key, holder, origins };
-            run_request(&store.data, &request, &mut io::sink())
+            let mut body = json!({"key": key});
+            if server || no_server || operator {
+                body["holder"] = key_holder(server, operator).into();
+            }
+            if no_origins || !origins.is_empty() {
+                body["origins"] = origins.into();
+            }
+            call(&store, Method::PUT, KEYS, Some(&body)).map(drop)
         }
         KeyCommand::Revoke { store, key } => {
-            let sha256 = Sha256::digest(&key).into();
-            let request = OperatorRequest::RevokeKey { sha256, said: key };
-            run_request(&store.data, &request, &mut io::sink())
+            call(&store, Method::DELETE, KEYS, Some(&json!({"key": key}))).map(drop)
         }
-        KeyCommand::List(store) => print_list(&store.data, &OperatorRequest::ListKeys),
+        KeyCommand::List(store) => {
+            for key in call(&store, Method::GET, KEYS, None)? {
+                print(&key_line(&key));
+            }
+            Ok(())
+        }
     }
 }
 
-const fn key_holder(server: bool, operator: bool) -> ApikeyHolder {
+const fn key_holder(server: bool, operator: bool) -> &'static str {
     match (server, operator) {
-        (_, true) => ApikeyHolder::Operator,
-        (true, false) => ApikeyHolder::Server,
-        (false, false) => ApikeyHolder::Public,
+        (_, true) => "operator",
+        (true, false) => "server",
+        (false, false) => "public",
     }
+}
+
+fn key_line(key: &Value) -> String {
+    let groups = if key["groups"].is_null() {
+        "all groups".to_owned()
+    } else {
+        format!("groups {}", comma_separated(&key["groups"]))
+    };
+    let holder = match text(&key["holder"]) {
+        "unknown" => "server, as assumed",
+        known => known,
+    };
+    let origins = comma_separated(&key["origins"]);
+    let origins = if origins.is_empty() { String::new() } else { format!("\torigins {origins}") };
+    format!("{}\t{groups}\t{holder}\t{}{origins}\n", text(&key["id"]), text(&key["label"]))
 }
 
 /// Executes a command about groups. Reference 12.1.
@@ -71,18 +100,17 @@ const fn key_holder(server: bool, operator: bool) -> ApikeyHolder {
 pub(crate) fn execute_group_command(command: GroupCommand) -> Result<(), CommandError> {
     match command {
         GroupCommand::Add { store, name, timezone, fields } => {
-            let mut object = Map::new();
+            let mut group = Map::new();
             for (field, value) in fields {
-                object.insert(field, value.into());
+                group.insert(field, value.into());
             }
-            object.insert("name".into(), name.into());
-            object.insert("timezone".into(), timezone.into());
+            group.insert("name".into(), name.into());
+            group.insert("timezone".into(), timezone.into());
             if Store::is_empty(&store.data)? {
                 drop(recovery::create(&store.data, &Directory::default(), &[])?);
             }
-            let mut id = Vec::new();
-            run_request(&store.data, &OperatorRequest::AddGroup { fields: object }, &mut id)?;
-            let id = String::from_utf8_lossy(&id).into_owned();
+            let made = call(&store, Method::POST, GROUPS, Some(&json!({"group": group})))?;
+            let id = &made.first().unwrap_or(&Value::Null)["id"];
             print(&format!("{id}\n"));
             print_error(&format!(
                 "next: `slotbook key add --group {id}` for an application, and `slotbook pro add \
@@ -90,7 +118,28 @@ pub(crate) fn execute_group_command(command: GroupCommand) -> Result<(), Command
             ));
             Ok(())
         }
-        GroupCommand::List(store) => print_list(&store.data, &OperatorRequest::ListGroups),
+        GroupCommand::List(store) => {
+            with_api(&store.data, &OfflineSettings::default(), list_groups)
+        }
+    }
+}
+
+fn list_groups(api: &mut OperatorApi) -> Result<(), CommandError> {
+    let mut listed = 0;
+    loop {
+        let path = format!("{GROUPS}?results={GROUPS_PAGE}&startIndex={listed}");
+        let answer = api.call(Method::GET, &path, None)?;
+        let page = answer.first().and_then(|page| page["records"].as_array());
+        let groups = page.map(Vec::as_slice).unwrap_or_default();
+        for group in groups {
+            let [urlname, timezone, name] =
+                ["urlname", "timezone", "name"].map(|it| text(&group[it]));
+            print(&format!("{}\t{urlname}\t{timezone}\t{name}\n", group["id"]));
+        }
+        listed += groups.len();
+        if groups.len() < GROUPS_PAGE {
+            return Ok(());
+        }
     }
 }
 
@@ -102,60 +151,117 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
     match command {
         ProCommand::Add(arguments) => add_pro(*arguments),
         ProCommand::Password { store, email } => {
-            if !is_known_pro(&store.data, &email)? {
+            if !is_known_pro(&store, &email)? {
                 return Err(CommandError::Refused(format!(
                     "no professional has the address {email}"
                 )));
             }
             let password_hash = read_new_password(&email)?;
-            let request = OperatorRequest::SetPassword { email, password_hash };
-            run_request(&store.data, &request, &mut io::sink())
+            let body = json!({"email": email, "password_hash": password_hash});
+            call(&store, Method::PUT, PROS, Some(&body)).map(drop)
         }
         ProCommand::Remove { store, email, groups } => {
-            let request = OperatorRequest::RemovePro { email, groups };
-            run_request(&store.data, &request, &mut io::sink())
+            let body = json!({"email": email, "groups": groups});
+            call(&store, Method::DELETE, PROS, Some(&body)).map(drop)
         }
-        ProCommand::List(store) => print_list(&store.data, &OperatorRequest::ListPros),
+        ProCommand::List(store) => {
+            for pro in call(&store, Method::GET, PROS, None)? {
+                print(&pro_line(&pro));
+            }
+            Ok(())
+        }
     }
+}
+
+fn pro_line(pro: &Value) -> String {
+    let names = [text(&pro["firstname"]), text(&pro["lastname"])].join(" ");
+    let groups = comma_separated(&pro["groups"]);
+    let email = text(&pro["email"]);
+    format!("{}\t{email}\tgroups {groups}, main {}\t{}\n", pro["id"], pro["main"], names.trim())
 }
 
 /// Executes `slotbook cancel-alike`. Reference 6.17.
 ///
 /// # Errors
-/// The appointment does not exist or has no origin, the number has changed, or no server runs.
-pub(crate) fn cancel_alike(arguments: CancelAlikeArguments) -> Result<(), CommandError> {
+/// The appointment does not exist or has no origin, or the number has changed.
+pub(crate) fn cancel_alike(arguments: &CancelAlikeArguments) -> Result<(), CommandError> {
     let CancelAlikeArguments { store, appointment, group, since, count, quietly } = arguments;
-    let request = OperatorRequest::CancelAlike { group, appointment, since, count, quietly };
-    print_list(&store.data, &request)
+    let path = format!("{GROUPS}/{group}/appointments/{appointment}/cancel_alike");
+    let mut body = json!({"since": since, "sendmail": !quietly});
+    with_api(&store.data, &OfflineSettings::default(), |api| {
+        let mut request = |body: &Value| match api.call(Method::POST, &path, Some(body)) {
+            Ok(answer) => Ok(answer.into_iter().next().unwrap_or_default()),
+            Err(CommandError::NotFound(_)) => {
+                let reason = format!("group {group} has no appointment {appointment}");
+                Err(CommandError::Refused(reason))
+            }
+            Err(error) => Err(error),
+        };
+        let number = request(&body)?["count"].clone();
+        let Some(count) = count else {
+            print(&format!("{number} appointments: give --count {number} to cancel them\n"));
+            return Ok(());
+        };
+        if number != *count {
+            let reason = format!("there are {number} such appointments now: nothing is cancelled");
+            return Err(CommandError::Refused(reason));
+        }
+        body["count"] = number.clone();
+        let cancelled = request(&body)?["cancelled"].clone();
+        if cancelled != number {
+            return Err(CommandError::Refused(format!(
+                "{cancelled} of {number} appointments are cancelled, and then the server was \
+                 overloaded: count again, and cancel the rest"
+            )));
+        }
+        print(&format!("{number} appointments are cancelled\n"));
+        Ok(())
+    })
 }
 
-fn print_list(data: &Path, request: &OperatorRequest) -> Result<(), CommandError> {
-    let mut text = Vec::new();
-    run_request(data, request, &mut text)?;
-    print(&String::from_utf8_lossy(&text));
-    Ok(())
+/// Sends a single request, and returns the values of its answer.
+fn call(
+    store: &StoreOptions,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Vec<Value>, CommandError> {
+    with_api(&store.data, &OfflineSettings::default(), |api| api.call(method, path, body))
 }
 
-fn is_known_pro(data: &Path, email: &str) -> Result<bool, CommandError> {
-    let mut found = Vec::new();
-    run_request(data, &OperatorRequest::FindPro { email: email.to_owned() }, &mut found)?;
-    Ok(!found.is_empty())
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Returns the texts or numbers of a list.
+fn comma_separated(list: &Value) -> String {
+    let entries = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    let entries = entries.iter().map(|entry| match entry.as_str() {
+        Some(text) => text.to_owned(),
+        None => entry.to_string(),
+    });
+    entries.collect::<Vec<_>>().join(", ")
+}
+
+fn is_known_pro(store: &StoreOptions, email: &str) -> Result<bool, CommandError> {
+    let email: String = form_urlencoded::byte_serialize(email.as_bytes()).collect();
+    Ok(!call(store, Method::GET, &format!("{PROS}?email={email}"), None)?.is_empty())
 }
 
 fn add_pro(arguments: AddProArguments) -> Result<(), CommandError> {
     let AddProArguments { store, email, groups, main, lastname, firstname, cellphone } = arguments;
-    let is_known = is_known_pro(&store.data, &email)?;
+    let is_known = is_known_pro(&store, &email)?;
     let password_hash = if is_known { None } else { Some(read_new_password(&email)?) };
-    let request = OperatorRequest::AddPro {
-        email: email.clone(),
-        password_hash,
-        lastname,
-        firstname,
-        cellphone,
-        groups,
-        main,
-    };
-    run_request(&store.data, &request, &mut io::sink())?;
+    let body = json!({
+        "email": email,
+        "password_hash": password_hash,
+        "lastname": lastname,
+        "firstname": firstname,
+        "cellphone": cellphone,
+        "groups": groups,
+        "main": main,
+    });
+    call(&store, Method::POST, PROS, Some(&body))?;
     if is_known {
         print_error(&format!(
             "{email} was known: the groups are added; name and password stay as they were"

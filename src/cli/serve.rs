@@ -20,8 +20,8 @@ use crate::cli::logging::log_to_stderr;
 use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket;
-use crate::cli::operator::store_access::DiskReserve;
 use crate::cli::serve_threads::{start_compactor, start_disk_monitor, start_journal_writer};
+use crate::cli::service_parts::{engine_parts, served_store};
 use crate::cli::terminal::{print, print_error};
 use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
@@ -31,8 +31,6 @@ use crate::domain::directory::access::ID_DIGITS;
 use crate::domain::directory::apikeys::ApikeyHolder;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::state::recipient_quota::MessageQuota;
-use crate::engine::admission::AdmissionLimits;
-use crate::engine::mailbox::Transport;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
@@ -46,8 +44,6 @@ use crate::web;
 
 /// Free space below which a start writes nothing, in bytes: room for a journal and its directory.
 const START_WRITES_BYTES: u64 = 8 << 20;
-/// Longest time that a write may wait to be decided.
-const DECISION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time that messages under way may take after the signal to stop, as long as connections.
 const MESSAGES_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
 /// Longest time that the engine may take to stop once no connection is left.
@@ -200,15 +196,7 @@ fn serve_store(
     }
     started.gateways.link_secret.clone_from(&directory.link_secret);
     let generations = log.generations()?;
-    let parts = EngineParts {
-        directory,
-        group_states,
-        clock: Arc::new(SystemClock),
-        randomness,
-        transport: Transport::direct(),
-        admission_limits: AdmissionLimits::default(),
-        decision_timeout: DECISION_TIMEOUT,
-    };
+    let parts = engine_parts(directory, group_states, randomness);
     runtime.block_on(serve_until_signal(options, parts, quarantined, log, generations, started))
 }
 
@@ -228,15 +216,13 @@ async fn serve_until_signal(
     let (engine, journal) =
         Engine::start_with_quarantined(quarantined, parts, log, metrics.engine_metrics()).await;
     let journal_ended = start_journal_writer(journal)?;
-    let reserve_mib = options.disk.disk_reserve_mib;
-    let reserve_bytes = reserve_mib << 20;
+    let reserve_bytes = options.disk.disk_reserve_mib << 20;
     let _disk_monitor =
         start_disk_monitor(Arc::clone(engine.health()), data.clone(), reserve_bytes)?;
     let compactor = engine.new_compactor(generations, options.journal_mib << 20, reserve_bytes);
     let _compactor = start_compactor(compactor)?;
     upkeep::start(&engine, options);
-    let disk = DiskReserve { data: data.clone(), reserve_mib };
-    let operator_socket = match socket::listen(disk, engine.clone(), Arc::clone(&gateways)) {
+    let operator_socket = match socket::listen(data) {
         Ok(socket) => Some(socket),
         Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
             tracing::warn!("the disk is full: commands cannot reach this server");
@@ -252,6 +238,10 @@ async fn serve_until_signal(
     let messages = engine.send_messages(sending).await;
     let connections_max = limit_connections(options.connections_max);
     let routes = create_routes(options, &engine, gateways, &metrics, connections_max);
+    let operator_socket = operator_socket.map(|(listener, socket)| {
+        tokio::spawn(http::serve_operator(listener, routes.clone()));
+        socket
+    });
     metrics.serve(engine.clone(), data.clone(), recovery_time);
     if options.demo {
         print_demo_pages(&engine, listener.local_addr()?);
@@ -318,6 +308,7 @@ fn create_routes(
         .behind_tls(options.behind_tls)
         .behind(options.trusted_proxies.0.clone())
         .limited_per_source(per_source)
+        .with_store(served_store(&options.store.data, options.disk.disk_reserve_mib))
         .with_group_bytes_max(upkeep::group_bytes_max(options))
         .limit_bookings(booking_limits(&options.booking_limits))
         .listing_groups(options.list_groups)

@@ -1,12 +1,80 @@
 //! Backups: the durable states, written as a store of their own while bookings go on. Each group
 //! stands as it did at some moment after the backup began. Reference 11.1.
 
-use std::path::Path;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use crate::engine::published::Published;
 use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
 use crate::store::state;
-use crate::store::{NewGeneration, StoreError, Stream};
+use crate::store::{NewGeneration, StoreError, Stream, free_bytes, store_sizes};
+
+/// Reason why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The disk has too little room.
+    #[error(
+        "the disk of {} has {free_mib} MiB free, and a backup may take {backup_mib} MiB beside \
+         {reserve_mib} MiB of reserve; make room on it, or choose another place",
+        path.display()
+    )]
+    NoRoom {
+        /// The place of the backup, or the directory in which it would be made.
+        path: PathBuf,
+        /// Free space on its disk.
+        free_mib: u64,
+        /// The largest size of the backup.
+        backup_mib: u64,
+        /// Space to leave.
+        reserve_mib: u64,
+    },
+    /// The new database failed, which says nothing about the store that is backed up.
+    #[error("{} cannot be written: {reason}; the unfinished backup is removed again", path.display())]
+    Unwritable {
+        /// The directory of the new database.
+        path: PathBuf,
+        /// Its error.
+        reason: String,
+    },
+    /// One of the stores failed.
+    #[error(transparent)]
+    Store(StoreError),
+    /// The place cannot be examined.
+    #[error("the operating system refuses: {0}")]
+    System(#[from] io::Error),
+}
+
+impl From<StoreError> for BackupError {
+    fn from(error: StoreError) -> Self {
+        if let StoreError::Database { path, reason, .. } = error {
+            return Self::Unwritable { path, reason };
+        }
+        Self::Store(error)
+    }
+}
+
+/// Refuses a backup of `data` into `to` that would leave its disk too little room. The reserve
+/// counts only if both lie on the same disk.
+///
+/// # Errors
+/// Too little room, or a place that cannot be examined.
+pub fn check_room(data: &Path, to: &Path, reserve_mib: u64) -> Result<(), BackupError> {
+    let existing = to.ancestors().find(|path| path.exists()).unwrap_or(to);
+    let is_same_disk = std::fs::metadata(data)?.dev() == std::fs::metadata(existing)?.dev();
+    let reserve_mib = if is_same_disk { reserve_mib } else { 0 };
+    let backup_bytes = store_sizes(data)?.sum();
+    let free = free_bytes(existing)?;
+    if free > backup_bytes.saturating_add(reserve_mib << 20) {
+        return Ok(());
+    }
+    Err(BackupError::NoRoom {
+        path: existing.to_owned(),
+        free_mib: free >> 20,
+        backup_mib: backup_bytes.div_ceil(1 << 20),
+        reserve_mib,
+    })
+}
 
 /// Writes a store into the empty directory `to`, throttled, and reads it back. `progress` gets the
 /// number of groups written and the number of all groups, before each group.
@@ -18,7 +86,7 @@ pub fn write_backup(
     published: &Published,
     to: &Path,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<(), StoreError> {
+) -> Result<(), BackupError> {
     let mut generation = NewGeneration::create(to)?.paced();
     let groups = published.count_groups();
     for (written, group) in published.groups().enumerate() {
@@ -33,7 +101,7 @@ pub fn write_backup(
                 "group {} is set aside and has no state to back up; stop the server and copy the data directory",
                 group.group
             );
-            return Err(StoreError::rejected(reason));
+            return Err(StoreError::rejected(reason).into());
         };
         let mut snapshot = generation.begin_snapshot(Stream::Group(group.group), group.position());
         state::write_group(last_state, |frame| snapshot.write_frame(frame))?;

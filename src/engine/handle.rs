@@ -16,7 +16,7 @@ use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::admission::{Admission, AdmissionLimits};
-use crate::engine::backup;
+use crate::engine::backup::{self, BackupError};
 use crate::engine::compaction::{CompactionLimits, Compactor};
 use crate::engine::group_routes::GroupRoutes;
 use crate::engine::health::Health;
@@ -30,7 +30,7 @@ use crate::engine::randomness::Randomness;
 use crate::engine::steady_clock::{SteadyClock, find_last_stamp};
 use crate::engine::supervisor::{self, SupervisorParts};
 use crate::engine::write::{AcceptanceHook, Envelope, IdempotentRequest, Rejection, WriteResult};
-use crate::store::{Generations, Log, StoreError};
+use crate::store::{Generations, Log};
 
 /// The recovered states and the resources that an engine starts from.
 pub struct EngineParts {
@@ -167,7 +167,7 @@ impl Engine {
         &self,
         to: &Path,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), BackupError> {
         backup::write_backup(&self.published, to, progress)
     }
 

@@ -6,6 +6,30 @@ use crate::domain::state::group_state::GroupState;
 use crate::store::state::{self, QuarantinedEvent};
 use crate::store::{JournalRecord, Position, StoreError};
 
+/// Refusal of a document that would lack quarantined groups, each with its reason.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the document would lack groups of the store, and nothing was changed; \
+     use `slotbook backup` instead:{0}"
+)]
+pub struct IncompleteDocument(String);
+
+impl IncompleteDocument {
+    /// Refuses a document if any group is quarantined.
+    ///
+    /// # Errors
+    /// Those groups.
+    pub fn refuse<'a>(
+        quarantined: impl IntoIterator<Item = &'a QuarantinedGroup>,
+    ) -> Result<(), Self> {
+        let mut lines = String::new();
+        for group in quarantined {
+            lines += &format!("\n  group {} is set quarantined: {}", group.group, group.reason);
+        }
+        if lines.is_empty() { Ok(()) } else { Err(Self(lines)) }
+    }
+}
+
 /// A group that is not served.
 #[derive(Clone, Debug)]
 pub struct QuarantinedGroup {

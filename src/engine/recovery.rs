@@ -5,11 +5,9 @@ use std::path::Path;
 
 use data_encoding::HEXLOWER;
 
-use crate::domain::decisions::founding::{self, FoundGroup};
 use crate::domain::decisions::upkeep;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::{Directory, DirectoryEvent};
-use crate::domain::records::ids::{GroupId, ID_MAX};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants;
 use crate::domain::time::Instant;
@@ -147,44 +145,6 @@ pub fn replace(
     group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
     write_generation(store.replace()?, content, group_states)
-}
-
-/// Makes an event of the directory durable in a store that is not served.
-///
-/// # Errors
-/// A failed write. It is then unknown whether the event is durable.
-pub fn append_to_directory(loaded: Loaded, event: &DirectoryEvent) -> Result<(), StoreError> {
-    let next = loaded.directory.apply(event);
-    let mut log = loaded.store.into_log()?;
-    log.append(&[JournalRecord::new(Stream::Directory, 0, next.sequence, codec::encode(event))])?;
-    log.close()
-}
-
-/// Founds a group durably in a store that is not served, and returns its state.
-///
-/// # Errors
-/// A failed write. It is then unknown whether the group exists.
-pub fn append_new_group(
-    loaded: Loaded,
-    command: &FoundGroup,
-    now: Instant,
-) -> Result<GroupState, StoreError> {
-    let Loaded { group_states, quarantined, store, .. } = loaded;
-    let served = group_states.iter().map(|state| state.catalogue.group.id);
-    let known = served.chain(quarantined.iter().map(|group| group.group));
-    let last = known.map(GroupId::number).max().unwrap_or(0);
-    let id = GroupId::new((last + 1).min(ID_MAX)).expect("a number from 1 to the largest is an id");
-    let aside = quarantined.iter().filter_map(|group| group.last_state.as_ref());
-    let all: Vec<&GroupState> = group_states.iter().chain(aside).collect();
-    let is_taken =
-        |urlname: &str| all.iter().any(|state| state.catalogue.group.urlname.as_str() == urlname);
-    let event = founding::decide(command, id, is_taken, now);
-    let founded = GroupState::founded_by(&event).expect("the event founds a group");
-    let mut log = store.into_log()?;
-    let bytes = codec::encode(&event);
-    log.append(&[JournalRecord::new(Stream::Group(id), 0, founded.sequence, bytes)])?;
-    log.close()?;
-    Ok(founded)
 }
 
 fn write_generation(

@@ -44,6 +44,15 @@ pub(crate) struct Endpoint {
     tag: Option<&'static str>,
 }
 
+/// An endpoint for the operator alone, whose commands reach it through the socket in the data
+/// directory. All others get 403, whatever their key. The OpenAPI document leaves it out. Reference
+/// 11.1.
+pub(crate) struct OperatorEndpoint {
+    pub(crate) method: EndpointMethod,
+    pub(crate) path: &'static str,
+    pub(crate) handler: fn(ApiRequest) -> HandlerFuture<'static>,
+}
+
 /// The HTTP method of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndpointMethod {
@@ -259,6 +268,16 @@ impl Answer {
     pub(crate) const fn json(status: u16, description: &'static str, shape: Shape) -> Self {
         let media_type = "application/json";
         Self { status, description, media_type, shape, header: None, has_entity_tag: false }
+    }
+}
+
+impl OperatorEndpoint {
+    pub(crate) const fn new(
+        method: EndpointMethod,
+        path: &'static str,
+        handler: fn(ApiRequest) -> HandlerFuture<'static>,
+    ) -> Self {
+        Self { method, path, handler }
     }
 }
 

@@ -26,7 +26,7 @@ mod service;
 
 pub(crate) use auth::origin::is_foreign;
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX};
-pub use connection::listener::serve;
+pub use connection::listener::{serve, serve_operator};
 pub use connection::startup::serve_until_recovered;
 pub use endpoint::Route;
 pub(crate) use error::ApiError;
@@ -41,6 +41,6 @@ pub(crate) use request::ClientAddress;
 pub(crate) use resources::accounts::{FoundLink, find_link, group_in_token};
 pub(crate) use resources::holds::{confirmation, tries_left};
 pub(crate) use resources::slots::INLINE_COST_MAX;
-pub use route_table::routes;
-pub use server::Server;
+pub use route_table::{operator_routes, routes};
+pub use server::{ServedStore, Server};
 pub use service::HttpService;

@@ -18,13 +18,16 @@ use crate::http::answer::page_links::add_page_links;
 use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
 use crate::http::body::Incoming;
-use crate::http::endpoint::{Endpoint, Handler, KeyedHandler, Route};
+use crate::http::endpoint::{
+    Endpoint, EndpointMethod, Handler, KeyedHandler, OperatorEndpoint, Route,
+};
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
 use crate::http::legacy_paths;
 use crate::http::limits::write_capacity;
 use crate::http::request::{
-    ApiRequest, ClientAddress, GroupRequest, SessionRequest, XmlRequested, find_visible_group,
+    ApiRequest, AtOperatorSocket, ClientAddress, GroupRequest, SessionRequest, XmlRequested,
+    find_visible_group,
 };
 use crate::http::response::{HandlerResult, created_response};
 use crate::http::server::Server;
@@ -59,6 +62,44 @@ pub(crate) async fn respond(
     in_pieces(response)
 }
 
+/// Answers a request on a route for the operator's socket.
+///
+/// # Errors
+/// 403 for a request that came in another way; otherwise the first failed check.
+pub(crate) async fn respond_to_operator(
+    server: Arc<Server>,
+    endpoint: &OperatorEndpoint,
+    request: Request,
+) -> HandlerResult {
+    let (parts, body) = request.into_parts();
+    if parts.extensions.get::<AtOperatorSocket>().is_none() {
+        let needed =
+            "only the operator's commands may do this, through the socket in the data directory";
+        // The body is unread.
+        return Err(ApiError::unauthorized(needed).closing());
+    }
+    let params = read_params(&parts, None)?;
+    let from = parts.extensions.get::<ClientAddress>().expect("the service sets the address").0;
+    let mut body = Incoming::new(&server, &parts.headers, from, body);
+    let object = if endpoint.method == EndpointMethod::Get {
+        Map::new()
+    } else {
+        body.read_object().await?
+    };
+    drop(body);
+    (endpoint.handler)(ApiRequest {
+        identity: Identity::operator(server.engine.published().directory()),
+        params,
+        from,
+        now: server.engine.clock().now(),
+        headers: parts.headers,
+        body: object,
+        digest: None,
+        server,
+    })
+    .await
+}
+
 /// Checks format, apikey, credentials, group, body and rights, in this order, then calls the
 /// handler, which checks the parameters.
 async fn handle(
@@ -91,6 +132,7 @@ async fn handle(
         meant,
         says_which,
         from,
+        is_at_socket: parts.extensions.get::<AtOperatorSocket>().is_some(),
         now,
     };
     match handler {

@@ -29,6 +29,11 @@ use crate::wire::value;
 #[derive(Clone, Copy)]
 pub(crate) struct ClientAddress(pub(crate) IpAddr);
 
+/// Marks a request that came over the operator's socket, as a request extension. No header of a
+/// request sets it.
+#[derive(Clone, Copy)]
+pub(crate) struct AtOperatorSocket;
+
 /// Marks a request whose path ended with `.xml`, as a request extension.
 #[derive(Clone, Copy)]
 pub(crate) struct XmlRequested;

@@ -1,6 +1,9 @@
 //! All endpoints of the API, from the lists of the resource files. Reference 13.
 
-use crate::http::endpoint::{Endpoint, Route};
+use axum::http::Method;
+
+use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
+use crate::http::resources::operator::{keys, pros as operator_pros, store};
 use crate::http::resources::{
     accounts, alike, appointments, calendars, customfields, docs, fiches, groups, health, holds,
     interventions, messages, modules, pros, sessions, sets, slots, vevents,
@@ -27,6 +30,20 @@ static ENDPOINT_LISTS: [&[Endpoint]; 18] = [
     modules::ENDPOINTS,
     holds::ENDPOINTS,
 ];
+
+/// The endpoint lists for the operator's socket.
+static OPERATOR_ENDPOINT_LISTS: [&[OperatorEndpoint]; 3] =
+    [keys::ENDPOINTS, operator_pros::ENDPOINTS, store::ENDPOINTS];
+
+/// Returns the endpoints for the operator's socket.
+pub(crate) fn operator_endpoints() -> impl Iterator<Item = &'static OperatorEndpoint> {
+    OPERATOR_ENDPOINT_LISTS.into_iter().flatten()
+}
+
+/// Returns method and path of each endpoint for the operator's socket.
+pub fn operator_routes() -> impl Iterator<Item = (Method, &'static str)> {
+    operator_endpoints().map(|endpoint| (endpoint.method.to_http(), endpoint.path))
+}
 
 /// Returns all endpoints.
 pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {

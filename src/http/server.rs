@@ -1,10 +1,13 @@
 //! The state that all requests share. Reference 11.3.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use ipnet::IpNet;
 
+use crate::domain::directory::Directory;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
@@ -25,6 +28,20 @@ use crate::http::limits::link_limit::LinkLimit;
 use crate::http::limits::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
 use crate::notify::Gateways;
+
+/// Writes the export document of these states.
+type WriteDocument = fn(&Directory, &[Arc<GroupState>], &mut dyn io::Write) -> io::Result<()>;
+
+/// The store of a server, for the backup and the export by the operator.
+#[derive(Clone, Debug)]
+pub struct ServedStore {
+    /// The data directory.
+    pub data: PathBuf,
+    /// Free space that a backup leaves on the disk of the data directory, in MiB.
+    pub reserve_mib: u64,
+    /// Writes the export document.
+    pub write_document: WriteDocument,
+}
 
 /// The state that all requests share.
 pub struct Server {
@@ -62,6 +79,8 @@ pub struct Server {
     pub(crate) metrics: Arc<HttpMetrics>,
     /// Bytes that the records of a group may take; `None` if there is no quota.
     pub(crate) group_bytes_max: Option<u64>,
+    /// The store; `None` in a server that the operator neither exports nor backs up.
+    pub(crate) store: Option<ServedStore>,
     /// Whether the page `/` lists the groups with a booking page.
     pub(crate) lists_groups: bool,
     /// The serialised OpenAPI document; empty until the service is built.
@@ -89,6 +108,7 @@ impl Server {
             body_limits: BodyLimits::default(),
             metrics: Arc::default(),
             group_bytes_max: None,
+            store: None,
             lists_groups: false,
             openapi_document: Bytes::new(),
         }
@@ -132,6 +152,12 @@ impl Server {
     #[must_use]
     pub fn with_group_bytes_max(self, bytes_max: Option<u64>) -> Self {
         Self { group_bytes_max: bytes_max, ..self }
+    }
+
+    /// Sets the store that the operator may export and back up.
+    #[must_use]
+    pub fn with_store(self, store: ServedStore) -> Self {
+        Self { store: Some(store), ..self }
     }
 
     /// The bytes that the records of a group take; 0 if it is not served.

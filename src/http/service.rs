@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -26,13 +26,16 @@ use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
-use crate::http::request::{ClientAddress, XmlRequested};
+use crate::http::request::{AtOperatorSocket, ClientAddress, XmlRequested};
 use crate::http::response::hold_until_sent;
-use crate::http::route_table::routes;
+use crate::http::route_table::{operator_endpoints, routes};
 use crate::http::server::Server;
 use crate::http::{openapi, pipeline};
 use crate::wire::errors::Problem;
 use crate::wire::params::Params;
+
+/// Stands for the operator's socket, which has no address. No connection comes from it.
+const SOCKET_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// The service that answers requests.
 #[derive(Clone)]
@@ -59,6 +62,12 @@ impl HttpService {
                 pipeline::respond(server, route, ids.ok(), request)
             };
             router = router.route(route.path(), on(route.endpoint.method.filter(), handler));
+        }
+        for endpoint in operator_endpoints() {
+            let handler = move |State(server): State<Arc<Server>>, request: Request| {
+                pipeline::respond_to_operator(server, endpoint, request)
+            };
+            router = router.route(endpoint.path, on(endpoint.method.filter(), handler));
         }
         let router = router
             .with_state(Arc::clone(&server))
@@ -122,6 +131,19 @@ impl HttpService {
             Some(share) => hold_until_sent(response, share),
             None => response,
         }
+    }
+
+    /// Answers a request that came over the operator's socket, or in this process from its command.
+    /// Neither limits by source nor pages of other sites concern it.
+    pub(crate) async fn respond_to_operator<B>(&self, request: hyper::Request<B>) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let mut request = strip_suffix(request.map(Body::new));
+        request.extensions_mut().insert(ClientAddress(SOCKET_ADDRESS));
+        request.extensions_mut().insert(AtOperatorSocket);
+        self.route(request).await
     }
 
     /// Returns the answer of a request's route, compressed if it is worth it and accepted.

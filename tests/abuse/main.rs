@@ -14,6 +14,7 @@ mod logins;
 mod mailbox;
 mod messages;
 mod moves;
+mod operator_routes;
 mod searches;
 mod space;
 mod stolen_sessions;

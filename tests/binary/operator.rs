@@ -1,6 +1,6 @@
 //! Keys, professionals and exports by the operator's commands, while a server runs and while none does.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -194,6 +194,33 @@ async fn the_bookings_of_one_source_are_counted_and_cancelled_through_the_server
 }
 
 #[tokio::test]
+async fn without_a_server_bookings_are_cancelled_in_the_store_with_their_messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    document["groups"][0]["sendmail"] = true.into();
+    let data = store_of(folder.path(), &document);
+    let served = Served::on(&data, &[]);
+    let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", served.base);
+    for nth in 0..2 {
+        let wish = booking(&format!("c{nth}"), &half_hour(5_000 + nth), 1, &[1]);
+        let made = reqwest::Client::new().post(&url).json(&wish).send().await.expect("an answer");
+        assert_eq!(made.status(), 201);
+    }
+    assert_eq!(served.end("TERM").0, Some(0));
+    let id = appointments(&exported(&data)).next().expect("one")["id"].to_string();
+    let alike = ["cancel-alike", &id, "--group", "1", "--since", "2020-01-01", "--count", "2"];
+    assert_eq!(printed(run(&alike, &data)), "2 appointments are cancelled\n");
+    assert!(appointments(&exported(&data)).all(|row| row["deleted"] == true));
+    let cancellations = || {
+        let listed = printed(run(&["messages"], &data));
+        listed.lines().filter(|line| line.contains("\"cancellation\"")).count()
+    };
+    assert_eq!(cancellations(), 2);
+    let checked = run(&["check"], &data);
+    assert!(checked.status.success(), "{}", complaint(&checked));
+}
+
+#[tokio::test]
 async fn without_a_server_the_same_commands_change_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(1));
@@ -308,26 +335,116 @@ fn the_socket_is_its_owners_alone_goes_with_the_server_and_is_made_anew_after_a_
     assert!(!data.join(SOCKET).exists());
 }
 
+/// Sends a request over the socket of a running server, and returns the status and the body.
+fn at_socket(data: &Path, request: &str, body: &str) -> (u16, Value) {
+    let mut stream = UnixStream::connect(data.join(SOCKET)).expect("it listens");
+    let length = body.len();
+    let head = format!(
+        "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all((head + body).as_bytes()).expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    let status = head.split(' ').nth(1).expect("a status").parse().expect("a number");
+    (status, serde_json::from_str(body).unwrap_or_default())
+}
+
 #[test]
-fn who_says_nothing_or_nonsense_keeps_nobody_waiting() {
+fn the_socket_serves_the_api_without_a_key_in_every_group() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let _served = Served::on(&data, &[]);
+    let (status, listed) = at_socket(&data, "GET /api/v1/groups", "");
+    assert_eq!((status, &listed["totalRecords"]), (200, &1.into()), "{listed}");
+    let calendar = r#"{"calendar":{"name":"By the operator"}}"#;
+    let (status, made) = at_socket(&data, "POST /api/v1/groups/1/calendars", calendar);
+    assert_eq!((status, &made["name"]), (201, &"By the operator".into()), "{made}");
+    let (status, fiches) = at_socket(&data, "GET /api/v1/groups/1/fiches", "");
+    assert_eq!(status, 200, "{fiches}");
+    let (status, absent) = at_socket(&data, "GET /api/v1/groups/9/fiches", "");
+    assert_eq!(status, 404, "{absent}");
+}
+
+#[test]
+fn a_wrong_body_at_the_socket_is_refused_by_field_and_rule() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let _served = Served::on(&data, &[]);
+    let digits = "0".repeat(64);
+    let key = |more: &str| format!(r#"{{"sha256":"{digits}","holder":"public"{more}}}"#);
+    for (request, body, field, rule) in [
+        ("POST keys", "{}".to_owned(), "sha256", "64 hexadecimal digits"),
+        ("POST keys", key(r#","holder":"all""#), "holder", "public, server or operator"),
+        ("POST keys", key(r#","groups":"one""#), "groups", "must be ids"),
+        ("POST keys", key(r#","origins":["x"]"#), "origins", "https://"),
+        ("POST pros", r#"{"email":"x"}"#.to_owned(), "email", "e-mail address such as"),
+        (
+            "PUT pros",
+            r#"{"email":"pro@example.org","password_hash":"plain"}"#.to_owned(),
+            "password_hash",
+            "argon2id",
+        ),
+    ] {
+        let (method, path) = request.split_once(' ').expect("both");
+        let (status, answer) =
+            at_socket(&data, &format!("{method} /api/v1/operator/{path}"), &body);
+        let entry = &answer["errors"][0];
+        let message = entry["message"].as_str().expect("a text");
+        assert_eq!((status, &entry["field"]), (400, &field.into()), "{body}: {answer}");
+        assert!(message.contains(rule), "{message}");
+    }
+    let (status, answer) = at_socket(&data, "POST /api/v1/operator/keys", "nonsense");
+    assert_eq!((status, &answer["errors"][0]["code"]), (400, &2.into()), "{answer}");
+    assert_eq!(printed(run(&["key", "list"], &data)).lines().count(), 1, "nothing was done");
+}
+
+#[test]
+fn a_silent_or_nonsensical_connection_keeps_no_command_waiting() {
     let folder = tempfile::tempdir().expect("a folder");
     let served = Served::heard(folder.path(), &["--demo"]);
     let connect = || UnixStream::connect(folder.path().join(SOCKET)).expect("it listens");
     let silent = connect();
-    for line in ["nonsense\n", "\"launch_rockets\"\n", "{\"add_key\":{}}\n"] {
-        let mut stream = connect();
-        stream.write_all(line.as_bytes()).expect("it is sent");
-        let mut reply = String::new();
-        BufReader::new(stream).read_line(&mut reply).expect("a line");
-        assert!(
-            reply.starts_with("{\"refused\":\"the running server does not know this request"),
-            "{reply}"
-        );
-    }
+    let mut nonsensical = connect();
+    nonsensical.write_all(b"nonsense\n\n").expect("it is sent");
+    let mut reply = String::new();
+    nonsensical.read_to_string(&mut reply).expect("an answer");
+    assert!(reply.starts_with("HTTP/1.1 400 "), "{reply}");
     assert_eq!(printed(run(&["key", "list"], folder.path())).lines().count(), 1);
     // Nor does it keep the server from ending.
     assert_eq!(served.end("TERM").0, Some(0));
     drop(silent);
+}
+
+/// Starts a command, kills it after a moment, and waits until it has ended.
+async fn killed_after(arguments: &[&str], data: &Path, micros: u64) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
+    command.args(arguments).env("SLOTBOOK_DATA", data);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    tokio::time::sleep(std::time::Duration::from_micros(micros)).await;
+    drop(child.kill());
+    child.wait().expect("it ends");
+}
+
+#[tokio::test]
+async fn a_command_killed_in_the_middle_is_carried_out_or_not_and_harms_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let keys = || printed(run(&["key", "list"], &data)).lines().count();
+    let kill_many = async || {
+        let before = keys();
+        for micros in (0..30_000).step_by(3_000) {
+            killed_after(&["key", "add", "--group", "1"], &data, micros).await;
+            killed_after(&["export", "/dev/null"], &data, micros).await;
+        }
+        assert!((before..=before + 10).contains(&keys()));
+    };
+    let served = Served::on(&data, &[]);
+    kill_many().await;
+    assert_eq!(served.end("TERM").0, Some(0));
+    kill_many().await;
+    let checked = run(&["check"], &data);
+    assert!(checked.status.success(), "{}", complaint(&checked));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,6 @@
-//! Requests of the operator's commands, executed by the running server or on the store itself.
-//! Reference 11.1.
+//! The operator's way to the API: the socket of the running server, or without one the same service
+//! over the store, in the process of the command. Reference 11.1.
 
-pub(crate) mod client;
-pub(crate) mod execute;
-pub(crate) mod request;
+pub(crate) mod api;
+pub(crate) mod opened_store;
 pub(crate) mod socket;
-pub(crate) mod store_access;

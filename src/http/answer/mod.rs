@@ -5,3 +5,4 @@ pub(crate) mod condensed_answer;
 pub(crate) mod entity_tag;
 pub(crate) mod page_links;
 pub(crate) mod piecewise_body;
+pub(crate) mod streamed;

@@ -36,6 +36,8 @@ pub(crate) struct AuthRequest<'r> {
     /// neither gets the same answer in both cases, so any account of the address may ask.
     pub(crate) says_which: bool,
     pub(crate) from: IpAddr,
+    /// Whether the request came over the operator's socket.
+    pub(crate) is_at_socket: bool,
     pub(crate) now: Instant,
 }
 

@@ -58,13 +58,17 @@ impl Authenticator {
         }
     }
 
-    /// Returns the caller of a request. HTTP Basic precedes a session. A session counts only with
-    /// the key that opened it, which it stands for if the request has none. Reference 3.3.
+    /// Returns the caller of a request. At the operator's socket that is the operator, whatever the
+    /// request holds. HTTP Basic precedes a session. A session counts only with the key that opened
+    /// it, which it stands for if the request has none. Reference 3.3.
     ///
     /// # Errors
     /// 403 without a known key, and for a change by cookie from a foreign page; 401 for a wrong
     /// credential, 429 after too many of them; 503 when too many are being verified.
     pub(crate) async fn identify(&self, asked: &AuthRequest<'_>) -> Result<Identity, ApiError> {
+        if asked.is_at_socket {
+            return Ok(Identity::operator(Arc::clone(asked.directory)));
+        }
         let given = asked.params.value("apikey");
         let mut session = self.session(asked);
         let apikey = asked.key(given, session.as_ref())?;

@@ -6,10 +6,15 @@ use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
-use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::Text;
 use crate::domain::state::command::Caller;
 use crate::wire::field::Audience;
+
+/// Stands for the operator, who is no professional.
+const OPERATOR: ProId = ProId::new(ID_MAX).expect("the largest number is an id");
+/// Stands for the operator's socket, which has no application key.
+const SOCKET_KEY: [u8; 32] = [0xff; 32];
 
 /// A person with a password.
 #[derive(Clone, Debug)]
@@ -32,7 +37,7 @@ pub(crate) struct Candidate {
 pub(crate) struct Identity {
     /// The directory in which the key and the person were found.
     directory: Arc<Directory>,
-    /// SHA-256 of the application key. The directory has it.
+    /// SHA-256 of the application key. The directory has it, except at the operator's socket.
     pub(crate) apikey: [u8; 32],
     /// The role and the person.
     pub(crate) caller: Caller,
@@ -40,6 +45,8 @@ pub(crate) struct Identity {
     account_group: Option<GroupId>,
     /// Whether the request carries the person's password, rather than a session.
     pub(crate) has_password: bool,
+    /// Whether the request came over the operator's socket, where no key is needed or looked at.
+    is_at_socket: bool,
 }
 
 impl Identity {
@@ -56,15 +63,33 @@ impl Identity {
             Some(Person::Pro(id)) => (Caller::Pro(id), None),
             Some(Person::Account(group, account)) => (Caller::Account(account), Some(group)),
         };
-        Self { directory, apikey, caller, account_group, has_password }
+        Self { directory, apikey, caller, account_group, has_password, is_at_socket: false }
     }
 
-    fn apikey(&self) -> &Apikey {
-        self.directory.apikeys.get(&self.apikey).expect("the key was found in this directory")
+    /// Returns the identity of the operator at the socket of the data directory, who has the rights
+    /// of a professional in every group. Reference 11.1.
+    pub(crate) fn operator(directory: Arc<Directory>) -> Self {
+        let caller = Caller::Pro(OPERATOR);
+        let apikey = SOCKET_KEY;
+        let account_group = None;
+        Self { directory, apikey, caller, account_group, has_password: false, is_at_socket: true }
+    }
+
+    /// Returns the application key; `None` at the operator's socket.
+    fn apikey(&self) -> Option<&Apikey> {
+        if self.is_at_socket {
+            return None;
+        }
+        let apikey = self.directory.apikeys.get(&self.apikey);
+        Some(apikey.expect("the key was found in this directory"))
     }
 
     /// Returns the professional, if the caller is one.
     fn pro(&self) -> Option<&Pro> {
+        // The number that stands for the operator may be the id of a professional too.
+        if self.is_at_socket {
+            return None;
+        }
         match self.caller {
             Caller::Application | Caller::Account(_) => None,
             Caller::Pro(id) => self.directory.pros.get(&id),
@@ -81,12 +106,13 @@ impl Identity {
 
     /// Returns whether the key belongs to a server, whose source address stands for many clients.
     pub(crate) fn is_server(&self) -> bool {
-        self.apikey().is_server()
+        self.apikey().is_none_or(Apikey::is_server)
     }
 
-    /// Returns whether the key is one of the operator, which may found groups.
+    /// Returns whether the key is one of the operator, which may found groups, or the caller is at
+    /// the operator's socket.
     pub(crate) fn is_operator(&self) -> bool {
-        self.apikey().is_operator()
+        self.apikey().is_none_or(Apikey::is_operator)
     }
 
     /// Returns whether the caller may see a group: the key covers it, a professional works for it,
@@ -108,7 +134,7 @@ impl Identity {
 
     /// Returns whether the key covers a group.
     pub(crate) fn key_covers(&self, group: GroupId) -> bool {
-        self.apikey().covers(group)
+        self.apikey().is_none_or(|apikey| apikey.covers(group))
     }
 
     /// Returns the groups that the caller may list, ascending: a person's own groups that the key
@@ -117,7 +143,7 @@ impl Identity {
         let mut own = match (self.pro(), self.account_group) {
             (Some(pro), _) => pro.groups.clone(),
             (None, Some(group)) => vec![group],
-            (None, None) => return self.apikey().groups.clone(),
+            (None, None) => return self.apikey()?.groups.clone(),
         };
         own.retain(|group| self.key_covers(*group));
         Some(own)
@@ -135,7 +161,7 @@ impl Identity {
         if let Some(group) = self.account_group {
             return Some(group);
         }
-        match self.apikey().groups.as_deref() {
+        match self.apikey()?.groups.as_deref() {
             Some([only]) => Some(*only),
             Some([] | [_, _, ..]) | None => None,
         }

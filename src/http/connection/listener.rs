@@ -11,7 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::connection::request_target::RequestTargetFilter;
@@ -26,6 +26,8 @@ pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
 const HEAD_BYTES_MAX: usize = 64 * 1_024;
 /// Longest time that requests under way may take after the signal to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
+/// Maximum number of connections at once of the operator's commands. Others wait.
+const OPERATOR_CONNECTIONS_MAX: usize = 8;
 /// Pause after a failed accept, such as for want of file descriptors.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -100,13 +102,7 @@ fn spawn_connection(
         async move { Ok::<_, Infallible>(routes.respond(request, peer).await) }
     });
     let stream = TokioIo::new(RequestTargetFilter::new(SlowReaderTimeout::new(stream)));
-    let connection = http1::Builder::new()
-        .timer(SharedTimer::default())
-        // A client that closes its side after the request still gets the response.
-        .half_close(true)
-        .header_read_timeout(HEADERS_TIMEOUT)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(stream, service);
+    let connection = connection_builder().serve_connection(stream, service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         connections.increment(1);
@@ -116,4 +112,47 @@ fn spawn_connection(
         connections.decrement(1);
         drop(permits);
     });
+}
+
+/// Returns the settings of every connection.
+fn connection_builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(SharedTimer::default())
+        // A client that closes its side after the request still gets the response.
+        .half_close(true)
+        .header_read_timeout(HEADERS_TIMEOUT)
+        .max_buf_size(HEAD_BYTES_MAX);
+    builder
+}
+
+/// Serves the operator's commands on the socket of the data directory until it is dropped. Requests
+/// under way then go on.
+pub async fn serve_operator(listener: UnixListener, service: HttpService) {
+    let permits = Arc::new(Semaphore::new(OPERATOR_CONNECTIONS_MAX));
+    let service = Arc::new(service);
+    loop {
+        let permit = Arc::clone(&permits).acquire_owned().await;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "an operator's command could not be accepted");
+                tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
+                continue;
+            }
+        };
+        let service = Arc::clone(&service);
+        let answer = service_fn(move |request| {
+            let service = Arc::clone(&service);
+            async move { Ok::<_, Infallible>(service.respond_to_operator(request).await) }
+        });
+        let stream = TokioIo::new(SlowReaderTimeout::new(stream));
+        let connection = connection_builder().serve_connection(stream, answer);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::warn!(%error, "an operator's command left before it was answered");
+            }
+            drop(permit);
+        });
+    }
 }

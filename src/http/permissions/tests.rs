@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::http::route_table::routes;
+use crate::http::route_table::{operator_routes, routes};
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;
@@ -97,6 +97,13 @@ fn print_rights() -> String {
         let verb = format!("{:?}", right.verb).to_lowercase();
         writeln!(text, "| {resource} | {verb} | {application} | {account} | {pro} |")
             .expect("memory takes all");
+    }
+    text.push_str(
+        "\nThe operator, at the socket `operator.sock` in the data directory, needs no key. It has the rights of a \
+         professional in\nevery group and those of a key of the operator, and these paths, which are 403 for all others:\n\n",
+    );
+    for (method, path) in operator_routes() {
+        writeln!(text, "- {method} `{path}`").expect("memory takes all");
     }
     text.push_str(
         "\nObjects outside a caller's extent are treated as if they did not exist: the same 404, or the same 400 if a query or\n\

@@ -14,6 +14,7 @@ pub(crate) mod holds;
 pub(crate) mod interventions;
 pub(crate) mod messages;
 pub(crate) mod modules;
+pub(crate) mod operator;
 pub(crate) mod pagination;
 pub(crate) mod pros;
 pub(crate) mod sessions;

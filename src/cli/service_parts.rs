@@ -1,0 +1,44 @@
+//! Parts that a server and a command without a server have in common.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::SystemClock;
+use crate::domain::directory::Directory;
+use crate::domain::state::group_state::GroupState;
+use crate::engine::EngineParts;
+use crate::engine::admission::AdmissionLimits;
+use crate::engine::mailbox::Transport;
+use crate::engine::randomness::Randomness;
+use crate::http::ServedStore;
+use crate::transfer::export;
+
+/// Longest time that a write may wait to be decided.
+const DECISION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Returns the parts of an engine over recovered states.
+pub(crate) fn engine_parts(
+    directory: Directory,
+    group_states: Vec<GroupState>,
+    randomness: Randomness,
+) -> EngineParts {
+    EngineParts {
+        directory,
+        group_states,
+        clock: Arc::new(SystemClock),
+        randomness,
+        transport: Transport::direct(),
+        admission_limits: AdmissionLimits::default(),
+        decision_timeout: DECISION_TIMEOUT,
+    }
+}
+
+/// Returns the store of a data directory, for the operator's export and backup.
+pub(crate) fn served_store(data: &Path, reserve_mib: u64) -> ServedStore {
+    let write_document = |directory: &_, group_states: &[_], out: &mut dyn Write| {
+        export::write_document(directory, group_states, out)
+    };
+    ServedStore { data: data.to_owned(), reserve_mib, write_document }
+}

@@ -1,0 +1,129 @@
+//! Export, backup, and the messages of all groups, for the operator. Reference 7.2, 11.1.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::message::Message;
+use crate::domain::state::group_state::GroupState;
+use crate::engine::backup;
+use crate::engine::published::Published;
+use crate::engine::quarantine::IncompleteDocument;
+use crate::http::answer::streamed::{json_lines, streamed};
+use crate::http::endpoint::{EndpointMethod, OperatorEndpoint};
+use crate::http::error::ApiError;
+use crate::http::request::ApiRequest;
+use crate::http::resources::messages::render_entry;
+use crate::http::resources::operator::access_change::text;
+use crate::http::response::HandlerResult;
+use crate::http::server::ServedStore;
+use crate::wire::errors::{ErrorEntry, Problem};
+use crate::wire::field::Audience;
+use crate::wire::message::Ledger;
+
+const EXPORT: &str = "/api/v1/operator/export";
+const BACKUPS: &str = "/api/v1/operator/backups";
+const MESSAGES: &str = "/api/v1/operator/messages";
+
+/// The endpoints of this file.
+pub(crate) static ENDPOINTS: &[OperatorEndpoint] = &[
+    OperatorEndpoint::new(EndpointMethod::Get, EXPORT, |request| Box::pin(export(request))),
+    OperatorEndpoint::new(EndpointMethod::Post, BACKUPS, |request| Box::pin(back_up(request))),
+    OperatorEndpoint::new(EndpointMethod::Get, MESSAGES, |request| Box::pin(messages(request))),
+];
+
+/// Seconds between two progress lines of a backup.
+const PROGRESS_SECONDS: i64 = 5;
+
+/// GET: the whole content as the document of Reference 11.2. 409 if a group is quarantined.
+async fn export(request: ApiRequest) -> HandlerResult {
+    let store = served_store(&request)?;
+    let published = request.server.engine.published();
+    if let Err(incomplete) = IncompleteDocument::refuse(published.quarantined().values()) {
+        return Err(ApiError::new(Problem::Conflict, incomplete.to_string()));
+    }
+    let directory = published.directory();
+    let group_states = group_states(published);
+    Ok(streamed("application/json", move |out| {
+        (store.write_document)(&directory, &group_states, out)
+    }))
+}
+
+/// POST `{"path"}`: writes all that is durable into a new store there. The lines of the answer tell
+/// the progress, `{"written","groups"}`, and at last the `path`, or in `errors` why there is none.
+async fn back_up(request: ApiRequest) -> HandlerResult {
+    let store = served_store(&request)?;
+    let to = text(&request.body, "path", |path| Ok(PathBuf::from(path)))?;
+    if let Err(error) = backup::check_room(&store.data, &to, store.reserve_mib) {
+        return Err(ApiError::new(Problem::Conflict, error.to_string()));
+    }
+    let engine = request.server.engine.clone();
+    Ok(json_lines(move |out| {
+        let mut last_line = engine.clock().now();
+        let mut progress = |written: usize, groups: usize| {
+            let now = engine.clock().now();
+            if now >= last_line.plus_seconds(PROGRESS_SECONDS) {
+                last_line = now;
+                // The operator may have left; the backup goes on.
+                if writeln!(out, "{}", json!({"written": written, "groups": groups})).is_ok() {
+                    drop(out.flush());
+                }
+            }
+        };
+        let last = match engine.back_up(&to, &mut progress) {
+            Ok(()) => json!({"path": to.canonicalize()?.display().to_string()}),
+            Err(error) => {
+                let entry = ErrorEntry::new(Problem::InvalidParameter, error.to_string());
+                json!({"errors": [entry.to_json()]})
+            }
+        };
+        writeln!(out, "{last}")
+    }))
+}
+
+/// GET, with the optional parameter `group_ids[]`: the messages of these groups as GET
+/// G/messages lists them, but with whole links.
+async fn messages(request: ApiRequest) -> HandlerResult {
+    let published = request.server.engine.published();
+    let mut wanted = Vec::new();
+    for id in request.params.list("group_ids") {
+        let group = id.parse().ok().and_then(GroupId::new);
+        let Some(group_state) = group.and_then(|group| published.group_state(group)) else {
+            let rule = format!("group {id} does not exist");
+            return Err(ApiError::new(Problem::InvalidParameter, rule));
+        };
+        wanted.push(group_state);
+    }
+    if wanted.is_empty() {
+        wanted = group_states(published);
+    }
+    wanted.sort_by_key(|group_state| group_state.catalogue.group.id);
+    wanted.dedup_by_key(|group_state| group_state.catalogue.group.id);
+    Ok(json_lines(move |out| {
+        for group_state in wanted {
+            let ledger = Ledger::new(group_state, request.now);
+            let state = ledger.group_state();
+            for entry in ledger.entries() {
+                let preview = |message: &Message| request.server.gateways.preview(state, message);
+                let row = render_entry(&entry, state, Audience::Pro, preview);
+                writeln!(out, "{}", Value::Object(row))?;
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// Returns the store of the server.
+///
+/// # Errors
+/// 404 if the server has none.
+fn served_store(request: &ApiRequest) -> Result<ServedStore, ApiError> {
+    request.server.store.clone().ok_or_else(ApiError::no_result)
+}
+
+/// Returns the state of each group that is served, ascending.
+fn group_states(published: &Published) -> Vec<Arc<GroupState>> {
+    published.groups().filter_map(|group| published.group_state(group)).collect()
+}
