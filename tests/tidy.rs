@@ -246,6 +246,15 @@ fn files_and_comments_keep_their_size() {
     assert_none(&wrong);
 }
 
+#[test]
+fn the_root_of_http_has_at_most_16_files() {
+    let sources = sources();
+    let names = sources.keys().filter_map(|name| name.strip_prefix("http/"));
+    let root: Vec<&str> = names.filter(|name| !name.contains('/')).collect();
+    let folders = "resources, limits, auth, connection, answer (forms of answers) or openapi";
+    assert!(root.len() <= 16, "{} files: move one to {folders}: {root:?}", root.len());
+}
+
 /// Finds banned words in a text, as whole words and in any case. `of ours` is two of them.
 fn banned_words(line: &str) -> Vec<&'static str> {
     let words: Vec<String> = line
