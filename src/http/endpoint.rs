@@ -13,12 +13,12 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::http::auth::Identity;
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::openapi::schema::only_sendmail;
 use crate::http::permissions::{Extent, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, SessionRequest};
 use crate::http::response::HandlerResult;
 use crate::http::server::Server;
 use crate::wire::params::Params;
+use crate::wire::schema::only_sendmail;
 
 /// One endpoint of the API.
 pub(crate) struct Endpoint {
@@ -220,13 +220,14 @@ impl EndpointPath {
     }
 }
 
-impl QueryParameter {
-    pub(crate) const fn new(
+impl QueryKind {
+    /// A parameter with such values.
+    pub(crate) const fn named(
+        self,
         name: &'static str,
-        kind: QueryKind,
         description: &'static str,
-    ) -> Self {
-        Self { name, kind, description }
+    ) -> QueryParameter {
+        QueryParameter { name, kind: self, description }
     }
 }
 

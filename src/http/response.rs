@@ -5,8 +5,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::group_state::GroupState;
@@ -101,6 +100,11 @@ fn with_rate_limit(mut response: Response, limit: Option<RateLimit>) -> Response
 }
 
 /// Returns a 200 response with a JSON value.
-pub(crate) fn ok_response(value: &Value) -> Response {
-    json_response(StatusCode::OK, value.to_string().into_bytes())
+pub(crate) fn ok_response(value: &impl Serialize) -> Response {
+    json_response(StatusCode::OK, to_json(value))
+}
+
+/// Returns the JSON of an answer.
+pub(crate) fn to_json(answer: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(answer).expect("answers hold texts, numbers and names")
 }

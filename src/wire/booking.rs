@@ -3,22 +3,29 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::domain::decisions::book::booking_mode;
 use crate::domain::decisions::client_record::{missing_name_fault, unknown_fiche_rule};
 use crate::domain::records::customfield::{CustomValue, Model};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::{InvalidValue, Text};
 use crate::domain::state::command::{
     BookAppointment, BookingPermission, Caller, CancelRight, Client, GivenCustoms, MoveAppointment,
 };
+use crate::domain::time::Civil;
 use crate::wire::appointment::visible_fiche_fields;
 use crate::wire::custom_values::parse_custom_values;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope, foreign_group};
-use crate::wire::hold::{parse_date, parse_hold};
+use crate::wire::hold::{parse_hold, read_calendar, read_interventions, read_start};
+use crate::wire::object_reader::ObjectReader;
+use crate::wire::schema::{
+    GivenComment, GivenFlag, GivenId, GivenIds, GivenLabel, GivenMoment, GivenToken,
+};
 use crate::wire::value;
 use crate::wire::value::find_member;
 
@@ -29,6 +36,38 @@ const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
 const WEB_TEXT_CHARS_MAX: usize = 2_000;
 /// The field that an account changes only by a confirmed link, not by a booking. Reference 3.5.
 const BY_LINK: &str = "email";
+
+/// A booking.
+#[derive(Debug, ToSchema)]
+pub struct BookingBody {
+    /// Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.
+    #[schema(value_type = GivenMoment)]
+    date: Civil,
+    /// Ids of the interventions, in order. Each begins right after the one before.
+    #[schema(value_type = GivenIds)]
+    intervention_ids: Vec<InterventionId>,
+    /// Id of the calendar; 0 or nothing for any calendar that is free.
+    #[schema(value_type = Option<GivenId>)]
+    calendar_id: Option<CalendarId>,
+    /// Token of the caller's hold, whose time is free for the caller.
+    #[schema(value_type = Option<GivenToken>)]
+    hold: Option<HoldId>,
+    /// Comment, which the client can read.
+    #[schema(value_type = Option<GivenComment>)]
+    comments: Text<65_535>,
+    /// Comment for professionals only.
+    #[schema(value_type = Option<GivenComment>)]
+    internal_comments: Text<65_535>,
+    /// Label of the origin, for statistics.
+    #[schema(value_type = Option<GivenLabel>)]
+    websource: Text<255>,
+    /// false, for professionals: the rules for clients do not apply. The default is true.
+    #[schema(value_type = Option<GivenFlag>)]
+    from_web: bool,
+    /// Whether the client gets an SMS reminder. The default is a setting of the group.
+    #[schema(value_type = Option<GivenFlag>)]
+    smsreminder: Option<bool>,
+}
 
 /// Parsed request body of a booking.
 #[derive(Clone, Debug)]
@@ -84,30 +123,8 @@ pub fn parse(
     caller: &Caller,
 ) -> Result<Booking, Vec<Fault>> {
     let audience = Audience::for_caller(caller);
-    let mut reader = BookingReader { object, faults: Vec::new() };
-    reader.faults.extend(foreign_group(object, scope));
-    let date = reader.read("date", |given| parse_date(given, scope.zone));
-    if date.is_none() && !reader.has_fault("date") {
-        reader.add_fault("date", "is required: the start as YYYY-MM-DD HH:MM:SS");
-    }
-    let from_web = claims.from_web();
-    if let Err(invalid) = claims.from_web {
-        reader.faults.push(Fault::new("from_web", invalid.0));
-    }
-    let intervention_ids = parse_interventions(&mut reader, scope, caller, from_web);
-    let calendar_id = reader.read("calendar_id", value::parse_id).and_then(CalendarId::new);
-    if calendar_id.is_some_and(|id| !scope.state.catalogue.calendars.contains_key(&id)) {
-        let rule = "must be the id of one of the group's calendars, or 0 for any";
-        reader.add_fault("calendar_id", rule);
-    }
-    let comments = reader.read_text("comments");
-    let internal_comments = match caller {
-        Caller::Pro(_) => reader.read_text("internal_comments"),
-        Caller::Application | Caller::Account(_) => Text::default(),
-    };
-    let websource = reader.read_text("websource");
-    let smsreminder = reader.read_filled("smsreminder", value::parse_boolean);
-    let hold = reader.read("hold", parse_hold);
+    let mut reader = ObjectReader::new(object);
+    let body = BookingBody::read(&mut reader, claims, scope, caller);
     let customs = parse_custom_values(object, scope, Model::Vevent, audience);
     let customs = reader.keep_faults(customs).unwrap_or_default();
     let client = parse_client(object.get("fiche"), scope, caller);
@@ -120,31 +137,74 @@ pub fn parse(
     if let Some((client, _)) = &client
         && !matches!(caller, Caller::Pro(_))
     {
-        let own = [("comments", comments.as_str()), ("websource", websource.as_str())];
+        let own = [("comments", body.comments.as_str()), ("websource", body.websource.as_str())];
         reader.faults.extend(find_excess_text(&own, &customs, &client.customs));
     }
-    let (Some(date), Some((client, sent)), true) = (date, client, reader.faults.is_empty()) else {
-        return Err(reader.faults);
+    let (client, sent) = match client {
+        Some(client) if reader.faults.is_empty() => client,
+        _ => return Err(reader.faults),
     };
     let command = BookAppointment {
         caller: caller.clone(),
-        from_web,
-        date,
-        intervention_ids,
-        calendar_id,
+        from_web: body.from_web,
+        date: body.date,
+        intervention_ids: body.intervention_ids,
+        calendar_id: body.calendar_id,
         client,
-        comments,
-        internal_comments,
+        comments: body.comments,
+        internal_comments: body.internal_comments,
         taker: Text::default(),
-        websource,
-        smsreminder,
+        websource: body.websource,
+        smsreminder: body.smsreminder,
         customs,
         permission: Some(permission),
         web_origin: None,
-        hold,
+        hold: body.hold,
         is_by_page: false,
     };
     Ok(Booking { command, sent })
+}
+
+impl BookingBody {
+    /// Reads the members. Those that are wrong are faults of the reader, and have any value.
+    fn read(
+        reader: &mut ObjectReader<'_>,
+        claims: BookingClaims,
+        scope: &Scope<'_>,
+        caller: &Caller,
+    ) -> Self {
+        reader.faults.extend(foreign_group(reader.object, scope));
+        let date = read_start(reader, "is required: the start as YYYY-MM-DD HH:MM:SS", scope);
+        let from_web = claims.from_web();
+        if let Err(invalid) = claims.from_web {
+            reader.add_fault("from_web", &invalid.0);
+        }
+        Self {
+            date,
+            from_web,
+            intervention_ids: read_interventions(reader, scope, booking_mode(caller, from_web)),
+            calendar_id: read_calendar(reader, scope),
+            comments: reader.read_text("comments"),
+            internal_comments: match caller {
+                Caller::Pro(_) => reader.read_text("internal_comments"),
+                Caller::Application | Caller::Account(_) => Text::default(),
+            },
+            websource: reader.read_text("websource"),
+            smsreminder: reader.read_filled("smsreminder", value::parse_boolean),
+            hold: reader.read("hold", parse_hold),
+        }
+    }
+}
+
+/// The new start of an appointment.
+#[derive(Debug, ToSchema)]
+pub struct MoveBody {
+    /// Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.
+    #[schema(value_type = GivenMoment)]
+    date: Civil,
+    /// Token of the caller's hold, whose time is free for the caller.
+    #[schema(value_type = Option<GivenToken>)]
+    hold: Option<HoldId>,
 }
 
 /// The members of the object of a move. `sendmail` is read with the request.
@@ -160,22 +220,17 @@ pub fn parse_move(
     id: VeventId,
     right: CancelRight,
 ) -> Result<MoveAppointment, Vec<Fault>> {
-    let mut reader = BookingReader { object, faults: Vec::new() };
+    let mut reader = ObjectReader::new(object);
     reader.faults.extend(foreign_group(object, scope));
-    let date = reader.read("date", |given| parse_date(given, scope.zone));
-    if date.is_none() && !reader.has_fault("date") {
-        reader.add_fault("date", "is required: the new start as YYYY-MM-DD HH:MM:SS");
-    }
-    let hold = reader.read("hold", parse_hold);
+    let rule = "is required: the new start as YYYY-MM-DD HH:MM:SS";
+    let date = read_start(&mut reader, rule, scope);
+    let body = MoveBody { date, hold: reader.read("hold", parse_hold) };
     for name in object.keys() {
         if !OF_A_MOVE.contains(&name.as_str()) {
             reader.add_fault(name, "cannot be changed here: only the date can");
         }
     }
-    match date {
-        Some(date) if reader.faults.is_empty() => Ok(MoveAppointment { id, right, date, hold }),
-        Some(_) | None => Err(reader.faults),
-    }
+    reader.finish(MoveAppointment { id, right, date: body.date, hold: body.hold })
 }
 
 /// Returns whether a booking lacks a name that it needs, as far as the request shows it. A key
@@ -224,23 +279,6 @@ fn find_excess_text(
          {total}: shorten this one"
     );
     Some(Fault::new(longest, rule))
-}
-
-fn parse_interventions(
-    reader: &mut BookingReader<'_>,
-    scope: &Scope<'_>,
-    caller: &Caller,
-    from_web: bool,
-) -> Vec<InterventionId> {
-    const NAME: &str = "intervention_ids";
-    let numbers = reader.read(NAME, |given| Ok(Some(value::parse_ids(given)?))).unwrap_or_default();
-    let ids: Vec<InterventionId> = numbers.into_iter().filter_map(InterventionId::new).collect();
-    if !reader.has_fault(NAME)
-        && let Err(fault) = scope.state.catalogue.chain(&ids, booking_mode(caller, from_web))
-    {
-        reader.faults.push(fault);
-    }
-    ids
 }
 
 /// Parses the client of a booking, and the fields to repeat in its answer.
@@ -325,65 +363,4 @@ fn render_sent(
 
 fn within_fiche(faults: Vec<Fault>) -> Vec<Fault> {
     faults.into_iter().map(|fault| fault.within("fiche")).collect()
-}
-
-/// Reads field by field and collects the faults.
-struct BookingReader<'a> {
-    object: &'a Map<String, Value>,
-    faults: Vec<Fault>,
-}
-
-impl BookingReader<'_> {
-    /// Returns a field's value; `None` if it is absent, empty or wrong.
-    fn read<T>(
-        &mut self,
-        field: &str,
-        parse: impl FnOnce(&Value) -> Result<Option<T>, InvalidValue>,
-    ) -> Option<T> {
-        match parse(find_member(self.object, field)?) {
-            Ok(value) => value,
-            Err(illegal) => {
-                self.add_fault(field, &illegal.0);
-                None
-            }
-        }
-    }
-
-    /// Does the same with a parser that refuses empty values.
-    fn read_filled<T>(
-        &mut self,
-        field: &str,
-        parse: impl FnOnce(&Value) -> Result<T, InvalidValue>,
-    ) -> Option<T> {
-        self.read(field, |given| {
-            if value::is_empty(given) {
-                return Ok(None);
-            }
-            Ok(Some(parse(given)?))
-        })
-    }
-
-    /// Returns a text; the empty one if it is absent or wrong.
-    fn read_text<const MAX: usize>(&mut self, field: &str) -> Text<MAX> {
-        let text = self.read(field, |given| Ok(Some(Text::new(&value::parse_text(given)?)?)));
-        text.unwrap_or_default()
-    }
-
-    fn keep_faults<T>(&mut self, parsed: Result<T, Vec<Fault>>) -> Option<T> {
-        match parsed {
-            Ok(value) => Some(value),
-            Err(wrong) => {
-                self.faults.extend(wrong);
-                None
-            }
-        }
-    }
-
-    fn add_fault(&mut self, field: &str, rule: &str) {
-        self.faults.push(Fault::new(field, rule));
-    }
-
-    fn has_fault(&self, field: &str) -> bool {
-        self.faults.iter().any(|fault| fault.field == field)
-    }
 }

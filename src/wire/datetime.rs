@@ -1,5 +1,7 @@
 //! Dates and times as text: `YYYY-MM-DD HH:MM:SS`, in the group's time zone. Reference 1.2, 1.3.
 
+use serde::Serialize;
+
 use crate::domain::records::text::InvalidValue;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::{self, Zone};
@@ -233,6 +235,18 @@ pub fn append_civil_bytes(civil: Civil, out: &mut Vec<u8>) {
 #[must_use]
 pub fn format_local(zone: Zone, instant: Instant) -> String {
     format_civil(to_local(zone, instant))
+}
+
+/// Local time of a zone, as JSON shows it.
+#[derive(Debug, Serialize)]
+pub struct LocalTime(String);
+
+impl LocalTime {
+    /// The local time of an instant.
+    #[must_use]
+    pub fn new(zone: Zone, instant: Instant) -> Self {
+        Self(format_local(zone, instant))
+    }
 }
 
 /// Formats many instants of one zone.

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::domain::availability::obstacle::{NotOffered, Obstacle, TakenBy};
 use crate::domain::records::fault::Fault;
@@ -12,6 +13,7 @@ use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::wire::datetime::format_local;
 use crate::wire::field::Audience;
+use crate::wire::schema::{one_of, schema_names, whole};
 
 /// Maximum number of characters of a field's name that an answer repeats.
 const ECHO_MAX: usize = 100;
@@ -113,19 +115,58 @@ impl ErrorEntry {
     }
 }
 
-/// JSON form of an entry.
-#[derive(Serialize)]
+/// A problem of a request.
+#[derive(Debug, Serialize, ToSchema)]
 struct ErrorEntryJson<'e> {
+    /// Number of the problem.
+    #[schema(value_type = ProblemCode)]
     code: u8,
+    /// Name of the problem.
+    #[schema(value_type = ProblemName)]
     name: &'static str,
+    /// The wrong value, and the rule.
     message: &'e str,
+    /// The wrong field, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     field: Option<&'e str>,
 }
 
-/// JSON form of an error body.
-#[derive(Serialize)]
-struct ErrorBodyJson<'e> {
+/// All problems that the document names. Two share a code, and stand side by side.
+const PROBLEMS: [Problem; 15] = [
+    Problem::Unauthorized,
+    Problem::InvalidParameter,
+    Problem::NoResult,
+    Problem::ServerError,
+    Problem::TooManyRequests,
+    Problem::LoginFailed,
+    Problem::MaxRdvNumber,
+    Problem::MintimeBetween,
+    Problem::MaxRdvPeriod,
+    Problem::MintimeRdv,
+    Problem::MintimeAnnulation,
+    Problem::EmailAlreadyExists,
+    Problem::SameTimeRdv,
+    Problem::EmailNotFound,
+    Problem::NotAvailable,
+];
+
+schema_names! {
+    /// The code of a problem.
+    ProblemCode => {
+        let mut codes: Vec<u8> = PROBLEMS.map(|problem| problem.code_name_status().0).to_vec();
+        codes.dedup();
+        whole(1, 14).enum_values(Some(codes))
+    };
+    /// The name of a problem.
+    ProblemName => one_of(PROBLEMS.map(|problem| problem.code_name_status().1));
+}
+
+/// The body of an error answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorBodyJson<'e> {
+    /// All problems of the request.
+    #[schema(min_items = 1)]
     errors: Vec<ErrorEntryJson<'e>>,
 }
 

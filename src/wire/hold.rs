@@ -1,6 +1,8 @@
 //! Holds in requests and answers. Reference 6.14.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::domain::availability::slot_request::BookingMode;
 use crate::domain::records::fault::Fault;
@@ -8,11 +10,13 @@ use crate::domain::records::hold::{Hold, HoldId, HoldToken};
 use crate::domain::records::ids::{CalendarId, InterventionId};
 use crate::domain::records::text::InvalidValue;
 use crate::domain::state::command::{Caller, HoldTime};
-use crate::domain::time::Civil;
 use crate::domain::time::zone::Zone;
-use crate::wire::datetime::{GivenTime, format_local};
+use crate::domain::time::{CIVIL_MIN, Civil};
+use crate::wire::datetime::{GivenTime, LocalTime};
 use crate::wire::field::{Scope, foreign_group};
+use crate::wire::object_reader::ObjectReader;
 use crate::wire::params::Params;
+use crate::wire::schema::{GivenId, GivenIds, GivenMoment, GivenToken, Token};
 use crate::wire::value;
 
 /// The rule of a text that is no token of a hold.
@@ -61,8 +65,57 @@ pub fn parse_date(given: &Value, zone: Zone) -> Result<Option<Civil>, InvalidVal
     Ok(Some(civil))
 }
 
-/// Parses the object of a new hold: `date`, `intervention_ids`, `calendar_id` and `hold`. The
-/// source is that by which the caller's holds are counted.
+/// Reads the start of a booking, a move or a hold. A missing one is a fault by this rule.
+pub fn read_start(reader: &mut ObjectReader<'_>, rule: &str, scope: &Scope<'_>) -> Civil {
+    // A start that is missing or wrong is a fault, so its value is used for nothing.
+    reader.require("date", rule, |given| parse_date(given, scope.zone)).unwrap_or(CIVIL_MIN)
+}
+
+/// Reads the interventions of a booking or a hold, which must be bookable together.
+pub fn read_interventions(
+    reader: &mut ObjectReader<'_>,
+    scope: &Scope<'_>,
+    mode: BookingMode,
+) -> Vec<InterventionId> {
+    const NAME: &str = "intervention_ids";
+    let numbers = reader.read(NAME, |given| Ok(Some(value::parse_ids(given)?))).unwrap_or_default();
+    let ids: Vec<InterventionId> = numbers.into_iter().filter_map(InterventionId::new).collect();
+    if !reader.has_fault(NAME)
+        && let Err(fault) = scope.state.catalogue.chain(&ids, mode)
+    {
+        reader.faults.push(fault);
+    }
+    ids
+}
+
+/// Reads the calendar of a booking or a hold; `None` for any.
+pub fn read_calendar(reader: &mut ObjectReader<'_>, scope: &Scope<'_>) -> Option<CalendarId> {
+    let id = reader.read("calendar_id", value::parse_id).and_then(CalendarId::new);
+    if id.is_some_and(|id| !scope.state.catalogue.calendars.contains_key(&id)) {
+        let rule = "must be the id of one of the group's calendars, or 0 for any";
+        reader.add_fault("calendar_id", rule);
+    }
+    id
+}
+
+/// The object of a new hold.
+#[derive(Debug, ToSchema)]
+pub struct HoldBody {
+    /// Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.
+    #[schema(value_type = GivenMoment)]
+    date: Civil,
+    /// Ids of the interventions, in order. Each begins right after the one before.
+    #[schema(value_type = GivenIds)]
+    intervention_ids: Vec<InterventionId>,
+    /// Id of the calendar; 0 or nothing for any calendar that is free.
+    #[schema(value_type = Option<GivenId>)]
+    calendar_id: Option<CalendarId>,
+    /// Token of the caller's hold, whose time is free for the caller.
+    #[schema(value_type = Option<GivenToken>)]
+    hold: Option<HoldId>,
+}
+
+/// Parses the object of a new hold. The source is that by which the caller's holds are counted.
 ///
 /// # Errors
 /// All faults, each with its field.
@@ -72,78 +125,70 @@ pub fn parse(
     caller: &Caller,
     source: Option<[u8; 16]>,
 ) -> Result<HoldTime, Vec<Fault>> {
-    let mut faults = Vec::new();
-    faults.extend(foreign_group(object, scope));
-    let given = |name: &str| object.get(name).unwrap_or(&Value::Null);
-    let date = match parse_date(given("date"), scope.zone) {
-        Ok(Some(date)) => Some(date),
-        Ok(None) => {
-            faults.push(Fault::new("date", "is required: the start as YYYY-MM-DD HH:MM:SS"));
-            None
-        }
-        Err(illegal) => {
-            faults.push(Fault::new("date", illegal.0));
-            None
-        }
+    let mut reader = ObjectReader::new(object);
+    reader.faults.extend(foreign_group(object, scope));
+    let rule = "is required: the start as YYYY-MM-DD HH:MM:SS";
+    let body = HoldBody {
+        date: read_start(&mut reader, rule, scope),
+        intervention_ids: read_interventions(&mut reader, scope, BookingMode::Module),
+        calendar_id: read_calendar(&mut reader, scope),
+        hold: reader.read("hold", parse_hold),
     };
-    let catalogue = &scope.state.catalogue;
-    let mut intervention_ids = Vec::new();
-    match value::parse_ids(given("intervention_ids")) {
-        Ok(numbers) => {
-            intervention_ids.extend(numbers.into_iter().filter_map(InterventionId::new));
-            faults.extend(catalogue.chain(&intervention_ids, BookingMode::Module).err());
+    let HoldBody { date, intervention_ids, calendar_id, hold } = reader.finish(body)?;
+    let is_by_key = *caller == Caller::Application;
+    Ok(HoldTime { date, intervention_ids, calendar_id, hold, source, is_by_key })
+}
+
+/// The answer of a booking that waits for its code. It tells nothing but the token and its end,
+/// because the client may be known.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BookingReceipt<'h> {
+    /// The token to confirm the booking with.
+    #[schema(value_type = Token)]
+    token: &'h str,
+    /// End, YYYY-MM-DD HH:MM:SS on the clocks of the group.
+    expires_at: LocalTime,
+}
+
+/// A hold, for its holder.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct HoldAnswer<'h> {
+    /// The token that names the hold.
+    #[schema(value_type = Token)]
+    token: &'h str,
+    /// End, YYYY-MM-DD HH:MM:SS on the clocks of the group.
+    expires_at: LocalTime,
+    /// Id of the calendar.
+    calendar_id: CalendarId,
+    /// Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.
+    start: LocalTime,
+    /// End of the last intervention.
+    end: LocalTime,
+    /// The interventions, in order.
+    #[schema(min_items = 1)]
+    intervention_ids: Vec<InterventionId>,
+}
+
+impl<'h> HoldAnswer<'h> {
+    /// The answer with a hold of a group in this zone.
+    #[must_use]
+    pub fn new(hold: &'h Hold, zone: Zone) -> Self {
+        let interval = hold.interval();
+        Self {
+            token: hold.token.as_str(),
+            expires_at: LocalTime::new(zone, hold.expires_at),
+            calendar_id: hold.calendar_id,
+            start: LocalTime::new(zone, interval.start),
+            end: LocalTime::new(zone, interval.end),
+            intervention_ids: hold.legs.iter().map(|leg| leg.intervention_id).collect(),
         }
-        Err(illegal) => faults.push(Fault::new("intervention_ids", illegal.0)),
-    }
-    let calendar_id = match value::parse_id(given("calendar_id")) {
-        Ok(number) => number.and_then(CalendarId::new),
-        Err(illegal) => {
-            faults.push(Fault::new("calendar_id", illegal.0));
-            None
-        }
-    };
-    if calendar_id.is_some_and(|id| !catalogue.calendars.contains_key(&id)) {
-        let rule = "must be the id of one of the group's calendars, or 0 for any";
-        faults.push(Fault::new("calendar_id", rule));
-    }
-    let hold = match parse_hold(given("hold")) {
-        Ok(hold) => hold,
-        Err(illegal) => {
-            faults.push(Fault::new("hold", illegal.0));
-            None
-        }
-    };
-    match date {
-        Some(date) if faults.is_empty() => {
-            let is_by_key = *caller == Caller::Application;
-            Ok(HoldTime { date, intervention_ids, calendar_id, hold, source, is_by_key })
-        }
-        Some(_) | None => Err(faults),
     }
 }
 
-/// Renders a hold for its holder.
-#[must_use]
-pub fn render(hold: &Hold, zone: Zone) -> Map<String, Value> {
-    let interval = hold.interval();
-    let mut interventions = Vec::with_capacity(hold.legs.len());
-    for leg in &hold.legs {
-        interventions.push(leg.intervention_id.number());
+impl<'h> BookingReceipt<'h> {
+    /// The answer with a booking of a group in this zone.
+    #[must_use]
+    pub fn new(hold: &'h Hold, zone: Zone) -> Self {
+        Self { token: hold.token.as_str(), expires_at: LocalTime::new(zone, hold.expires_at) }
     }
-    let mut object = render_receipt(hold, zone);
-    object.insert("calendar_id".into(), hold.calendar_id.number().into());
-    object.insert("start".into(), format_local(zone, interval.start).into());
-    object.insert("end".into(), format_local(zone, interval.end).into());
-    object.insert("intervention_ids".into(), json!(interventions));
-    object
-}
-
-/// Renders the answer of a booking that waits for its code. It tells nothing but the token and its
-/// end, because the client may be known.
-#[must_use]
-pub fn render_receipt(hold: &Hold, zone: Zone) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert("token".into(), hold.token.as_str().into());
-    object.insert("expires_at".into(), format_local(zone, hold.expires_at).into());
-    object
 }

@@ -1,6 +1,7 @@
 //! `availabletimeslots`: parameters of a search and its explanation. Reference 4.7, 4.8.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::availability::merged_starts::{SearchExtent, StartSearch};
 use crate::domain::availability::obstacle::Obstacle;
@@ -16,7 +17,7 @@ use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, INSTANT_MAX, Instant};
 use crate::wire::column_value::ColumnValue;
-use crate::wire::datetime::{format_local, format_rfc_3339};
+use crate::wire::datetime::{LocalTime, format_local, format_rfc_3339};
 use crate::wire::errors;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::hold::parse_hold_parameter;
@@ -24,6 +25,7 @@ use crate::wire::params::Params;
 use crate::wire::query::{
     parse_flag, parse_id, parse_id_or_zero, parse_ids, parse_moment, parse_number,
 };
+use crate::wire::schema::{UtcTime, one_of, schema_names};
 use crate::wire::vevent::VEVENT;
 
 /// Local days of a search without `end` and `nDays`.
@@ -363,36 +365,73 @@ fn parse_window(
     if faults.0.is_empty() { Ok(Interval { start, end }) } else { Err(faults.0) }
 }
 
-/// Renders the obstacles of a start on each calendar. Reference 4.8.
-#[must_use]
-pub fn render_explanation(
-    start: Instant,
-    verdicts: &[(CalendarId, Result<(), Vec<Obstacle>>)],
-    scope: &Scope<'_>,
-    audience: Audience,
-) -> Value {
-    let mut calendars = Vec::new();
-    for (id, verdict) in verdicts {
-        let mut reasons = Vec::new();
-        if let Err(obstacles) = verdict {
-            for obstacle in obstacles {
-                reasons.push(render_reason(obstacle, scope, audience));
-            }
-        }
-        calendars.push(json!({
-            "calendar_id": id.number(),
-            "offered": verdict.is_ok(),
-            "reasons": reasons,
-        }));
-    }
-    json!({
-        "start": format_local(scope.zone, start),
-        "start_utc": format_rfc_3339(start),
-        "calendars": calendars,
-    })
+/// The obstacles of one start.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Explanation {
+    /// Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.
+    start: LocalTime,
+    /// The start as an instant: RFC 3339 in UTC.
+    #[schema(value_type = UtcTime)]
+    start_utc: String,
+    /// The calendars of the search, ascending by id.
+    calendars: Vec<CalendarExplanation>,
 }
 
-fn render_reason(obstacle: &Obstacle, scope: &Scope<'_>, audience: Audience) -> Value {
+/// The obstacles of a start on one calendar.
+#[derive(Debug, Serialize, ToSchema)]
+struct CalendarExplanation {
+    /// Id of the calendar.
+    calendar_id: CalendarId,
+    /// Whether the calendar offers the start.
+    offered: bool,
+    /// All rules that refuse the start; empty if none does.
+    reasons: Vec<ObstacleReason>,
+}
+
+/// An obstacle in words.
+#[derive(Debug, Serialize, ToSchema)]
+struct ObstacleReason {
+    /// Name of the rule that refuses the start.
+    #[schema(value_type = ObstacleRule)]
+    rule: &'static str,
+    /// The rule in words, with its values.
+    message: String,
+}
+
+schema_names! {
+    /// The names that [`errors::describe_obstacle`] gives.
+    ObstacleRule => one_of([
+        "outside_availability", "off_grid", "taken", "held", "not_offered", "repeated_hour",
+        "unverified_share", "MintimeRdv", "MaxRdvPeriod",
+    ]);
+}
+
+impl Explanation {
+    /// The answer with what each calendar says to a start.
+    #[must_use]
+    pub fn new(
+        start: Instant,
+        verdicts: &[(CalendarId, Result<(), Vec<Obstacle>>)],
+        scope: &Scope<'_>,
+        audience: Audience,
+    ) -> Self {
+        let mut calendars = Vec::new();
+        for (id, verdict) in verdicts {
+            let mut reasons = Vec::new();
+            if let Err(obstacles) = verdict {
+                for obstacle in obstacles {
+                    reasons.push(render_reason(obstacle, scope, audience));
+                }
+            }
+            let offered = verdict.is_ok();
+            calendars.push(CalendarExplanation { calendar_id: *id, offered, reasons });
+        }
+        let local = LocalTime::new(scope.zone, start);
+        Self { start: local, start_utc: format_rfc_3339(start), calendars }
+    }
+}
+
+fn render_reason(obstacle: &Obstacle, scope: &Scope<'_>, audience: Audience) -> ObstacleReason {
     let (rule, mut message) = errors::describe_obstacle(obstacle, scope.zone, audience);
     // Professionals also read the text of the event that takes the time.
     if let (Obstacle::Taken { id, .. }, Audience::Pro | Audience::Store) = (obstacle, audience)
@@ -403,5 +442,5 @@ fn render_reason(obstacle: &Obstacle, scope: &Scope<'_>, audience: Audience) -> 
     {
         message = format!("{message}: {text}");
     }
-    json!({ "rule": rule, "message": message })
+    ObstacleReason { rule, message }
 }

@@ -7,13 +7,18 @@
 use std::io::Write as _;
 use std::ops::Range;
 
+use utoipa::openapi::{RefOr, Schema};
+
 use crate::domain::availability::free_places::FreePlaces;
 use crate::domain::availability::merged_starts::DayStarts;
 use crate::domain::records::ids::{CalendarId, GroupId};
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
-use crate::wire::column_value::append_value;
+use crate::wire::column_value::{FieldType, append_value};
 use crate::wire::datetime::{LocalTimes, append_rfc_3339};
+use crate::wire::schema::{
+    all_required, at_least, described, filled_list, id, instant, list, shown, whole,
+};
 use crate::wire::slots::SlotSearch;
 
 /// The part of a slot before its start.
@@ -26,6 +31,42 @@ const INSTANT_BYTES: usize = 35;
 const ANSWER_BYTES: usize = 128;
 /// Maximum number of calendars of a slot for which room is made.
 const RESERVED_CALENDARS_MAX: usize = 32;
+
+const SLOT_START: &str = "Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.";
+
+/// The schema of the answer, which no struct describes because it is written by hand.
+#[must_use]
+pub fn slots_schema() -> RefOr<Schema> {
+    let slot = all_required([
+        ("start", shown(FieldType::Moment, false).into(), SLOT_START),
+        ("capacity", whole(1, i64::from(i32::MAX)).into(), "Number of calendars that are free."),
+        ("calendar_ids", filled_list(id().build()).into(), "Ids of the calendars that are free."),
+    ])
+    .property("start_utc", described(instant(false), "The start as an instant, with instants."))
+    .property("count", described(at_least(1), "Number of free slots of the day, with by=day."));
+    all_required([
+        ("group_id", id().into(), "Id of the group."),
+        (
+            "firstSlot",
+            shown(FieldType::Moment, true).into(),
+            "First start, YYYY-MM-DD HH:MM:SS on the clocks of the group; null if there is none.",
+        ),
+        (
+            "intervention_ids",
+            list(id()).into(),
+            "Ids of the interventions of the search, in order.",
+        ),
+        (
+            "calendar_id",
+            shown(FieldType::Reference, true).into(),
+            "The calendar of the search; null if it named none.",
+        ),
+        ("calendar_ids", list(id()).into(), "The calendars of the search; empty if it named none."),
+        ("availabletimeslots", list(slot).into(), "The free slots, ascending by start."),
+    ])
+    .property("firstSlot_utc", described(instant(true), "firstSlot as an instant, with instants."))
+    .into()
+}
 
 /// Answer to a search, written slot by slot.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{Object, ObjectBuilder};
 
 use crate::http::openapi::records::customs_given;
-use crate::http::openapi::schema::{described, filled, given, given_or_nothing, ids_given, object};
 use crate::http::openapi::texts::field_text;
 use crate::http::permissions::Resource;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
@@ -16,6 +15,7 @@ use crate::wire::field::{Audience, Field, Table};
 use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::pro::PROFESSIONAL;
+use crate::wire::schema::{described, filled, given, given_or_nothing, ids_given, object};
 use crate::wire::vevent::VEVENT;
 
 /// Schemas of the members that no field table has. `$ref` names a section or a row.

@@ -1,14 +1,13 @@
 //! The OpenAPI document, made from the endpoints and the field tables. Reference 11.4.
 
-pub(crate) mod answers;
-pub(crate) mod bodies;
+mod answers;
+mod bodies;
 mod curl;
 mod import_document;
 mod operations;
 mod pages;
 mod parameters;
 pub(crate) mod records;
-pub(crate) mod schema;
 mod texts;
 
 use std::sync::LazyLock;

@@ -10,9 +10,9 @@ use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{Content, PathsBuilder, Required, Response};
 
 use crate::http::openapi::operations::describe_operation;
-use crate::http::openapi::schema::{object, text};
 use crate::http::openapi::texts::operation_text;
 use crate::notify::links::{MOVE_PATH, PATH};
+use crate::wire::schema::{object, text};
 
 /// The tag of the pages.
 pub(crate) const TAG: &str = "pages";

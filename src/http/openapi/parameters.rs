@@ -6,7 +6,7 @@ use utoipa::openapi::{RefOr, Required, Schema};
 
 use crate::http::endpoint::{QueryKind, QueryParameter};
 use crate::http::error::IDEMPOTENCY_KEY;
-use crate::http::openapi::schema::{
+use crate::wire::schema::{
     at_least, filled_list, id, list, moment_filled, moment_given, of_types, one_of, pattern, text,
     whole,
 };

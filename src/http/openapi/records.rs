@@ -9,10 +9,6 @@ use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::records::customfield::Model;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::http::openapi::schema::{
-    all_required, at_least, described, filled, given, given_or_nothing, group_given, id, ids_given,
-    instant, list, named, object, sendmail, shown, text, whole,
-};
 use crate::http::openapi::texts::field_text;
 use crate::http::permissions::Resource;
 use crate::wire::appointment::{APPOINTMENT, SHOWN_OF_FICHE};
@@ -24,6 +20,10 @@ use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::message::MESSAGE;
 use crate::wire::pro::PROFESSIONAL;
+use crate::wire::schema::{
+    all_required, at_least, described, filled, given, given_or_nothing, group_given, id, ids_given,
+    instant, list, named, object, sendmail, shown, text, whole,
+};
 use crate::wire::vevent::VEVENT;
 
 /// The resources that have records.

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 
 use crate::domain::decisions::enrolment::NO_SUCH_LINK;
 use crate::domain::directory::password_link::PasswordLink;
 use crate::domain::records::account_link::{AccountLink, LINK_SECONDS, LinkAction, PendingRdv};
 use crate::domain::records::fault::Fault;
-use crate::domain::records::ids::GroupId;
-use crate::domain::records::text::{Email, Text};
+use crate::domain::records::ids::{FicheId, GroupId};
+use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::command::{Command, FollowLink, LinkRequest, RequestLink};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Committed;
@@ -19,26 +21,26 @@ use crate::http::auth::login_failed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
 use crate::http::limits::guarded_write::WriteGuard;
-use crate::http::openapi::answers;
-use crate::http::openapi::bodies;
 use crate::http::permissions::{ANY_KEY, Resource, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, create_once, wrapped_object};
-use crate::http::response::{HandlerResult, json_response, ok_response};
+use crate::http::response::{HandlerResult, json_response, ok_response, to_json};
 use crate::http::server::Server;
 use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
 use crate::wire::field::Audience;
+use crate::wire::object_reader::ObjectReader;
+use crate::wire::schema::{GivenEmail, GivenId, schema_of};
 use crate::wire::value;
 
 const LINK_ASKED: Answer = Answer::json(
     201,
     "the address, whether or not it has an account",
-    Shape::Named("LinkAsked", answers::link_asked),
+    Shape::Named("LinkAsked", schema_of::<LinkAsked<'_>>),
 );
 const LINK_FOLLOWED: Answer = Answer::json(
     200,
     "the account as it is now",
-    Shape::Named("LinkFollowed", answers::link_followed),
+    Shape::Named("LinkFollowed", schema_of::<LinkFollowed>),
 );
 
 /// The endpoints of this file.
@@ -46,7 +48,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::post(&[EndpointPath::current("/api/v1/accounts")], handler!(AtLarge, ask_link))
         .named("RequestLink", "Mail a link to create an account or to set a new password")
         .right(Resource::Account, Verb::Make, ANY_KEY)
-        .body(Body::wrapped(Shape::Inline(bodies::address)))
+        .body(Body::wrapped(Shape::Inline(schema_of::<LinkBody>)))
         .idempotency_key(true)
         .answers(&[LINK_ASKED]),
     Endpoint::post(
@@ -55,7 +57,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     )
     .named("FollowLink", "Follow a mailed link; the only endpoint that sets a password")
     .right(Resource::Account, Verb::Change, ANY_KEY)
-    .body(Body::plain(bodies::token))
+    .body(Body::plain(schema_of::<TokenBody<'_>>))
     .answers(&[LINK_FOLLOWED]),
 ];
 
@@ -71,68 +73,106 @@ fn find_covered_group(request: &ApiRequest, group: Option<GroupId>) -> Option<Ar
     request.server.engine.published().group_state(group)
 }
 
-/// The body of a request for a link.
-struct LinkInput {
+/// The address that is to have an account.
+#[derive(ToSchema)]
+struct LinkBody {
+    /// E-mail address.
+    #[schema(value_type = GivenEmail)]
     email: Email,
+    /// Id of the group; by default the only group of the key.
+    #[schema(rename = "group_id", value_type = Option<GivenId>)]
     state: Arc<GroupState>,
+    /// A booking to complete later. At most 8,192 bytes. It is returned after the link has been
+    /// followed.
+    #[schema(rename = "pendingRdv", value_type = Option<Value>)]
     pending_rdv: Option<PendingRdv>,
 }
 
-/// Reads the body of a request for a link.
-///
-/// # Errors
-/// All faults of the fields.
-fn read_link_input(
-    request: &ApiRequest,
-    object: &Map<String, Value>,
-) -> Result<LinkInput, Vec<Fault>> {
-    let given = |name: &str| object.get(name).filter(|value| !value::is_empty(value));
-    let email = match given("email") {
-        None => Err(Fault::new("email", "is required")),
-        Some(text) => match value::parse_text(text) {
-            Ok(text) => match Email::new(text.trim_matches(' ')) {
-                Ok(email) => Ok(email),
-                Err(illegal) => Err(Fault::new("email", illegal.0)),
-            },
-            Err(illegal) => Err(Fault::new("email", illegal.0)),
-        },
-    };
-    let state = match given("group_id") {
-        None => match find_covered_group(request, request.identity.home()) {
-            Some(state) => Ok(state),
-            None => Err(Fault::new("group_id", "is required")),
-        },
-        Some(id) => {
-            let group = value::parse_id(id).ok().flatten().and_then(GroupId::new);
-            match find_covered_group(request, group) {
-                Some(state) => Ok(state),
-                None => {
-                    Err(Fault::new("group_id", "must be the id of a group that the key covers"))
-                }
+impl LinkBody {
+    /// # Errors
+    /// All faults of the fields.
+    fn parse(request: &ApiRequest, object: &Map<String, Value>) -> Result<Self, Vec<Fault>> {
+        let mut reader = ObjectReader::new(object);
+        let email = reader.require("email", "is required", |given| {
+            if value::is_empty(given) {
+                return Ok(None);
             }
+            Ok(Some(Email::new(value::parse_text(given)?.trim_matches(' '))?))
+        });
+        let given = object.get("group_id").filter(|id| !value::is_empty(id));
+        let group_id = match given {
+            None => request.identity.home(),
+            Some(id) => value::parse_id(id).ok().flatten().and_then(GroupId::new),
+        };
+        let state = find_covered_group(request, group_id);
+        if state.is_none() && given.is_none() {
+            reader.add_fault("group_id", "is required");
+        } else if state.is_none() {
+            reader.add_fault("group_id", "must be the id of a group that the key covers");
         }
-    };
-    let pending_rdv = match object.get("pendingRdv") {
-        None | Some(Value::Null) => Ok(None),
-        Some(json) => parse_pending_rdv(json).map(Some),
-    };
-    match (email, state, pending_rdv) {
-        (Ok(email), Ok(state), Ok(pending_rdv)) => Ok(LinkInput { email, state, pending_rdv }),
-        (email, state, pending_rdv) => {
-            let mut faults = Vec::new();
-            faults.extend(email.err());
-            faults.extend(state.err());
-            faults.extend(pending_rdv.err());
-            Err(faults)
+        let pending_rdv = reader.read("pendingRdv", |json| {
+            if json.is_null() { Ok(None) } else { Ok(Some(parse_pending_rdv(json)?)) }
+        });
+        match (email, state) {
+            (Some(email), Some(state)) => reader.finish(Self { email, state, pending_rdv }),
+            _ => Err(reader.faults),
         }
     }
 }
 
+/// The address that a link was requested for, whether or not it has an account.
+#[derive(Serialize, ToSchema)]
+struct LinkAsked<'r> {
+    /// The account that the link is for.
+    account: LinkAskedAccount<'r>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct LinkAskedAccount<'r> {
+    /// The e-mail address.
+    email: &'r str,
+    /// Id of the group.
+    group_id: GroupId,
+}
+
+/// The token of a mailed link, and a password.
+#[derive(ToSchema)]
+struct TokenBody<'b> {
+    /// The token in the mailed link.
+    token: &'b str,
+    /// Plain, or its SHA-1 as 40 hexadecimal digits.
+    #[schema(nullable = false)]
+    password: Option<&'b str>,
+}
+
+/// The account of a followed link.
+#[derive(Serialize, ToSchema)]
+struct LinkFollowed {
+    /// The account.
+    account: LinkFollowedAccount,
+    /// The pendingRdv of the request for the link; null if there was none.
+    #[serde(rename = "pendingRdv")]
+    pending_rdv: Value,
+}
+
+#[derive(Serialize, ToSchema)]
+struct LinkFollowedAccount {
+    /// The e-mail address.
+    email: String,
+    /// Id of the group.
+    group_id: GroupId,
+    /// Id of the client's fiche.
+    fiche_id: FicheId,
+    /// The pendingRdv of the request for the link; null if there was none.
+    #[serde(rename = "pendingRdv")]
+    pending_rdv: Value,
+}
+
 /// # Errors
 /// A JSON that is too long, or cannot be kept.
-fn parse_pending_rdv(json: &Value) -> Result<PendingRdv, Fault> {
+fn parse_pending_rdv(json: &Value) -> Result<PendingRdv, InvalidValue> {
     let text = json.to_string();
-    let illegal = |rule: String| Fault::new("pendingRdv", format!("its JSON {rule}"));
+    let illegal = |rule: String| InvalidValue(format!("its JSON {rule}"));
     if text.len() > PENDING_BYTES_MAX {
         return Err(illegal(format!("must have at most {PENDING_BYTES_MAX} bytes")));
     }
@@ -143,7 +183,7 @@ fn parse_pending_rdv(json: &Value) -> Result<PendingRdv, Fault> {
 /// all cases, so it does not reveal whether the address has an account.
 async fn ask_link(request: ApiRequest) -> HandlerResult {
     let object = wrapped_object(&request.body, "account")?;
-    let LinkInput { email, state, pending_rdv } = read_link_input(&request, object)?;
+    let LinkBody { email, state, pending_rdv } = LinkBody::parse(&request, object)?;
     let key = request.idempotency_key(&state)?;
     if let Some(key) = &key
         && let Some(answer) = key.find_answer(&state, request.now)
@@ -155,11 +195,11 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     }
     request.server.links.count_asked(request.from, request.now)?;
     let secret = request.server.secret_for_link(state.catalogue.group.id, &email, request.now);
-    let group_id = state.catalogue.group.id.number();
-    let answer = json!({"account": {"email": email.as_str(), "group_id": group_id}});
+    let account = LinkAskedAccount { email: email.as_str(), group_id: state.catalogue.group.id };
+    let answer = to_json(&LinkAsked { account });
     let link = LinkRequest::Account { pending_rdv, secret };
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
-    let render = move |_: &Committed| answer.to_string().into_bytes();
+    let render = move |_: &Committed| answer.clone();
     let audience = Audience::Application;
     let guard = WriteGuard::default();
     let answer =
@@ -171,17 +211,16 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
 /// its password, given plain or as its SHA-1 in hexadecimal digits. A link for a new e-mail address
 /// needs no password. A token works once, so no Idempotency-Key is recorded.
 async fn follow_link(request: ApiRequest) -> HandlerResult {
-    let token = match request.body.get("token") {
-        Some(Value::String(token)) => token.trim(),
-        Some(_) | None => "",
-    };
+    let text = |name: &str| request.body.get(name).and_then(Value::as_str);
+    let TokenBody { token, password } =
+        TokenBody { token: text("token").unwrap_or_default().trim(), password: text("password") };
     let no_such_link = || Fault::new("token", NO_SUCH_LINK);
     let state = find_covered_group(&request, group_in_token(token)).ok_or_else(no_such_link)?;
     let found = find_link(&request.server, &state, token).ok_or_else(no_such_link)?;
     let FoundLink { link, signed } = found;
     let password_hash = match link.action {
         LinkAction::Account { .. } => {
-            let sha1 = read_password_sha1(&request.body)?;
+            let sha1 = parse_new_password(password)?;
             let hash_password =
                 move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
             let pool = &request.server.authenticator.password_pool;
@@ -199,9 +238,9 @@ async fn follow_link(request: ApiRequest) -> HandlerResult {
             return Err(ApiError::from_rejection(rejection, zone, Audience::Application));
         }
     };
-    let account = render_account(&link, &done.group_state)?;
-    let pending_rdv = account["pendingRdv"].clone();
-    Ok(ok_response(&json!({ "account": account, "pendingRdv": pending_rdv })))
+    let account = find_linked_account(&link, &done.group_state)?;
+    let pending_rdv = account.pending_rdv.clone();
+    Ok(ok_response(&LinkFollowed { account, pending_rdv }))
 }
 
 /// A link that can be followed now.
@@ -233,31 +272,33 @@ pub(crate) fn find_link(server: &Server, state: &GroupState, token: &str) -> Opt
     Some(FoundLink { link: Arc::new(link), signed: Some(signed) })
 }
 
-/// Renders the account of a followed link.
+/// Returns the account of a followed link.
 ///
 /// # Errors
 /// 404 if the account has been removed since.
-fn render_account(link: &AccountLink, state: &GroupState) -> Result<Value, ApiError> {
+fn find_linked_account(
+    link: &AccountLink,
+    state: &GroupState,
+) -> Result<LinkFollowedAccount, ApiError> {
     let mut account = state.accounts.get(&link.email.folded());
-    let mut pending = Value::Null;
+    let mut pending_rdv = Value::Null;
     match &link.action {
-        LinkAction::Account { pending_rdv } => {
-            if let Some(text) = pending_rdv {
-                pending = serde_json::from_str(text.as_str()).unwrap_or_default();
-            }
+        LinkAction::Account { pending_rdv: Some(text) } => {
+            pending_rdv = serde_json::from_str(text.as_str()).unwrap_or_default();
         }
+        LinkAction::Account { pending_rdv: None } => {}
         // An account whose address could not be changed is still found by the old one.
         LinkAction::Email { account: email_before, .. } => {
             account = account.or_else(|| state.accounts.get(email_before));
         }
     }
     let account = account.ok_or_else(ApiError::no_result)?;
-    Ok(json!({
-        "email": account.email.as_str(),
-        "group_id": state.catalogue.group.id.number(),
-        "fiche_id": account.fiche_id.number(),
-        "pendingRdv": pending,
-    }))
+    Ok(LinkFollowedAccount {
+        email: account.email.as_str().to_owned(),
+        group_id: state.catalogue.group.id,
+        fiche_id: account.fiche_id,
+        pending_rdv,
+    })
 }
 
 /// Returns the group of a token: its id stands before the first `-`.
@@ -266,18 +307,15 @@ pub(crate) fn group_in_token(token: &str) -> Option<GroupId> {
     GroupId::new(group.parse().ok()?)
 }
 
-/// Returns the SHA-1 of the new password in a body, in hexadecimal digits. The length of a password
-/// that is given as its SHA-1 is unknown.
+/// Returns the SHA-1 of a new password, in hexadecimal digits. The length of a password that is
+/// given as its SHA-1 is unknown.
 ///
 /// # Errors
 /// A missing password, or one that is too short, too long or common.
-pub(crate) fn read_password_sha1(body: &Map<String, Value>) -> Result<String, Fault> {
-    let Some(Value::String(given)) = body.get("password") else {
+pub(crate) fn parse_new_password(given: Option<&str>) -> Result<String, Fault> {
+    let Some(given) = given.filter(|text| !text.is_empty()) else {
         return Err(Fault::new("password", "is required: a text"));
     };
-    if given.is_empty() {
-        return Err(Fault::new("password", "is required: a text"));
-    }
     if let Some(sha1) = parse_sha1(given) {
         return Ok(sha1);
     }
@@ -306,14 +344,15 @@ fn parse_sha1(given: &str) -> Option<String> {
 pub(crate) async fn check_current_password(
     request: &GroupRequest,
     person: (&Email, &Text<255>),
-    object: &Map<String, Value>,
+    given: Option<&str>,
     what: &str,
 ) -> Result<(), ApiError> {
     const NAME: &str = "current_password";
     if request.identity.has_password {
         return Ok(());
     }
-    let Some(Value::String(given)) = object.get(NAME).or_else(|| request.body.get(NAME)) else {
+    let beside = || request.body.get(NAME).and_then(Value::as_str);
+    let Some(given) = given.or_else(beside) else {
         return Err(ApiError::unauthorized(&format!(
             "{what} needs the password: log in by HTTP Basic, or give current_password"
         )));

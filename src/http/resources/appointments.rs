@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Map, Value};
+use serde_json::Map;
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::decisions::book::permit_booking;
 use crate::domain::records::account::Account;
+use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
@@ -23,18 +25,20 @@ use crate::http::legacy_paths::LegacyRecord;
 use crate::http::limits::booking_limit::BookingOrigin;
 use crate::http::limits::guarded_write::WriteGuard;
 use crate::http::limits::limited_move::move_within_limits;
-use crate::http::openapi::answers;
-use crate::http::openapi::bodies;
+use crate::http::openapi::records::{booked_fiche, customs_given};
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{HandlerResult, json_response};
+use crate::http::response::{HandlerResult, json_response, to_json};
 use crate::wire::appointment::{self, table_for_audience};
-use crate::wire::booking::{BookingClaims, parse, parse_move};
+use crate::wire::booking::{BookingBody, BookingClaims, MoveBody, parse, parse_move};
 use crate::wire::field::{Audience, Scope};
-use crate::wire::hold::render_receipt;
+use crate::wire::hold::BookingReceipt;
 use crate::wire::list::Query;
 use crate::wire::query::parse_flag;
+use crate::wire::schema::{
+    all_required, filled_list, group_given, named, object_of, schema_of, sendmail,
+};
 use crate::wire::vevent::VEVENT;
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/appointments");
@@ -44,19 +48,18 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/appoi
 const ONE_LEGACY: EndpointPath =
     EndpointPath::legacy("/api/v1/appointments/{id}", LegacyRecord::Appointment);
 
-const SECRET: QueryParameter = QueryParameter::new(
+const SECRET: QueryParameter = QueryKind::Text.named(
     "key",
-    QueryKind::Text,
     "the secret of the appointment, for callers other than professionals of the group",
 );
 
 /// 201 with one record for each appointment.
 pub(crate) const BOOKED: Answer =
-    Answer::json(201, "one record for each appointment", Shape::Named("Booked", answers::booked));
+    Answer::json(201, "one record for each appointment", Shape::Named("Booked", booked));
 const AWAITS_CODE: Answer = Answer::json(
     202,
     "the booking waits for the code that was sent to the client",
-    Shape::Named("BookingReceipt", answers::receipt),
+    Shape::Named("BookingReceipt", schema_of::<BookingReceipt<'_>>),
 );
 
 /// The endpoints of this file.
@@ -64,16 +67,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, book))
         .named("BookAppointment", "Book an appointment")
         .right(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)
-        .body(Body::wrapped(Shape::Named("Booking", bodies::booking)))
+        .body(Body::wrapped(Shape::Named("Booking", booking_schema)))
         .answers(&[BOOKED, AWAITS_CODE]),
     Endpoint::get(&[ALL, ALL_LEGACY], handler!(InGroup, list))
         .named("ListAppointments", "List upcoming appointments")
         .right(Resource::Appointment, Verb::List, OWN_ACCOUNT)
-        .query(&[QueryParameter::new(
-            "include_past",
-            QueryKind::Flag,
-            "also list past appointments",
-        )])
+        .query(&[QueryKind::Flag.named("include_past", "also list past appointments")])
         .answers(&[Answer::LIST]),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowAppointment", "Get an appointment")
@@ -84,7 +83,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("MoveAppointment", "Move an appointment to another start")
         .right(Resource::Appointment, Verb::Change, OWN_OR_SECRET)
         .query(&[SECRET])
-        .body(Body::wrapped(Shape::Inline(bodies::new_start)))
+        .body(Body::wrapped(Shape::Inline(move_schema)))
         .answers(&[Answer::RECORD]),
     Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, cancel))
         .named("CancelAppointment", "Cancel an appointment")
@@ -93,6 +92,25 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .body(Body::SENDMAIL)
         .answers(&[Answer::RECORD]),
 ];
+
+/// The body of a booking, with its client and customised attributes.
+fn booking_schema() -> RefOr<Schema> {
+    let booking = object_of::<BookingBody>().property("group_id", group_given());
+    customs_given(booking.property("fiche", booked_fiche()), Model::Vevent).into()
+}
+
+/// The body of a move, with the members that are read with the request.
+fn move_schema() -> RefOr<Schema> {
+    let body = object_of::<MoveBody>().property("group_id", group_given());
+    body.property("sendmail", sendmail()).into()
+}
+
+/// The appointments of one booking.
+fn booked() -> RefOr<Schema> {
+    let records = filled_list(named("Appointment"));
+    all_required([("records", records.into(), "One record for each intervention, in order.")])
+        .into()
+}
 
 /// POST /api/v1/groups/{group_id}/appointments.
 async fn book(request: GroupRequest) -> HandlerResult {
@@ -119,7 +137,7 @@ async fn book(request: GroupRequest) -> HandlerResult {
     let zone = request.zone();
     let render_booked = move |done: &Committed| {
         if let Some(hold) = done.hold.and_then(|id| done.group_state.holds().get(id)) {
-            return Value::Object(render_receipt(hold, zone)).to_string().into_bytes();
+            return to_json(&BookingReceipt::new(hold, zone));
         }
         let scope = Scope::for_group(&done.group_state);
         let mut bytes = Vec::with_capacity(1_024 * done.appointments.len());

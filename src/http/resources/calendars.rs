@@ -27,16 +27,8 @@ const ONE_LEGACY: EndpointPath =
     EndpointPath::legacy("/api/v1/calendars/{id}", LegacyRecord::Calendar);
 
 const LIST_PARAMETERS: &[QueryParameter] = &[
-    QueryParameter::new(
-        "intervention_ids[]",
-        QueryKind::Ids,
-        "only calendars that offer all these interventions",
-    ),
-    QueryParameter::new(
-        "calendarset_ids[]",
-        QueryKind::Ids,
-        "only calendars of these calendarsets",
-    ),
+    QueryKind::Ids.named("intervention_ids[]", "only calendars that offer all these interventions"),
+    QueryKind::Ids.named("calendarset_ids[]", "only calendars of these calendarsets"),
 ];
 
 /// The endpoints of this file.

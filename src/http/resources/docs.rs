@@ -15,9 +15,9 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Handler, Shape};
-use crate::http::openapi::schema::{object, text};
 use crate::http::response::json_response;
 use crate::http::server::Server;
+use crate::wire::schema::{object, text};
 
 const DOCUMENT: Answer = Answer {
     has_entity_tag: true,

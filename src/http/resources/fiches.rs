@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::domain::records::account::Account;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
@@ -100,7 +102,8 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
         return crud::change::<Fiche>(request).await;
     }
     let person = (&account.email, &account.password_hash);
-    accounts::check_current_password(&request, person, &object, "another e-mail address").await?;
+    let given = object.get("current_password").and_then(Value::as_str);
+    accounts::check_current_password(&request, person, given, "another e-mail address").await?;
     let Some(email) = changed.email else {
         let rule = "cannot be removed from an account: give another address";
         return Err(Fault::new("email", rule).into());

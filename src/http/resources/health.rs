@@ -2,15 +2,17 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
+use crate::domain::records::ids::GroupId;
 use crate::engine::health::WritesUnavailable;
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Handler, Shape};
-use crate::http::openapi::answers;
-use crate::http::response::json_response;
+use crate::http::response::{json_response, ok_response, to_json};
 use crate::http::server::Server;
+use crate::wire::schema::schema_of;
 
-const STATUS: Shape = Shape::Named("Status", answers::status);
+const STATUS: Shape = Shape::Named("Status", schema_of::<Status>);
 const STATE: Answer = Answer::json(200, "the status of the server", STATUS);
 const NOT_READY: Answer = Answer::json(503, "the server accepts no writes now", STATUS);
 
@@ -24,37 +26,55 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .answers(&[STATE, NOT_READY]),
 ];
 
+/// The status of the server.
+#[derive(Serialize, ToSchema)]
+struct Status {
+    /// State in one word.
+    status: &'static str,
+    /// Reason why the server accepts no writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reason: Option<String>,
+    /// Ids of the groups in quarantine, if there are any.
+    #[serde(rename = "groups_set_aside", skip_serializing_if = "Vec::is_empty")]
+    quarantined: Vec<GroupId>,
+}
+
+impl Status {
+    const fn new(status: &'static str) -> Self {
+        Self { status, reason: None, quarantined: Vec::new() }
+    }
+
+    fn not_ready(reason: String) -> Self {
+        Self { reason: Some(reason), ..Self::new("not ready") }
+    }
+}
+
 /// GET /healthz.
 pub(crate) fn alive() -> Response {
-    json_response(StatusCode::OK, br#"{"status":"alive"}"#.as_slice())
+    ok_response(&Status::new("alive"))
 }
 
 /// GET /readyz during recovery.
 pub(crate) fn recovering() -> Response {
-    let status = json!({"status": "not ready", "reason": "the store is being read"});
-    json_response(StatusCode::SERVICE_UNAVAILABLE, status.to_string())
+    let status = Status::not_ready("the store is being read".to_owned());
+    json_response(StatusCode::SERVICE_UNAVAILABLE, to_json(&status))
 }
 
 /// GET /readyz after recovery: whether the store accepts writes. Groups in quarantine are listed;
 /// they do not affect the others.
 fn ready(server: &Server) -> Response {
-    let (code, mut status) = match server.engine.health().writes_unavailable() {
-        None => (StatusCode::OK, json!({"status": "ready"})),
+    let mut status = match server.engine.health().writes_unavailable() {
+        None => Status::new("ready"),
         Some(WritesUnavailable::SlowDisk(seconds)) => {
-            let reason = format!("a write has waited for the disk for {seconds} seconds");
-            let status = json!({"status": "not ready", "reason": reason});
-            (StatusCode::SERVICE_UNAVAILABLE, status)
+            Status::not_ready(format!("a write has waited for the disk for {seconds} seconds"))
         }
         Some(WritesUnavailable::LowDiskSpace) => {
-            let reason = "the free disk space is below the reserve";
-            let status = json!({"status": "not ready", "reason": reason});
-            (StatusCode::SERVICE_UNAVAILABLE, status)
+            Status::not_ready("the free disk space is below the reserve".to_owned())
         }
     };
-    let quarantined: Vec<u64> =
-        server.engine.published().quarantined().keys().map(|group| group.number()).collect();
-    if !quarantined.is_empty() {
-        status["groups_set_aside"] = json!(quarantined);
-    }
-    json_response(code, status.to_string())
+    status.quarantined = server.engine.published().quarantined().keys().copied().collect();
+    let is_ready = status.reason.is_none();
+    let code = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    json_response(code, to_json(&status))
 }

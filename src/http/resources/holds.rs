@@ -3,6 +3,8 @@
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::decisions::book::check_booking_permission;
 use crate::domain::directory::confirmation_code::ConfirmationCode;
@@ -12,48 +14,61 @@ use crate::domain::records::hold::{HoldId, HoldState, HoldToken, WRONG_CODES_MAX
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, ConfirmBooking};
 use crate::engine::Committed;
-use crate::http::endpoint::{
-    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
-};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryKind, Shape, handler};
 use crate::http::error::ApiError;
 use crate::http::limits::booking_limit::BookingOrigin;
 use crate::http::limits::guarded_write::WriteGuard;
-use crate::http::openapi::answers;
-use crate::http::openapi::bodies;
 use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::appointments::BOOKED;
-use crate::http::response::{HandlerResult, json_response, ok_response};
+use crate::http::response::{HandlerResult, json_response, ok_response, to_json};
 use crate::http::server::Server;
 use crate::wire::appointment::{self, visible_fiche_fields};
 use crate::wire::field::{Audience, Scope};
-use crate::wire::hold::{parse, parse_hold_parameter, render};
+use crate::wire::hold::{HoldAnswer, HoldBody, parse, parse_hold_parameter};
+use crate::wire::schema::{GivenCode, Token, group_given, object_of, schema_of};
 
 const HOLDS: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/holds");
 const CONFIRM: EndpointPath =
     EndpointPath::current("/api/v1/groups/{group_id}/appointments/confirm");
 
-const HOLD: Shape = Shape::Named("Hold", answers::hold);
+const HOLD: Shape = Shape::Named("Hold", schema_of::<HoldAnswer<'_>>);
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::post(&[HOLDS], handler!(InGroup, hold))
         .named("HoldTime", "Hold the time of a booking for some minutes")
         .right(Resource::Hold, Verb::Make, OWN_OR_ALLOWED)
-        .body(Body::wrapped(Shape::Inline(bodies::hold)))
+        .body(Body::wrapped(Shape::Inline(hold_schema)))
         .answers(&[Answer::json(201, "the hold", HOLD)]),
     Endpoint::delete(&[HOLDS], handler!(InGroup, release))
         .named("ReleaseHold", "Give held time back")
         .right(Resource::Hold, Verb::Delete, OWN_OR_ALLOWED)
-        .query(&[QueryParameter::new("token", QueryKind::Text, "the token of the hold")])
+        .query(&[QueryKind::Text.named("token", "the token of the hold")])
         .answers(&[Answer::json(200, "the hold, which has ended", HOLD)]),
     Endpoint::post(&[CONFIRM], handler!(InGroup, confirm))
         .named("ConfirmBooking", "Confirm a booking by the code that was sent for it")
         .right(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)
-        .body(Body::plain(bodies::code))
+        .body(Body::plain(schema_of::<CodeBody<'_>>))
         .idempotency_key(false)
         .answers(&[BOOKED]),
 ];
+
+/// The body of a new hold.
+fn hold_schema() -> RefOr<Schema> {
+    object_of::<HoldBody>().property("group_id", group_given()).into()
+}
+
+/// The token of a booking, and the code that was sent for it.
+#[derive(ToSchema)]
+struct CodeBody<'b> {
+    /// The token of the booking.
+    #[schema(value_type = Token)]
+    token: &'b str,
+    /// The six digits that were sent.
+    #[schema(value_type = GivenCode)]
+    code: &'b str,
+}
 
 /// POST /api/v1/groups/{group_id}/holds.
 async fn hold(request: GroupRequest) -> HandlerResult {
@@ -69,8 +84,7 @@ async fn hold(request: GroupRequest) -> HandlerResult {
         .map(BookingOrigin::for_hold);
     let render_hold = move |done: &Committed| {
         let made = done.hold.and_then(|id| done.group_state.holds().get(id));
-        let object = made.map(|hold| render(hold, zone)).unwrap_or_default();
-        Value::Object(object).to_string().into_bytes()
+        to_json(&HoldAnswer::new(made.expect("the engine returns the new hold"), zone))
     };
     let guard = WriteGuard::new(origin, command.intervention_ids.len(), request.now);
     let command = Command::HoldTime(Box::new(command));
@@ -82,24 +96,22 @@ async fn release(request: GroupRequest) -> HandlerResult {
     let id = parse_hold_parameter(&request.params, "token")?.ok_or_else(ApiError::no_result)?;
     let done = request.write(Command::ReleaseHold(id)).await?;
     let released = done.before.holds().get(id).ok_or_else(ApiError::no_result)?;
-    Ok(ok_response(&Value::Object(render(released, request.zone()))))
+    Ok(ok_response(&HoldAnswer::new(released, request.zone())))
 }
 
 /// POST /api/v1/groups/{group_id}/appointments/confirm. A token is used up by its booking, so no
 /// Idempotency-Key is recorded: the same token and code get the same appointments again.
 async fn confirm(request: GroupRequest) -> HandlerResult {
-    let text = |name: &str| match request.body.get(name) {
-        Some(Value::String(text)) => text.trim(),
-        Some(_) | None => "",
-    };
+    let text = |name: &str| request.body.get(name).and_then(Value::as_str).unwrap_or_default();
+    let body = CodeBody { token: text("token").trim(), code: text("code").trim() };
     let mut faults = Vec::new();
-    let id = HoldToken::new(text("token")).map(|token| token.id());
+    let id = HoldToken::new(body.token).map(|token| token.id());
     if id.is_none() {
         faults.push(Fault::new("token", "must be the token that the booking was answered with"));
     }
     let group = request.state.catalogue.group.id;
     let hold = id.unwrap_or(HoldId::NONE);
-    let command = confirmation(&request.server, group, hold, text("code"));
+    let command = confirmation(&request.server, group, hold, body.code);
     if command.is_none() {
         faults.push(Fault::new("code", "must be the six digits that were sent"));
     }

@@ -4,9 +4,7 @@ use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{
-    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, handler,
-};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryKind, handler};
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord};
@@ -26,16 +24,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("ListInterventions", "List interventions")
         .right(Resource::Intervention, Verb::List, PUBLIC)
         .query(&[
-            QueryParameter::new(
-                "interventionset_id",
-                QueryKind::Id,
-                "only interventions of this interventionset",
-            ),
-            QueryParameter::new(
-                "calendar_ids[]",
-                QueryKind::Ids,
-                "only interventions that any of these calendars offers",
-            ),
+            QueryKind::Id.named("interventionset_id", "only interventions of this interventionset"),
+            QueryKind::Ids
+                .named("calendar_ids[]", "only interventions that any of these calendars offers"),
         ])
         .answers(&[Answer::TAGGED_LIST]),
     Endpoint::get(&[ONE], handler!(InGroup, crud::show::<Intervention>))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::professionals::Pro;
@@ -13,7 +14,6 @@ use crate::domain::state::command::Caller;
 use crate::http::auth::login_failed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
-use crate::http::openapi::bodies;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::accounts;
@@ -23,6 +23,7 @@ use crate::password::{self, Argon2Memory};
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
 use crate::wire::pro::PROFESSIONAL;
+use crate::wire::schema::schema_of;
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/pros");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/pros/{id}");
@@ -40,13 +41,24 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::put(&[ONE], handler!(InGroup, change))
         .named("ChangePro", "Change one's own password")
         .right(Resource::Pro, Verb::Change, PROS_ONLY)
-        .body(Body::wrapped(Shape::Inline(bodies::new_password)))
+        .body(Body::wrapped(Shape::Inline(schema_of::<PasswordBody<'_>>)))
         .answers(&[Answer::RECORD]),
     Endpoint::delete(&[ONE], handler!(InGroup, remove))
         .named("RemovePro", "Remove a professional from the group")
         .right(Resource::Pro, Verb::Delete, PROS_ONLY)
         .answers(&[Answer::RECORD]),
 ];
+
+/// The new password of a professional, and the present one.
+#[derive(ToSchema)]
+struct PasswordBody<'b> {
+    /// Plain, or its SHA-1 as 40 hexadecimal digits.
+    #[schema(value_type = String)]
+    password: Option<&'b str>,
+    /// The present password, likewise; not needed with HTTP Basic.
+    #[schema(nullable = false)]
+    current_password: Option<&'b str>,
+}
 
 /// GET /api/v1/groups/{group_id}/pros.
 async fn list(request: GroupRequest) -> HandlerResult {
@@ -84,6 +96,9 @@ async fn change(request: GroupRequest) -> HandlerResult {
         return Err(ApiError::unauthorized(needed));
     }
     let object = wrapped_object(&request.body, PROFESSIONAL.resource)?;
+    let text = |name: &str| object.get(name).and_then(Value::as_str);
+    let body =
+        PasswordBody { password: text("password"), current_password: text("current_password") };
     let mut faults = Vec::new();
     for field in object.keys() {
         if field != "password" && field != "current_password" {
@@ -91,7 +106,7 @@ async fn change(request: GroupRequest) -> HandlerResult {
             faults.push(Fault::new(field, rule));
         }
     }
-    let sha1 = match accounts::read_password_sha1(object) {
+    let sha1 = match accounts::parse_new_password(body.password) {
         Ok(sha1) if faults.is_empty() => sha1,
         Ok(_) => return Err(faults.into()),
         Err(fault) => {
@@ -100,7 +115,8 @@ async fn change(request: GroupRequest) -> HandlerResult {
         }
     };
     let person = (&pro.email, &pro.password_hash);
-    accounts::check_current_password(&request, person, object, "another password").await?;
+    accounts::check_current_password(&request, person, body.current_password, "another password")
+        .await?;
     let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
     let password_hash = request.server.authenticator.password_pool.run(request.from, hash).await?;
     let (email, former) = (pro.email.clone(), Some(pro.password_hash.clone()));

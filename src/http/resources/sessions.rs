@@ -3,12 +3,16 @@
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::Response;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
 use crate::domain::records::fault::Fault;
-use crate::domain::records::ids::GroupId;
+use crate::domain::records::ids::{FicheId, GroupId};
 use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
 };
@@ -18,34 +22,29 @@ use crate::http::endpoint::{
 };
 use crate::http::error::ApiError;
 use crate::http::limits::body_limits::SMALL_BYTES;
-use crate::http::openapi::answers;
-use crate::http::openapi::bodies;
+use crate::http::openapi::records::logged_in_pro;
 use crate::http::permissions::{ANY_KEY, Resource, Verb};
 use crate::http::request::SessionRequest;
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::planted_faults::PlantedFault;
+use crate::wire::column_value::FieldType;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
 use crate::wire::pro::PROFESSIONAL;
+use crate::wire::schema::{
+    Null, all_required, anything, described, given, list, null, object, of_types, one_of,
+    schema_names, schema_of, text, whole,
+};
 
 /// The parameters of a login, in the query or in the body.
 const LOGIN_PARAMETERS: &[QueryParameter] = &[
-    QueryParameter::new("pro[email]", QueryKind::Text, "e-mail address of a professional"),
-    QueryParameter::new(
-        "pro[password]",
-        QueryKind::Text,
-        "SHA-1 of the password, in hexadecimal digits",
-    ),
-    QueryParameter::new("account[email]", QueryKind::Text, "e-mail address of an account"),
-    QueryParameter::new(
-        "account[password]",
-        QueryKind::Text,
-        "SHA-1 of the password, in hexadecimal digits",
-    ),
-    QueryParameter::new(
+    QueryKind::Text.named("pro[email]", "e-mail address of a professional"),
+    QueryKind::Text.named("pro[password]", "SHA-1 of the password, in hexadecimal digits"),
+    QueryKind::Text.named("account[email]", "e-mail address of an account"),
+    QueryKind::Text.named("account[password]", "SHA-1 of the password, in hexadecimal digits"),
+    QueryKind::Text.named(
         "account[group_id]",
-        QueryKind::Text,
         "group of the account; by default the only group that has one of this address",
     ),
 ];
@@ -55,16 +54,16 @@ const LOGGED_IN: Answer = Answer {
     ..Answer::json(
         200,
         "the person who has logged in",
-        Shape::Named("LoggedIn", answers::logged_in),
+        Shape::Named("LoggedIn", schema_of::<LoggedIn>),
     )
 };
 const LOGIN_FAILED: Answer = Answer::json(
     401,
     "the credentials are wrong; there is no challenge",
-    Shape::Named("LoginFailed", answers::login_failed),
+    Shape::Named("LoginFailed", login_failed_schema),
 );
 const LOGGED_OUT: Answer =
-    Answer::json(200, "the session has ended", Shape::Named("LoggedOut", answers::logged_out));
+    Answer::json(200, "the session has ended", Shape::Named("LoggedOut", schema_of::<LoggedOut>));
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
@@ -72,16 +71,104 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("LogIn", "Begin a session of a professional or of a client's account")
         .right(Resource::Session, Verb::Make, ANY_KEY)
         .query(LOGIN_PARAMETERS)
-        .body(Body::or_form(
-            || bodies::login_json(LOGIN_PARAMETERS),
-            || bodies::login_form(LOGIN_PARAMETERS),
-        ))
+        .body(Body::or_form(login_json, login_form))
         .answers(&[LOGGED_IN, LOGIN_FAILED]),
     Endpoint::post(&[EndpointPath::current("/api/v1/sessions/logout")], handler!(Session, log_out))
         .named("LogOut", "End the session of the cookie")
         .right(Resource::Session, Verb::Delete, ANY_KEY)
         .answers(&[LOGGED_OUT]),
 ];
+
+const PASSWORD: &str = "SHA-1 of the password, in hexadecimal digits.";
+
+fn flat(of: &Object) -> ObjectBuilder {
+    let mut flat = object();
+    for parameter in LOGIN_PARAMETERS {
+        flat = flat.property(parameter.name, described(of.clone(), parameter.description));
+    }
+    flat
+}
+
+fn login_form() -> RefOr<Schema> {
+    let key = "The key, unless the query has one.";
+    flat(&text().build()).property("apikey", described(text(), key)).into()
+}
+
+/// The body of a login: a form, or the same as JSON, flat or nested. Reference 3.3.
+fn login_json() -> RefOr<Schema> {
+    // In JSON, a number counts as its digits, and null as no value.
+    let in_json = of_types([Type::String, Type::Number, Type::Null]).build();
+    let person = || {
+        object()
+            .property("email", described(in_json.clone(), "E-mail address."))
+            .property("password", described(in_json.clone(), PASSWORD))
+    };
+    let group = given(FieldType::Reference);
+    let account = person().property(
+        "group_id",
+        described(group, "Group of the account; by default the only one that has the address."),
+    );
+    flat(&in_json)
+        .property("pro", described(person(), "Credentials of a professional."))
+        .property("account", described(account, "Credentials of a client's account."))
+        .into()
+}
+
+/// The person who has logged in, under the name of the role.
+#[derive(Serialize, ToSchema)]
+struct LoggedIn {
+    /// The professional who has logged in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<LoggedInPro>)]
+    pro: Option<Map<String, Value>>,
+    /// The client's account that has logged in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<LoggedInAccount>,
+    /// Always null.
+    #[schema(value_type = Null)]
+    error: (),
+}
+
+#[derive(Serialize, ToSchema)]
+struct LoggedInAccount {
+    /// The names and numbers of its fiche.
+    #[serde(flatten)]
+    #[schema(ignore)]
+    fiche: Map<String, Value>,
+    /// The e-mail address.
+    email: String,
+    /// Id of the group.
+    group_id: GroupId,
+    /// Id of the client's fiche.
+    fiche_id: FicheId,
+}
+
+schema_names! {
+    LoggedInPro => logged_in_pro();
+}
+
+/// The response to a failed login: the member of the role is null. If the request is wrong in
+/// another way, it has the member `errors` alone.
+fn login_failed_schema() -> RefOr<Schema> {
+    let entry = all_required([
+        ("code", whole(5, 5).into(), "Number of the problem."),
+        ("name", one_of(["LoginFailed"]).into(), "Name of the problem."),
+    ]);
+    object()
+        .property("pro", described(null(), "Null, after the login of a professional."))
+        .property("account", described(null(), "Null, after the login of a client's account."))
+        .property("error", described(entry, "The problem."))
+        .property("errors", described(list(anything().build()), "Problems of the request."))
+        .into()
+}
+
+/// The end of a session.
+#[derive(Serialize, ToSchema)]
+struct LoggedOut {
+    /// Always null.
+    #[schema(value_type = Null)]
+    error: (),
+}
 
 /// POST /api/v1/sessions/login: `pro[email]` and `pro[password]`, or `account[email]`,
 /// `account[password]` and `account[group_id]`, in the query, a form or a JSON object.
@@ -123,7 +210,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     if session.is_some() && !PlantedFault::SessionKeptOverLogin.is_active() {
         authenticator.sessions.end(session.as_ref());
     }
-    let mut response = ok_response(&json!({ role: render_person(&person, &auth), "error": null }));
+    let mut response = ok_response(&render_person(&person, &auth));
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
 }
@@ -142,7 +229,7 @@ async fn log_out(request: SessionRequest<'_>) -> HandlerResult {
             session = None;
         }
     }
-    let mut response = ok_response(&json!({ "error": null }));
+    let mut response = ok_response(&LoggedOut { error: () });
     let cookie = server.authenticator.sessions.end(session.as_ref());
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
@@ -218,18 +305,16 @@ fn login_failed_response(role: &str) -> Response {
     json_response(status, json!({ role: null, "error": entry.to_json() }).to_string())
 }
 
-/// Renders a person in the response of a login.
-fn render_person(person: &Person, auth: &AuthRequest<'_>) -> Value {
-    let object = match person {
-        Person::Pro(id) => match auth.directory.pros.get(id) {
-            Some(pro) => render_pro(pro, auth),
-            None => Map::new(),
-        },
-        Person::Account(group, account) => {
-            render_account(*group, account, auth).unwrap_or_default()
+/// Renders the person who has logged in.
+fn render_person(person: &Person, auth: &AuthRequest<'_>) -> LoggedIn {
+    let mut answer = LoggedIn { pro: None, account: None, error: () };
+    match person {
+        Person::Pro(id) => {
+            answer.pro = auth.directory.pros.get(id).map(|pro| render_pro(pro, auth))
         }
-    };
-    Value::Object(object)
+        Person::Account(group, account) => answer.account = render_account(*group, account, auth),
+    }
+    answer
 }
 
 /// Renders an account, with some fields of its fiche.
@@ -237,17 +322,15 @@ fn render_account(
     group: GroupId,
     account: &Account,
     auth: &AuthRequest<'_>,
-) -> Option<Map<String, Value>> {
+) -> Option<LoggedInAccount> {
     let state = auth.published.group_state(group)?;
     let fiche = state.fiches.get(&account.fiche_id)?;
-    let mut object = FICHE.render(fiche, &Scope::for_group(&state), Audience::Account);
-    object.retain(|name, _| {
+    let mut fiche = FICHE.render(fiche, &Scope::for_group(&state), Audience::Account);
+    fiche.retain(|name, _| {
         ["lastname", "firstname", "firstphone", "secondphone"].contains(&name.as_str())
     });
-    object.insert("email".into(), account.email.as_str().into());
-    object.insert("group_id".into(), group.number().into());
-    object.insert("fiche_id".into(), account.fiche_id.number().into());
-    Some(object)
+    let email = account.email.as_str().to_owned();
+    Some(LoggedInAccount { fiche, email, group_id: group, fiche_id: account.fiche_id })
 }
 
 /// Renders a professional, with times in the time zone of the main group.

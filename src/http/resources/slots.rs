@@ -18,13 +18,13 @@ use crate::http::endpoint::{
     Answer, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
 };
 use crate::http::error::ApiError;
-use crate::http::openapi::answers;
 use crate::http::permissions::{Resource, SHOWN_OR_ALLOWED, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::wire::field::Scope;
-use crate::wire::slots::{SearchGoal, SlotSearch, parse_from_web, render_explanation};
-use crate::wire::slots_answer::SlotsAnswer;
+use crate::wire::schema::schema_of;
+use crate::wire::slots::{Explanation, SearchGoal, SlotSearch, parse_from_web};
+use crate::wire::slots_answer::{SlotsAnswer, slots_schema};
 
 /// Maximum cost of a search on a thread that serves connections: well under a millisecond.
 pub(crate) const INLINE_COST_MAX: i64 = 50_000;
@@ -36,51 +36,31 @@ const FIRST_INLINE_SECONDS: i64 = 7 * DAY;
 
 const CALENDARS_MIN: QueryKind = QueryKind::Integer { min: 1, max: 1_000 };
 
-const CHAIN: QueryParameter = QueryParameter::new(
-    "intervention_ids[]",
-    QueryKind::RequiredIds,
-    "the interventions, in order, each right after the one before",
-);
-const CALENDAR: QueryParameter = QueryParameter::new(
-    "calendar_id",
-    QueryKind::IdOrZero,
-    "only this calendar; 0 for any calendar",
-);
-const CALENDARS: QueryParameter =
-    QueryParameter::new("calendar_ids[]", QueryKind::Ids, "only these calendars");
-const SETS: QueryParameter = QueryParameter::new(
-    "calendarset_ids[]",
-    QueryKind::Ids,
-    "only calendars of these calendarsets",
-);
-const FROM_WEB: QueryParameter = QueryParameter::new(
-    "from_web",
-    QueryKind::Flag,
-    "false, for professionals: ignore the rules of the module",
-);
+const CHAIN: QueryParameter = QueryKind::RequiredIds
+    .named("intervention_ids[]", "the interventions, in order, each right after the one before");
+const CALENDAR: QueryParameter =
+    QueryKind::IdOrZero.named("calendar_id", "only this calendar; 0 for any calendar");
+const CALENDARS: QueryParameter = QueryKind::Ids.named("calendar_ids[]", "only these calendars");
+const SETS: QueryParameter =
+    QueryKind::Ids.named("calendarset_ids[]", "only calendars of these calendarsets");
+const FROM_WEB: QueryParameter =
+    QueryKind::Flag.named("from_web", "false, for professionals: ignore the rules of the module");
 
-const HOLD: QueryParameter = QueryParameter::new(
-    "hold",
-    QueryKind::Text,
-    "the token of the caller's hold, whose time counts as free",
-);
-const MOVED: QueryParameter = QueryParameter::new(
+const HOLD: QueryParameter =
+    QueryKind::Text.named("hold", "the token of the caller's hold, whose time counts as free");
+const MOVED: QueryParameter = QueryKind::Id.named(
     "appointment_id",
-    QueryKind::Id,
     "the appointment to move: only its calendar and its length, and its time counts as free",
 );
-const SECRET: QueryParameter = QueryParameter::new(
-    "key",
-    QueryKind::Text,
-    "the secret of that appointment, for callers that do not own it",
-);
+const SECRET: QueryParameter =
+    QueryKind::Text.named("key", "the secret of that appointment, for callers that do not own it");
 
 const SLOTS: Answer =
-    Answer::json(200, "the free slots, ascending", Shape::Named("Slots", answers::slots));
+    Answer::json(200, "the free slots, ascending", Shape::Named("Slots", slots_schema));
 const EXPLANATION: Answer = Answer::json(
     200,
     "the obstacles of the start on each calendar",
-    Shape::Named("Explanation", answers::explanation),
+    Shape::Named("Explanation", schema_of::<Explanation>),
 );
 
 /// The endpoints of this file.
@@ -101,42 +81,23 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         HOLD,
         MOVED,
         SECRET,
-        QueryParameter::new(
-            "start",
-            QueryKind::DateTime,
-            "the start of the search; by default now",
-        ),
-        QueryParameter::new(
+        QueryKind::DateTime.named("start", "the start of the search; by default now"),
+        QueryKind::DateTime.named(
             "end",
-            QueryKind::DateTime,
             "the end of the search, at most 366 days after its start; excludes nDays",
         ),
-        QueryParameter::new(
+        QueryKind::Integer { min: 1, max: 366 }.named(
             "nDays",
-            QueryKind::Integer { min: 1, max: 366 },
             "the number of local days to search; by default 7, unless end is given",
         ),
-        QueryParameter::new(
-            "cal_qty",
-            CALENDARS_MIN,
-            "the minimum number of free calendars of a slot",
-        ),
-        QueryParameter::new("min_capacity", CALENDARS_MIN, "the same as cal_qty"),
-        QueryParameter::new(
-            "first",
-            QueryKind::Flag,
-            "only the first free slot, searched up to maxrdv_period",
-        ),
-        QueryParameter::new(
-            "instants",
-            QueryKind::Flag,
-            "true: each start also as an instant, RFC 3339 in UTC",
-        ),
-        QueryParameter::new(
+        CALENDARS_MIN.named("cal_qty", "the minimum number of free calendars of a slot"),
+        CALENDARS_MIN.named("min_capacity", "the same as cal_qty"),
+        QueryKind::Flag.named("first", "only the first free slot, searched up to maxrdv_period"),
+        QueryKind::Flag.named("instants", "true: each start also as an instant, RFC 3339 in UTC"),
+        QueryKind::OneOf(&["day"]).named(
             "by",
-            QueryKind::OneOf(&["day"]),
             "day: only the first free slot of each day, with the number of the day's; excludes \
-                 first",
+             first",
         ),
     ])
     .answers(&[SLOTS]),
@@ -156,7 +117,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         HOLD,
         MOVED,
         SECRET,
-        QueryParameter::new("start", QueryKind::RequiredDateTime, "the start to explain"),
+        QueryKind::RequiredDateTime.named("start", "the start to explain"),
     ])
     .answers(&[EXPLANATION]),
 ];
@@ -251,12 +212,12 @@ async fn explain(request: GroupRequest, search: SlotSearch, start: Instant) -> H
     let cost = estimate_explanation_cost(&search, &request.state, start);
     let value = if search.calendars.len() <= INLINE_CALENDARS_MAX && cost <= INLINE_COST_MAX {
         let verdicts = judge_calendars(&search, &request.state, start, now, is_pro);
-        render_explanation(start, &verdicts, &request.scope(), audience)
+        Explanation::new(start, &verdicts, &request.scope(), audience)
     } else {
         let state = Arc::clone(&request.state);
         let compute = move || {
             let verdicts = judge_calendars(&search, &state, start, now, is_pro);
-            render_explanation(start, &verdicts, &Scope::for_group(&state), audience)
+            Explanation::new(start, &verdicts, &Scope::for_group(&state), audience)
         };
         request.server.blocking_pool.run_weighed(cost, compute).await?
     };

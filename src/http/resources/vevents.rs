@@ -9,9 +9,7 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Committed;
-use crate::http::endpoint::{
-    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, handler,
-};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryKind, handler};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
@@ -34,18 +32,11 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("ListVevents", "List vevents, with deleted ones")
         .right(Resource::Vevent, Verb::List, PROS_ONLY)
         .query(&[
-            QueryParameter::new("calendar_id", QueryKind::Id, "only vevents of this calendar"),
-            QueryParameter::new("fiche_id", QueryKind::Id, "only vevents that name this fiche"),
-            QueryParameter::new(
-                "start_from",
-                QueryKind::DateTime,
-                "only vevents that start at or after this time",
-            ),
-            QueryParameter::new(
-                "start_to",
-                QueryKind::DateTime,
-                "only vevents that start before this time",
-            ),
+            QueryKind::Id.named("calendar_id", "only vevents of this calendar"),
+            QueryKind::Id.named("fiche_id", "only vevents that name this fiche"),
+            QueryKind::DateTime
+                .named("start_from", "only vevents that start at or after this time"),
+            QueryKind::DateTime.named("start_to", "only vevents that start before this time"),
         ])
         .answers(&[Answer::LIST]),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))

@@ -1,15 +1,24 @@
 //! Schemas of field values: in responses, and in bodies. Reference 1.2, 1.3.
 //!
 //! Unions of plain values are lists of types, which program generators turn into simple types.
+//!
+//! A struct of a body or an answer derives its schema. Its members are of types that have a schema
+//! here, or name one: those beginning with `Given` stand in bodies.
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{
-    Array, ArrayBuilder, Object, ObjectBuilder, Ref, SchemaFormat, SchemaType, Type,
+    Array, ArrayBuilder, ArrayItems, Object, ObjectBuilder, Ref, SchemaFormat, SchemaType, Type,
 };
 use utoipa::openapi::{KnownFormat, RefOr, Schema};
 
-use crate::domain::records::ids::ID_MAX;
+use crate::domain::records::ids::{
+    CalendarId, CustomfieldId, FicheId, GroupId, ID_MAX, InterventionId,
+};
 use crate::wire::column_value::FieldType;
+use crate::wire::datetime::LocalTime;
 
 /// A date with or without a time, or nothing.
 const DATETIME_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
@@ -28,38 +37,148 @@ const NAME: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]*$";
 const EMAIL: &str = "^([^\\s<>,;\"@\\x00-\\x1f\\x7f-\\x9f]+@[^\\s<>,;\"@.\\x00-\\x1f\\x7f-\\x9f]+([.][^\\s<>,;\"@.\\x00-\\x1f\\x7f-\\x9f]+)*)?$";
 const COLOUR: &str = "^(#[0-9A-Fa-f]{6})?$";
 
+/// The token of a hold.
+const TOKEN: &str = "^[A-Za-z0-9]{32}$";
+/// The token of a hold, or nothing.
+const TOKEN_GIVEN: &str = "^([A-Za-z0-9]{32})?$";
+
+/// Gives types a schema, by which members of these types are described.
+macro_rules! value_schemas {
+    ($($name:ty => $schema:expr;)*) => {$(
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                $schema.into()
+            }
+        }
+        impl utoipa::ToSchema for $name {}
+    )*};
+}
+pub(crate) use value_schemas;
+
+/// Declares names of schemas, for members whose type has none.
+macro_rules! schema_names {
+    ($($(#[$doc:meta])* $visibility:vis $name:ident => $schema:expr;)*) => {
+        $($(#[$doc])* #[derive(Debug)] $visibility enum $name {})*
+        $crate::wire::schema::value_schemas! { $($name => $schema;)* }
+    };
+}
+pub(crate) use schema_names;
+
+value_schemas! {
+    GroupId => id();
+    CalendarId => id();
+    InterventionId => id();
+    FicheId => id();
+    CustomfieldId => id();
+    LocalTime => shown(FieldType::Moment, false);
+}
+
+schema_names! {
+    /// An instant of RFC 3339.
+    pub UtcTime => instant(false);
+    /// The JSON value null.
+    pub Null => null();
+    /// A number of records.
+    pub Count => whole(0, i64::from(u32::MAX));
+    /// The token of a hold.
+    pub Token => pattern(TOKEN);
+    /// The six digits that were sent.
+    pub GivenCode => pattern("^[0-9]{6}$");
+    /// The token of a hold, or nothing.
+    pub GivenToken => pattern(TOKEN_GIVEN);
+    /// A time on the clocks of the group, or an instant.
+    pub GivenMoment => moment_filled();
+    /// At least one id.
+    pub GivenIds => filled_ids();
+    /// An id, or nothing.
+    pub GivenId => given(FieldType::Reference);
+    /// An e-mail address, or nothing.
+    pub GivenEmail => given(FieldType::Email);
+    /// A text of several lines, or nothing.
+    pub GivenComment => given(FieldType::Text { max: 65_535 });
+    /// A short text, or nothing.
+    pub GivenLabel => given(FieldType::Text { max: 255 });
+    /// A boolean, or nothing.
+    pub GivenFlag => given_or_nothing(FieldType::Boolean);
+}
+
+/// Returns the schema of a struct, in which the schemas of its members are put in place. A member
+/// that is an `Option` may be left out; its own schema says whether it may be null.
+#[must_use]
+pub fn object_of<T: ToSchema>() -> ObjectBuilder {
+    let mut parts = Vec::new();
+    T::schemas(&mut parts);
+    let mut schema = T::schema();
+    put_in_place(&mut schema, &parts.into_iter().collect());
+    let RefOr::T(Schema::Object(object)) = schema else {
+        panic!("{} has no members with names", T::name())
+    };
+    object.into()
+}
+
+/// The same as a whole schema.
+#[must_use]
+pub fn schema_of<T: ToSchema>() -> RefOr<Schema> {
+    object_of::<T>().into()
+}
+
+/// Replaces the references to parts by the parts. Program generators make a type of each schema with
+/// a name, so only the names that endpoints give stay.
+fn put_in_place(schema: &mut RefOr<Schema>, parts: &BTreeMap<String, RefOr<Schema>>) {
+    if let RefOr::T(Schema::OneOf(optional)) = schema {
+        *schema = optional.items.swap_remove(0);
+    }
+    if let RefOr::Ref(reference) = schema {
+        let name = reference.ref_location.rsplit('/').next().unwrap_or_default();
+        let part = parts.get(name).expect("the derive lists the parts that it refers to");
+        *schema = described(part.clone(), &reference.description);
+    }
+    if let RefOr::T(Schema::Object(object)) = schema {
+        // A description has the line breaks of its doc comment.
+        object.description = object.description.take().map(|text| text.replace('\n', " "));
+        for property in object.properties.values_mut() {
+            put_in_place(property, parts);
+        }
+    } else if let RefOr::T(Schema::Array(array)) = schema {
+        array.description = array.description.take().map(|text| text.replace('\n', " "));
+        if let ArrayItems::RefOrSchema(items) = &mut array.items {
+            put_in_place(items, parts);
+        }
+    }
+}
+
 /// A reference to a component.
-pub(crate) fn named(name: &str) -> RefOr<Schema> {
+pub fn named(name: &str) -> RefOr<Schema> {
     Ref::from_schema_name(name).into()
 }
 
-pub(crate) fn object() -> ObjectBuilder {
+pub fn object() -> ObjectBuilder {
     ObjectBuilder::new()
 }
 
-pub(crate) fn of_type(field_type: Type) -> ObjectBuilder {
+pub fn of_type(field_type: Type) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(field_type)
 }
 
 /// A value of one of several types.
-pub(crate) fn of_types<const N: usize>(types: [Type; N]) -> ObjectBuilder {
+pub fn of_types<const N: usize>(types: [Type; N]) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::from_iter(types))
 }
 
 /// Any JSON value.
-pub(crate) fn anything() -> ObjectBuilder {
+pub fn anything() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::AnyValue)
 }
 
-pub(crate) fn text() -> ObjectBuilder {
+pub fn text() -> ObjectBuilder {
     of_type(Type::String)
 }
 
-pub(crate) fn pattern(pattern: &str) -> ObjectBuilder {
+pub fn pattern(pattern: &str) -> ObjectBuilder {
     text().pattern(Some(pattern))
 }
 
-pub(crate) fn whole(min: i64, max: i64) -> ObjectBuilder {
+pub fn whole(min: i64, max: i64) -> ObjectBuilder {
     bounded(of_type(Type::Integer), min, max)
 }
 
@@ -73,7 +192,7 @@ fn bounded(schema: ObjectBuilder, min: i64, max: i64) -> ObjectBuilder {
     }
 }
 
-pub(crate) fn at_least(min: i64) -> ObjectBuilder {
+pub fn at_least(min: i64) -> ObjectBuilder {
     of_type(Type::Integer).minimum(Some(min))
 }
 
@@ -82,24 +201,24 @@ fn id_max() -> i64 {
     i64::try_from(ID_MAX).expect("ids are exact in JSON")
 }
 
-pub(crate) fn id() -> ObjectBuilder {
+pub fn id() -> ObjectBuilder {
     whole(1, id_max())
 }
 
-pub(crate) fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> ObjectBuilder {
+pub fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> ObjectBuilder {
     text().enum_values(Some(values))
 }
 
-pub(crate) fn list(of: impl Into<RefOr<Schema>>) -> Array {
+pub fn list(of: impl Into<RefOr<Schema>>) -> Array {
     Array::new(of)
 }
 
-pub(crate) fn filled_list(of: impl Into<RefOr<Schema>>) -> Array {
+pub fn filled_list(of: impl Into<RefOr<Schema>>) -> Array {
     ArrayBuilder::new().items(of.into()).min_items(Some(1)).build()
 }
 
 /// A value in a response.
-pub(crate) fn shown(field_type: FieldType, nullable: bool) -> Object {
+pub fn shown(field_type: FieldType, nullable: bool) -> Object {
     let (base, built) = match field_type {
         FieldType::Id => (Type::Integer, id()),
         FieldType::Reference => (Type::Integer, id().minimum(Some(0_i64))),
@@ -120,7 +239,7 @@ pub(crate) fn shown(field_type: FieldType, nullable: bool) -> Object {
 }
 
 /// An instant in a response.
-pub(crate) fn instant(nullable: bool) -> Object {
+pub fn instant(nullable: bool) -> Object {
     let base = if nullable { of_types([Type::String, Type::Null]) } else { text() };
     base.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).build()
 }
@@ -128,7 +247,7 @@ pub(crate) fn instant(nullable: bool) -> Object {
 /// A value in a body: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
 /// The empty list, which counts as nothing too, is left out: it would only complicate the types of
 /// generated programs.
-pub(crate) fn given(field_type: FieldType) -> Object {
+pub fn given(field_type: FieldType) -> Object {
     let built = match field_type {
         FieldType::Id | FieldType::Reference => optional_id(0),
         FieldType::Text { max } => text_given(TEXT, max),
@@ -161,7 +280,7 @@ pub(crate) fn given(field_type: FieldType) -> Object {
 }
 
 /// The same where a boolean may also be null or `""`.
-pub(crate) fn given_or_nothing(field_type: FieldType) -> Object {
+pub fn given_or_nothing(field_type: FieldType) -> Object {
     if matches!(field_type, FieldType::Boolean) {
         let flag = of_types([Type::Boolean, Type::Integer, Type::String, Type::Null]);
         let flag = flag.minimum(Some(0)).maximum(Some(1)).pattern(Some(BOOLEAN_OR_NOTHING));
@@ -177,13 +296,13 @@ fn optional_id(min: i64) -> ObjectBuilder {
 }
 
 /// The group of a body, which is that of the request.
-pub(crate) fn group_given() -> Object {
+pub fn group_given() -> Object {
     let text = "The group of the request. It may be left out.";
     optional_id(1).description(Some(text)).build()
 }
 
 /// Ids: a list, or a text with commas, or one id, or nothing.
-pub(crate) fn ids_given() -> Array {
+pub fn ids_given() -> Array {
     let types = [Type::Array, Type::String, Type::Integer, Type::Null];
     ArrayBuilder::new()
         .schema_type(SchemaType::from_iter(types))
@@ -199,7 +318,7 @@ fn text_given(pattern: &str, max: usize) -> ObjectBuilder {
 }
 
 /// The same for a field that each object has: empty values are not allowed.
-pub(crate) fn filled(field_type: FieldType) -> Object {
+pub fn filled(field_type: FieldType) -> Object {
     let strictly = |form: &str| form.replace("^(", "^").replace(")?$", "$");
     match field_type {
         FieldType::Id | FieldType::Reference => {
@@ -222,17 +341,17 @@ pub(crate) fn filled(field_type: FieldType) -> Object {
 }
 
 /// A date with or without a time, or an instant of RFC 3339.
-pub(crate) fn moment_filled() -> ObjectBuilder {
+pub fn moment_filled() -> ObjectBuilder {
     pattern(&MOMENT_GIVEN.replacen("^(", "^", 1).replace(")?)?$", ")?$"))
 }
 
 /// The same, or nothing.
-pub(crate) fn moment_given() -> ObjectBuilder {
+pub fn moment_given() -> ObjectBuilder {
     pattern(MOMENT_GIVEN)
 }
 
 /// At least one id: a list, or a text with commas, or one id.
-pub(crate) fn filled_ids() -> Array {
+pub fn filled_ids() -> Array {
     let entry = of_types([Type::Integer, Type::String]).pattern(Some("^[0-9]+$"));
     ArrayBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Array, Type::String, Type::Integer]))
@@ -242,29 +361,30 @@ pub(crate) fn filled_ids() -> Array {
 }
 
 /// The JSON value null.
-pub(crate) fn null() -> Object {
+pub fn null() -> Object {
     ObjectBuilder::new().schema_type(Type::Null).build()
 }
 
 /// A flag in a response.
-pub(crate) fn flag() -> Object {
+pub fn flag() -> Object {
     of_type(Type::Boolean).build()
 }
 
 /// The field `sendmail` of a professional's request. Reference 7.3.
-pub(crate) fn sendmail() -> Object {
+pub fn sendmail() -> Object {
     anything().description(Some("0: the client gets no message about this change.")).build()
 }
 
 /// The optional body of a DELETE of a vevent or an appointment. Reference 7.3.
-pub(crate) fn only_sendmail() -> RefOr<Schema> {
+pub fn only_sendmail() -> RefOr<Schema> {
     object().property("sendmail", sendmail()).into()
 }
 
 /// The same schema with a description.
-pub(crate) fn described(schema: impl Into<RefOr<Schema>>, text: &str) -> RefOr<Schema> {
+pub fn described(schema: impl Into<RefOr<Schema>>, text: &str) -> RefOr<Schema> {
     let mut schema = schema.into();
     match &mut schema {
+        _ if text.is_empty() => {}
         RefOr::Ref(reference) => text.clone_into(&mut reference.description),
         RefOr::T(Schema::Object(object)) => object.description = Some(text.to_owned()),
         RefOr::T(Schema::Array(array)) => array.description = Some(text.to_owned()),
@@ -274,9 +394,7 @@ pub(crate) fn described(schema: impl Into<RefOr<Schema>>, text: &str) -> RefOr<S
 }
 
 /// An object whose properties are all required, each with its description.
-pub(crate) fn all_required<const N: usize>(
-    properties: [(&str, RefOr<Schema>, &str); N],
-) -> ObjectBuilder {
+pub fn all_required<const N: usize>(properties: [(&str, RefOr<Schema>, &str); N]) -> ObjectBuilder {
     let mut all = object();
     for (name, schema, text) in properties {
         all = all.property(name, described(schema, text)).required(name);
