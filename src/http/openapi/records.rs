@@ -41,205 +41,188 @@ const RECORDS: [Resource; 11] = [
     Resource::Message,
 ];
 
-/// Returns the fields that lists of a resource can be sorted and filtered by.
-pub(crate) fn columns(resource: Resource) -> Vec<String> {
-    match resource {
-        Resource::Group => readable_fields(&GROUP),
-        Resource::Calendar => readable_fields(&CALENDAR),
-        Resource::Calendarset => readable_fields(&CALENDARSET),
-        Resource::Intervention => readable_fields(&INTERVENTION),
-        Resource::Interventionset => readable_fields(&INTERVENTIONSET),
-        Resource::Customfield => readable_fields(&CUSTOMFIELD),
-        Resource::Fiche => readable_fields(&FICHE),
-        Resource::Vevent => readable_fields(&VEVENT),
-        Resource::Appointment => readable_fields(&APPOINTMENT),
-        Resource::Pro => readable_fields(&PROFESSIONAL),
-        Resource::Message => readable_fields(&MESSAGE),
+/// The parts of the document that are made from a table of fields.
+trait RecordTable {
+    /// The fields that lists can be sorted and filtered by.
+    fn columns(&self) -> Vec<String>;
+    /// The object of a response. Audiences below professionals see fewer fields.
+    fn shown(&self, resource: Resource) -> ObjectBuilder;
+    /// The fields of a body, without defaults.
+    fn given(&self, resource: Resource) -> ObjectBuilder;
+    /// The object of a body that creates: the fields with their defaults, and those that are
+    /// required.
+    fn new_object(&self, resource: Resource) -> Object;
+}
+
+impl<R: 'static> RecordTable for Table<R> {
+    fn columns(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for field in &self.fields {
+            if field.readers <= Audience::Pro {
+                names.push(field.name.to_owned());
+            }
+        }
+        if self.customs.is_some() {
+            for (stem, count, ..) in CUSTOMS {
+                names.extend((0..count).map(|n| format!("{stem}{n}")));
+            }
+        }
+        names
+    }
+
+    fn shown(&self, resource: Resource) -> ObjectBuilder {
+        let least = self.fields.iter().map(|field| field.readers).min().unwrap_or(Audience::Pro);
+        let component = resource.name();
+        let mut object = object();
+        for field in &self.fields {
+            if field.readers > Audience::Pro {
+                continue;
+            }
+            let is_nullable = default_value(self, field).is_null();
+            let schema = shown(field.field_type, is_nullable);
+            let text = field_text(&component, field.name);
+            let mut shown: Vec<(String, Object, String)> = Vec::new();
+            if let Some(name) = &field.utc_name {
+                let exact = format!("The field {} as an instant: RFC 3339 in UTC.", field.name);
+                shown.push((name.clone(), instant(is_nullable), exact));
+            }
+            shown.push((field.name.to_owned(), schema, text.to_owned()));
+            for (name, schema, mut text) in shown {
+                if field.readers > least {
+                    text += " For professionals only.";
+                    object = object.property(name, described(schema, &text));
+                } else {
+                    object = object.property(&name, described(schema, &text)).required(name);
+                }
+            }
+        }
+        match self.customs {
+            Some(member) => with_customs(object, member.model, |kind| shown(kind, true)),
+            None => object,
+        }
+    }
+
+    fn given(&self, resource: Resource) -> ObjectBuilder {
+        let component = resource.name();
+        let mut object = object();
+        if self.field("group_id").is_some() {
+            object = object.property("group_id", group_given());
+        }
+        for field in &self.fields {
+            if field.writers.is_none_or(|writers| writers > Audience::Pro) {
+                continue;
+            }
+            let is_always_required = self.required.iter().any(|names| *names == [field.name]);
+            let schema: RefOr<Schema> = if is_always_required {
+                // A field that each object has cannot be emptied.
+                filled(field.field_type).into()
+            } else if resource == Resource::Vevent && field.name == "availableInterventions" {
+                ids_given().into()
+            } else if resource == Resource::Vevent {
+                // Vevents take an empty value for each field. A field of another kind is ignored.
+                let mut schema = given_or_nothing(field.field_type);
+                schema.pattern = None;
+                schema.into()
+            } else {
+                given(field.field_type).into()
+            };
+            let text = field_text(&component, field.name);
+            object = object.property(field.name, described(schema, text));
+        }
+        if resource == Resource::Vevent {
+            object = with_older_fields(object);
+        }
+        match self.customs {
+            Some(member) => customs_given(object, member.model),
+            None => object,
+        }
+    }
+
+    fn new_object(&self, resource: Resource) -> Object {
+        let mut new = self.given(resource).build();
+        for names in self.required {
+            if let [only] = names {
+                new.required.push((*only).to_owned());
+            } else {
+                new.description = Some(format!("Required: {}.", names.join(" or ")));
+            }
+        }
+        for field in &self.fields {
+            let is_required = self.required.iter().any(|names| names.contains(&field.name));
+            let default = default_value(self, field);
+            // The default of `sort` is the place after the last record, which is no constant, and
+            // the group is that of the request.
+            if is_required || default.is_null() || matches!(field.name, "sort" | "group_id") {
+                continue;
+            }
+            match new.properties.get_mut(field.name) {
+                Some(RefOr::T(Schema::Object(property))) => property.default = Some(default),
+                Some(RefOr::T(Schema::Array(property))) => property.default = Some(default),
+                // Fields that the system sets are not in the body.
+                Some(_) | None => {}
+            }
+        }
+        new
+    }
+}
+
+/// Returns the table of a resource's fields; `None` for a resource without records.
+fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
+    Some(match resource {
+        Resource::Group => &*GROUP,
+        Resource::Calendar => &*CALENDAR,
+        Resource::Calendarset => &*CALENDARSET,
+        Resource::Intervention => &*INTERVENTION,
+        Resource::Interventionset => &*INTERVENTIONSET,
+        Resource::Customfield => &*CUSTOMFIELD,
+        Resource::Fiche => &*FICHE,
+        Resource::Vevent => &*VEVENT,
+        Resource::Appointment => &*APPOINTMENT,
+        Resource::Pro => &*PROFESSIONAL,
+        Resource::Message => &*MESSAGE,
         Resource::Slot
         | Resource::Hold
         | Resource::Account
         | Resource::Session
-        | Resource::Module => Vec::new(),
-    }
+        | Resource::Module => return None,
+    })
 }
 
 /// Adds the components of each resource: its record, the fields to change, and its list.
 pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBuilder {
     for resource in RECORDS {
-        components = add_record(components, resource);
         let name = resource.name();
-        components = components.schema(format!("{name}List"), list_envelope(&name));
-    }
-    components
-}
-
-fn add_record(components: ComponentsBuilder, resource: Resource) -> ComponentsBuilder {
-    match resource {
-        Resource::Group => add_table(components, resource, &GROUP),
-        Resource::Calendar => add_table(components, resource, &CALENDAR),
-        Resource::Calendarset => add_table(components, resource, &CALENDARSET),
-        Resource::Intervention => add_table(components, resource, &INTERVENTION),
-        Resource::Interventionset => add_table(components, resource, &INTERVENTIONSET),
-        Resource::Customfield => add_table(components, resource, &CUSTOMFIELD),
-        Resource::Fiche => add_table(components, resource, &FICHE),
-        Resource::Vevent => add_table(components, resource, &VEVENT),
-        Resource::Appointment => components.schema(resource.name(), appointment()),
-        Resource::Pro => components.schema(resource.name(), record_object(resource, &PROFESSIONAL)),
-        Resource::Message => {
+        let table = find_table(resource).expect("the resource has records");
+        let mut record = table.shown(resource);
+        if resource == Resource::Appointment {
+            record = with_appointment_parts(record);
+        } else if resource == Resource::Message {
             let shown = shown(FieldType::Text { max: 65_535 }, true);
-            let entry = record_object(resource, &MESSAGE)
+            record = record
                 .property("subject", described(shown.clone(), "Subject; null for a text message."))
                 .property("text", described(shown, "Text, in the response with one message."));
-            components.schema(resource.name(), entry)
         }
-        Resource::Slot
-        | Resource::Hold
-        | Resource::Account
-        | Resource::Session
-        | Resource::Module => components,
+        components =
+            components.schema(&name, record).schema(format!("{name}List"), list_envelope(&name));
+        // These are not changed field by field.
+        if !matches!(resource, Resource::Appointment | Resource::Pro | Resource::Message) {
+            let fields = table.given(resource);
+            let text = "The fields to change. Fields that are not given stay.";
+            components = components.schema(format!("{name}Fields"), fields.description(Some(text)));
+        }
     }
-}
-
-/// Adds the record of a table, and the fields that a change may give.
-fn add_table<R: 'static>(
-    components: ComponentsBuilder,
-    resource: Resource,
-    table: &Table<R>,
-) -> ComponentsBuilder {
-    let name = resource.name();
-    let fields = body_fields(resource, table);
-    let fields = fields.description(Some("The fields to change. Fields that are not given stay."));
     components
-        .schema(&name, with_shown_customs(record_object(resource, table), table))
-        .schema(format!("{name}Fields"), fields)
 }
 
-/// The object of a body that creates: the fields with their defaults, and those that are required.
+/// Returns the fields that lists of a resource can be sorted and filtered by.
+pub(crate) fn columns(resource: Resource) -> Vec<String> {
+    find_table(resource).map(RecordTable::columns).unwrap_or_default()
+}
+
+/// Returns the object of a body that creates.
 pub(crate) fn new_record(resource: Resource) -> Object {
-    match resource {
-        Resource::Group => new_object(resource, &GROUP),
-        Resource::Calendar => new_object(resource, &CALENDAR),
-        Resource::Calendarset => new_object(resource, &CALENDARSET),
-        Resource::Intervention => new_object(resource, &INTERVENTION),
-        Resource::Interventionset => new_object(resource, &INTERVENTIONSET),
-        Resource::Customfield => new_object(resource, &CUSTOMFIELD),
-        Resource::Fiche => new_object(resource, &FICHE),
-        Resource::Vevent => new_object(resource, &VEVENT),
-        Resource::Appointment
-        | Resource::Pro
-        | Resource::Message
-        | Resource::Slot
-        | Resource::Hold
-        | Resource::Account
-        | Resource::Session
-        | Resource::Module => object().build(),
-    }
-}
-
-fn new_object<R: 'static>(resource: Resource, table: &Table<R>) -> Object {
-    let mut new = body_fields(resource, table).build();
-    for names in table.required {
-        if let [only] = names {
-            new.required.push((*only).to_owned());
-        } else {
-            new.description = Some(format!("Required: {}.", names.join(" or ")));
-        }
-    }
-    for field in &table.fields {
-        let is_required = table.required.iter().any(|names| names.contains(&field.name));
-        let default = default_value(table, field);
-        // The default of `sort` is the place after the last record, which is no constant, and the
-        // group is that of the request.
-        if is_required || default.is_null() || matches!(field.name, "sort" | "group_id") {
-            continue;
-        }
-        match new.properties.get_mut(field.name) {
-            Some(RefOr::T(Schema::Object(property))) => property.default = Some(default),
-            Some(RefOr::T(Schema::Array(property))) => property.default = Some(default),
-            // Fields that the system sets are not in the body.
-            Some(_) | None => {}
-        }
-    }
-    new
-}
-
-fn readable_fields<R: 'static>(table: &Table<R>) -> Vec<String> {
-    let mut names = Vec::new();
-    for field in &table.fields {
-        if field.readers <= Audience::Pro {
-            names.push(field.name.to_owned());
-        }
-    }
-    if table.customs.is_some() {
-        for (stem, count, ..) in CUSTOMS {
-            names.extend((0..count).map(|n| format!("{stem}{n}")));
-        }
-    }
-    names
-}
-
-/// The object of a response. Audiences below professionals see fewer fields.
-fn record_object<R: 'static>(resource: Resource, table: &Table<R>) -> ObjectBuilder {
-    let least = table.fields.iter().map(|field| field.readers).min().unwrap_or(Audience::Pro);
-    let component = resource.name();
-    let mut object = object();
-    for field in &table.fields {
-        if field.readers > Audience::Pro {
-            continue;
-        }
-        let is_nullable = default_value(table, field).is_null();
-        let schema = shown(field.field_type, is_nullable);
-        let text = field_text(&component, field.name);
-        let mut shown: Vec<(String, Object, String)> = Vec::new();
-        if let Some(name) = &field.utc_name {
-            let exact = format!("The field {} as an instant: RFC 3339 in UTC.", field.name);
-            shown.push((name.clone(), instant(is_nullable), exact));
-        }
-        shown.push((field.name.to_owned(), schema, text.to_owned()));
-        for (name, schema, mut text) in shown {
-            if field.readers > least {
-                text += " For professionals only.";
-                object = object.property(name, described(schema, &text));
-            } else {
-                object = object.property(&name, described(schema, &text)).required(name);
-            }
-        }
-    }
-    object
-}
-
-/// The fields of a body, without defaults.
-fn body_fields<R: 'static>(resource: Resource, table: &Table<R>) -> ObjectBuilder {
-    let component = resource.name();
-    let mut object = object();
-    if table.field("group_id").is_some() {
-        object = object.property("group_id", group_given());
-    }
-    for field in &table.fields {
-        if field.writers.is_none_or(|writers| writers > Audience::Pro) {
-            continue;
-        }
-        let is_always_required = table.required.iter().any(|names| *names == [field.name]);
-        let schema: RefOr<Schema> = if is_always_required {
-            // A field that each object has cannot be emptied.
-            filled(field.field_type).into()
-        } else if resource == Resource::Vevent && field.name == "availableInterventions" {
-            ids_given().into()
-        } else if resource == Resource::Vevent {
-            // Vevents take an empty value for each field. A field of another kind is ignored.
-            let mut schema = given_or_nothing(field.field_type);
-            schema.pattern = None;
-            schema.into()
-        } else {
-            given(field.field_type).into()
-        };
-        let text = field_text(&component, field.name);
-        object = object.property(field.name, described(schema, text));
-    }
-    if resource == Resource::Vevent {
-        object = with_older_fields(object);
-    }
-    with_given_customs(object, table)
+    let table = find_table(resource).expect("a resource that is created has records");
+    table.new_object(resource)
 }
 
 /// Adds the fields of a vevent's body that no record shows.
@@ -300,22 +283,6 @@ const CUSTOMS: [(&str, usize, FieldType, &str); 5] = [
     ("txt", 3, FieldType::Text { max: 65_535 }, "Customised attribute: a long text"),
 ];
 
-/// Adds the customised attributes that a record shows.
-fn with_shown_customs<R>(object: ObjectBuilder, table: &Table<R>) -> ObjectBuilder {
-    match table.customs {
-        Some(member) => with_customs(object, member.model, |kind| shown(kind, true)),
-        None => object,
-    }
-}
-
-/// Adds the customised attributes that a body may give.
-fn with_given_customs<R>(object: ObjectBuilder, table: &Table<R>) -> ObjectBuilder {
-    match table.customs {
-        Some(member) => customs_given(object, member.model),
-        None => object,
-    }
-}
-
 /// Adds the customised attributes of a model that a body may give.
 pub(crate) fn customs_given(object: ObjectBuilder, model: Model) -> ObjectBuilder {
     with_customs(object, model, given_or_nothing)
@@ -340,19 +307,20 @@ fn with_customs(
 /// The professional in the response to a login.
 pub(crate) fn logged_in_pro() -> ObjectBuilder {
     let group = described(id(), "Id of the main group of the professional.");
-    record_object(Resource::Pro, &PROFESSIONAL).property("group_id", group).required("group_id")
+    PROFESSIONAL.shown(Resource::Pro).property("group_id", group).required("group_id")
 }
 
 /// The fields of the client of a booking: those of a fiche, and the id of one.
 pub(crate) fn booked_fiche() -> ObjectBuilder {
     let text = "Id of a fiche, for professionals and accounts.";
-    body_fields(Resource::Fiche, &FICHE)
+    FICHE
+        .given(Resource::Fiche)
         .property("id", described(given(FieldType::Reference), text))
         .description(Some(field_text("Booking", "fiche")))
 }
 
-/// The record of an appointment: its plain fields, and parts of the records that it refers to.
-fn appointment() -> ObjectBuilder {
+/// Adds to the record of an appointment parts of the records that it refers to.
+fn with_appointment_parts(mut record: ObjectBuilder) -> ObjectBuilder {
     let of = |component: &'static str, name: &str| field_text(component, name);
     let name = || text().build().into();
     let mut fiche = all_required([("id", id().into(), "Id of the fiche.")]);
@@ -388,7 +356,6 @@ fn appointment() -> ObjectBuilder {
         ("intervention_name", name(), of("Appointment", "intervention_name")),
         ("calendar_name", name(), of("Appointment", "calendar_name")),
     ];
-    let mut record = record_object(Resource::Appointment, &APPOINTMENT);
     for (name, schema, text) in parts {
         record = record.property(name, described(schema, text)).required(name);
     }
