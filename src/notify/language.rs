@@ -74,10 +74,10 @@ const MONTHS: [&str; 12] = [
 
 /// Returns the name of a day of the week.
 #[must_use]
-pub(crate) const fn weekday_name(language: Language, day: Weekday) -> &'static str {
+pub(crate) fn weekday_name(language: Language, day: Weekday) -> &'static str {
     match language {
-        Language::French => JOURS[weekday_index(day)],
-        Language::English => DAYS[weekday_index(day)],
+        Language::French => JOURS[usize::from(day.days_since_monday())],
+        Language::English => DAYS[usize::from(day.days_since_monday())],
     }
 }
 
@@ -115,18 +115,6 @@ pub(crate) fn short_date(language: Language, at: Civil) -> String {
             let month = &month_name(language, month)[..3];
             format!("{day} {month} {hour:02}:{minute:02}")
         }
-    }
-}
-
-const fn weekday_index(day: Weekday) -> usize {
-    match day {
-        Weekday::Monday => 0,
-        Weekday::Tuesday => 1,
-        Weekday::Wednesday => 2,
-        Weekday::Thursday => 3,
-        Weekday::Friday => 4,
-        Weekday::Saturday => 5,
-        Weekday::Sunday => 6,
     }
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -31,7 +30,6 @@ use crate::web::done_step::done_url;
 use crate::web::form_answer::FormAnswer;
 use crate::web::message_page;
 use crate::web::page::redirect;
-use crate::web::pages::Pages;
 use crate::web::same_origin::is_cross_site;
 use crate::web::shop::Visit;
 use crate::web::you_step::{Request, is_form_key, respond_with_form};
@@ -41,17 +39,12 @@ use crate::wire::params::Params;
 
 /// POST /b/{urlname}/you.
 pub(crate) async fn book(
-    State(pages): State<Arc<Pages>>,
     Extension(ClientAddress(from)): Extension<ClientAddress>,
-    Path(urlname): Path<String>,
-    uri: Uri,
+    visit: Visit,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let visit = match Visit::begin(pages, &urlname, &uri, &headers) {
-        Ok(visit) => Arc::new(visit),
-        Err(response) => return *response,
-    };
+    let visit = Arc::new(visit);
     let text = visit.text;
     if is_cross_site(&headers, &visit.pages.server) {
         let lines = vec![text.foreign.to_owned()];

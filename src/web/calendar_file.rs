@@ -1,34 +1,21 @@
 //! The calendar file of appointments, for those who hold their secrets.
 
-use std::sync::Arc;
-
 use axum::body::Body;
-use axum::extract::{Path, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
 use crate::domain::records::vevent::Vevent;
 use crate::notify::mail_appointment::render_calendar_file;
 use crate::web::appointment_view::held_appointments;
 use crate::web::message_page;
-use crate::web::pages::Pages;
-use crate::web::shop::Visit;
+use crate::web::shop::UnlistedVisit;
 
 /// GET /b/{urlname}/appointment.ics. Groups without a booking page have it too, for the pages
 /// behind the links of their mails.
-pub(crate) async fn show(
-    State(pages): State<Arc<Pages>>,
-    Path(urlname): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let visit = match Visit::of_urlname(pages, &urlname, &uri, &headers) {
-        Ok(visit) => visit,
-        Err(response) => return *response,
-    };
+pub(crate) async fn show(UnlistedVisit(visit): UnlistedVisit) -> Response {
     let held = held_appointments(&visit.state, &visit.params);
     let mut live: Vec<&Vevent> = Vec::new();
     for vevent in held {

@@ -1,29 +1,16 @@
 //! The response with the colours of a group.
 
-use std::sync::Arc;
-
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::Response;
 
 use crate::web::assets::{IMMUTABLE, short_hash};
 use crate::web::colours::stylesheet;
-use crate::web::pages::Pages;
 use crate::web::shop::Visit;
 
 /// GET /b/{urlname}/colours.css.
-pub(crate) async fn show(
-    State(pages): State<Arc<Pages>>,
-    Path(urlname): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let visit = match Visit::begin(pages, &urlname, &uri, &headers) {
-        Ok(visit) => visit,
-        Err(response) => return *response,
-    };
+pub(crate) async fn show(visit: Visit) -> Response {
     let style = stylesheet(visit.group()).unwrap_or_default();
     let is_current = visit.params.value("v") == Some(&short_hash(style.as_bytes()));
     let mut response = Response::new(Body::from(style));

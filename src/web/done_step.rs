@@ -1,10 +1,7 @@
 //! The page after a booking: what was booked, the calendar file, and the way to change it.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::web::appointment_view::{
@@ -12,7 +9,6 @@ use crate::web::appointment_view::{
 };
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
-use crate::web::pages::Pages;
 use crate::web::shop::Visit;
 
 #[derive(Template)]
@@ -37,16 +33,7 @@ pub(crate) fn done_url(visit: &Visit, query: &str) -> String {
 }
 
 /// GET /b/{urlname}/done.
-pub(crate) async fn show(
-    State(pages): State<Arc<Pages>>,
-    Path(urlname): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let visit = match Visit::begin(pages, &urlname, &uri, &headers) {
-        Ok(visit) => visit,
-        Err(response) => return *response,
-    };
+pub(crate) async fn show(visit: Visit) -> Response {
     let text = visit.text;
     let mut held = held_appointments(&visit.state, &visit.params);
     held.retain(|vevent| !vevent.deleted);

@@ -2,7 +2,7 @@
 
 use crate::domain::availability::merged_starts::DayStarts;
 use crate::domain::recurrence::WEEK;
-use crate::domain::time::{CivilDay, Weekday};
+use crate::domain::time::CivilDay;
 use crate::notify::language::weekday_name;
 use crate::web::format;
 use crate::web::shop::Visit;
@@ -57,7 +57,7 @@ pub(crate) fn view_month(
     };
     let mut weeks: Vec<Vec<DateView>> = Vec::new();
     let mut day = first;
-    let leading = leading_days(first.weekday());
+    let leading = i32::from(first.weekday().days_since_monday());
     let mut week: Vec<DateView> = (0..leading).map(|_| blank()).collect();
     while day < next_first {
         week.push(view_date(visit, address, shown_monday, counts, day));
@@ -91,26 +91,13 @@ fn weekday_names(visit: &Visit) -> Vec<(String, &'static str)> {
 
 /// Returns the Monday of a day's week.
 pub(crate) fn monday_of(day: CivilDay) -> CivilDay {
-    day.plus_days(-leading_days(day.weekday()))
+    day.plus_days(-i32::from(day.weekday().days_since_monday()))
 }
 
 /// Returns the first day of a day's month.
 pub(crate) fn first_of_month(day: CivilDay) -> CivilDay {
     let (year, month, _) = day.ymd();
     CivilDay::from_ymd(year, month, 1).expect("each month has a first day")
-}
-
-/// Returns the number of days of the week before this one.
-const fn leading_days(day: Weekday) -> i32 {
-    match day {
-        Weekday::Monday => 0,
-        Weekday::Tuesday => 1,
-        Weekday::Wednesday => 2,
-        Weekday::Thursday => 3,
-        Weekday::Friday => 4,
-        Weekday::Saturday => 5,
-        Weekday::Sunday => 6,
-    }
 }
 
 fn blank() -> DateView {

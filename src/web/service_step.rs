@@ -1,13 +1,10 @@
 //! Step 1: the choice of services, and of the calendar where it comes first.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::domain::availability::module_offer::{offers_all, shown_calendars, shown_interventions};
+use crate::domain::availability::module_offer::{shown_calendars, shown_interventions};
 use crate::domain::decisions::book::check_page_permission;
 use crate::domain::records::ids::InterventionsetId;
 use crate::domain::records::intervention::Intervention;
@@ -15,7 +12,6 @@ use crate::web::choice::Choice;
 use crate::web::format::service_facts;
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
-use crate::web::pages::Pages;
 use crate::web::shop::Visit;
 use crate::web::text::fill;
 
@@ -78,16 +74,8 @@ struct CalendarPage<'v> {
 }
 
 /// GET /b/{urlname}.
-pub(crate) async fn show(
-    State(pages): State<Arc<Pages>>,
-    Path(urlname): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    match Visit::begin(pages, &urlname, &uri, &headers) {
-        Ok(visit) => respond_with_services(&visit, StatusCode::OK, ""),
-        Err(response) => *response,
-    }
+pub(crate) async fn show(visit: Visit) -> Response {
+    respond_with_services(&visit, StatusCode::OK, "")
 }
 
 /// Returns the page of this step, with the fault of the choice before.
@@ -170,13 +158,7 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
         options.push(option(visit.text.no_preference, any));
     }
     for calendar in shown_calendars(&visit.state.catalogue) {
-        if offers_all(
-            &visit.state.catalogue,
-            &visit.state.calendars,
-            calendar.id,
-            &choice.services,
-            visit.now,
-        ) {
+        if visit.offers_all(calendar.id, &choice.services) {
             let one = Choice { calendar: Some(calendar.id), ..choice.clone() };
             options.push(option(calendar.publicname.as_str(), one));
         }
@@ -221,15 +203,7 @@ fn shown_sets<'v>(visit: &'v Visit, choice: &Choice) -> Vec<SetView<'v>> {
 
 /// Whether the chosen calendar offers a service, or any calendar without a choice.
 fn is_offered(visit: &Visit, choice: &Choice, intervention: &Intervention) -> bool {
-    let offers = |calendar| {
-        offers_all(
-            &visit.state.catalogue,
-            &visit.state.calendars,
-            calendar,
-            &[intervention.id],
-            visit.now,
-        )
-    };
+    let offers = |calendar| visit.offers_all(calendar, &[intervention.id]);
     match choice.calendar {
         Some(calendar) => offers(calendar),
         None => shown_calendars(&visit.state.catalogue).iter().any(|calendar| offers(calendar.id)),

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
+use crate::domain::availability::module_offer::offers_all;
 use crate::domain::availability::postal_address::PostalAddress;
 use crate::domain::decisions::unconfirmed::find_code_channel;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::group::Group;
+use crate::domain::records::ids::{CalendarId, InterventionId};
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
@@ -36,47 +40,47 @@ pub(crate) struct Visit {
     path: String,
 }
 
-impl Visit {
-    /// Begins a visit to the pages of the group with this `urlname`.
-    ///
-    /// # Errors
-    /// The page that says that there is no such page.
-    pub(crate) fn begin(
-        pages: Arc<Pages>,
-        urlname: &str,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Result<Self, Box<Response>> {
-        match Self::of_urlname(Arc::clone(&pages), urlname, uri, headers) {
-            Ok(visit) if visit.group().web_page => Ok(visit),
-            Ok(visit) => Err(Box::new(not_found(&pages, visit.lang.language))),
-            Err(response) => Err(response),
-        }
-    }
+/// A visit to a page that groups without booking pages have too, since links in mails lead to it.
+pub(crate) struct UnlistedVisit(pub(crate) Visit);
 
-    /// Begins a visit to a page of the group with this `urlname` that does not depend on its
-    /// `web_page`.
-    ///
-    /// # Errors
+impl FromRequestParts<Arc<Pages>> for UnlistedVisit {
     /// The page that says that there is no such page.
-    pub(crate) fn of_urlname(
-        pages: Arc<Pages>,
-        urlname: &str,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Result<Self, Box<Response>> {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        pages: &Arc<Pages>,
+    ) -> Result<Self, Self::Rejection> {
+        let urlname = Path::<String>::from_request_parts(parts, pages).await;
+        let Path(urlname) = urlname.map_err(IntoResponse::into_response)?;
+        let Parts { uri, headers, .. } = parts;
         let published = pages.server.engine.published();
-        let group = published.group_of_urlname(urlname);
+        let group = published.group_of_urlname(&urlname);
         match group.and_then(|group| published.group_state(group)) {
-            Some(state) => Ok(Self::of_group(pages, state, uri, headers)),
+            Some(state) => Ok(Self(Visit::of_group(Arc::clone(pages), state, uri, headers))),
             None => {
                 let params = Params::from_query(uri.query().unwrap_or_default());
                 let lang = LanguageChoice::new(params.value("lang"), headers, "");
-                Err(Box::new(not_found(&pages, lang.language)))
+                Err(not_found(pages, lang.language))
             }
         }
     }
+}
 
+impl FromRequestParts<Arc<Pages>> for Visit {
+    /// The page that says that there is no such page.
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        pages: &Arc<Pages>,
+    ) -> Result<Self, Self::Rejection> {
+        let UnlistedVisit(visit) = UnlistedVisit::from_request_parts(parts, pages).await?;
+        if visit.group().web_page { Ok(visit) } else { Err(not_found(pages, visit.lang.language)) }
+    }
+}
+
+impl Visit {
     /// Begins a visit to a page of a group that does not depend on its `web_page`.
     pub(crate) fn of_group(
         pages: Arc<Pages>,
@@ -117,6 +121,12 @@ impl Visit {
             Some(Channel::Sms) => gateways.sms.is_some(),
             None => true,
         }
+    }
+
+    /// Whether a calendar has, or will have, open time for each of some services.
+    pub(crate) fn offers_all(&self, calendar: CalendarId, services: &[InterventionId]) -> bool {
+        let GroupState { catalogue, calendars, .. } = &*self.state;
+        offers_all(catalogue, calendars, calendar, services, self.now)
     }
 
     /// The newest state of the group that is durable.

@@ -212,6 +212,32 @@ texts! {
 
     password: "Mot de passe", "Password";
 
+    // The pages of links that end reminders or belong to an account.
+    reminders_title: "Rappels par e-mail", "E-mail reminders";
+    end_reminders: "Ne plus recevoir de rappels de {group} par e-mail ?",
+        "Receive no more e-mail reminders from {group}?";
+    end_reminders_button: "Ne plus recevoir de rappels", "No more reminders";
+    reminders_ended_title: "C’est noté", "Done";
+    reminders_ended: "Vous ne recevrez plus de rappels par e-mail.",
+        "You will receive no more reminders by e-mail.";
+    account_title: "Votre compte", "Your account";
+    choose_password: "Choisissez un mot de passe.", "Choose a password.";
+    bad_password: "Ce mot de passe ne convient pas : il faut au moins 10 caractères, et pas un mot de passe courant.",
+        "That password will not do: it needs at least 10 characters, and must not be a common one.";
+    email_title: "Votre nouvelle adresse", "Your new address";
+    confirm_email: "Confirmez que cette adresse est la vôtre.", "Confirm that this address is yours.";
+    confirm_button: "Confirmer", "Confirm";
+    account_confirmed_title: "Votre compte est confirmé", "Your account is confirmed";
+    account_confirmed: "Vous pouvez vous connecter.", "You can log in now.";
+    email_confirmed_title: "Votre adresse est confirmée", "Your address is confirmed";
+    email_confirmed: "C’est désormais celle de votre compte.",
+        "It is that of your account from now on.";
+    dead_link_title: "Ce lien ne mène plus nulle part", "This link leads nowhere any more";
+    dead_link: "Il est trop ancien, a déjà servi, ou n’est pas complet.",
+        "It is too old, has been used, or is not complete.";
+    busy_link: "Le serveur est occupé : essayez encore dans une minute.",
+        "The server is busy: try again in a minute.";
+
     // The list of groups.
     list_title: "Prendre rendez-vous", "Book an appointment";
 }

@@ -1,13 +1,10 @@
 //! Step 2: the choice of a free start, by week and by month.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::domain::availability::module_offer::{offers_all, shown_calendars};
+use crate::domain::availability::module_offer::shown_calendars;
 use crate::domain::availability::slot_request::{BookingMode, Chain, OwnTime};
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::CivilDay;
@@ -16,7 +13,6 @@ use crate::web::format::{self, parse_day, service_facts};
 use crate::web::free_times::{FoundTimes, TimeSearch};
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
-use crate::web::pages::Pages;
 use crate::web::service_step::{
     CalendarOption, calendar_options, find_closed, respond_with_services,
 };
@@ -46,16 +42,7 @@ struct TimePage<'v> {
 }
 
 /// GET /b/{urlname}/time.
-pub(crate) async fn show(
-    State(pages): State<Arc<Pages>>,
-    Path(urlname): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let visit = match Visit::begin(pages, &urlname, &uri, &headers) {
-        Ok(visit) => visit,
-        Err(response) => return *response,
-    };
+pub(crate) async fn show(visit: Visit) -> Response {
     if let Some(closed) = find_closed(&visit) {
         return closed;
     }
@@ -110,13 +97,7 @@ pub(crate) fn searched_calendars(visit: &Visit, choice: &Choice) -> Vec<Calendar
     }
     let mut shown: Vec<CalendarId> = Vec::new();
     for calendar in shown_calendars(&visit.state.catalogue) {
-        if offers_all(
-            &visit.state.catalogue,
-            &visit.state.calendars,
-            calendar.id,
-            &choice.services,
-            visit.now,
-        ) {
+        if visit.offers_all(calendar.id, &choice.services) {
             shown.push(calendar.id);
         }
     }

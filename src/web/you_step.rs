@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::availability::slot_request::{Chain, OwnTime};
@@ -16,7 +15,6 @@ use crate::web::format::{iso_time, parse_start};
 use crate::web::free_times::{OtherTime, TimeSearch};
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
-use crate::web::pages::Pages;
 use crate::web::refusal_text::{RefusalText, describe};
 use crate::web::service_step::find_closed;
 use crate::web::shop::Visit;
@@ -120,16 +118,8 @@ pub(crate) fn is_form_key(text: &str) -> bool {
 }
 
 /// GET /b/{urlname}/you.
-pub(crate) async fn show(
-    State(pages): State<Arc<Pages>>,
-    Path(urlname): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let visit = match Visit::begin(pages, &urlname, &uri, &headers) {
-        Ok(visit) => Arc::new(visit),
-        Err(response) => return *response,
-    };
+pub(crate) async fn show(visit: Visit) -> Response {
+    let visit = Arc::new(visit);
     let request = match Request::read(&visit, &visit.params) {
         Ok(request) => request,
         Err(response) => return *response,

@@ -49,6 +49,14 @@ pub enum Weekday {
     Sunday,
 }
 
+impl Weekday {
+    /// Returns the number of days of the week before this one: 0 for Monday, 6 for Sunday.
+    #[must_use]
+    pub const fn days_since_monday(self) -> u8 {
+        self as u8
+    }
+}
+
 /// First accepted instant: 1970-01-01 00:00:00 UTC. Reference 1.3.
 pub const INSTANT_MIN: Instant = Instant(0);
 /// Last accepted instant: 9999-12-31 23:59:59 UTC. Reference 1.3.
