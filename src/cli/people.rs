@@ -180,7 +180,7 @@ fn pro_line(pro: &Value) -> String {
     format!("{}\t{email}\tgroups {groups}, main {}\t{}\n", pro["id"], pro["main"], names.trim())
 }
 
-/// Executes `slotbook cancel-alike`. Reference 6.17.
+/// Executes `slotbook cancel-alike`. Reference 6.13.
 ///
 /// # Errors
 /// The appointment does not exist or has no origin, or the number has changed.

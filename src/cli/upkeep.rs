@@ -1,5 +1,5 @@
 //! Tasks that keep a running server's store small: emptying, removal, and the watch over the space
-//! of each group. Reference 6.9, 6.16, 3.8.
+//! of each group. Reference 6.15, 6.16, 3.8.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Cancellation of many appointments by an operator or a professional. Reference 6.17.
+//! Cancellation of many appointments by an operator or a professional. Reference 6.13.
 //!
 //! Each appointment is cancelled by a command and an event of its own, so no event grows with their
 //! number. If the server stops in between, a repetition finds those that are left.

@@ -63,7 +63,7 @@ impl Randomness {
         AppointmentKey::new(&text).expect("20 letters and digits are a key")
     }
 
-    /// Returns a new token of a hold: 32 letters and digits, each uniform. Reference 6.14.
+    /// Returns a new token of a hold: 32 letters and digits, each uniform. Reference 6.7.
     pub fn hold_token(&mut self) -> HoldToken {
         let text = self.letters_and_digits(HoldToken::LENGTH);
         HoldToken::new(&text).expect("32 letters and digits are a token")

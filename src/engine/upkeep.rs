@@ -1,5 +1,5 @@
 //! Periodic upkeep of groups: deleted web bookings are emptied, and deleted vevents are removed
-//! after their retention. Reference 6.9, 6.16.
+//! after their retention. Reference 6.15, 6.16.
 
 use crate::domain::decisions::upkeep;
 use crate::domain::records::ids::GroupId;

@@ -43,7 +43,7 @@ pub(crate) struct CreatedAnswer {
     pub(crate) bytes: Vec<u8>,
     /// The first appointment that was booked, if known.
     pub(crate) appointment: Option<VeventId>,
-    /// Whether nothing was created yet, because the request waits for a code. Reference 6.15.
+    /// Whether nothing was created yet, because the request waits for a code. Reference 6.8.
     pub(crate) awaits_code: bool,
     /// The limit of the source that has the fewest places left, if one counts the request.
     pub(crate) limit: Option<RateLimit>,

@@ -60,7 +60,7 @@ enum GroupFrame {
     Quarantined(Vec<QuarantinedEvent>),
     /// The last deleted web booking that upkeep has emptied; absent before the first.
     EmptiedUntil(DeletionPlace),
-    /// Holds, live or not removed yet. Reference 6.14.
+    /// Holds, live or not removed yet. Reference 6.7.
     Holds(Vec<Arc<Hold>>),
 }
 

@@ -210,7 +210,7 @@ pub struct MoveBody {
 /// The members of the object of a move. `sendmail` is read with the request.
 const OF_A_MOVE: [&str; 4] = ["date", "hold", "sendmail", "group_id"];
 
-/// Parses the object of a move: its new start, and the hold that it takes over. Reference 6.13.
+/// Parses the object of a move: its new start, and the hold that it takes over. Reference 6.9.
 ///
 /// # Errors
 /// All faults, each with its field.

@@ -49,7 +49,7 @@ pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
     blank: Fiche::new(FicheId::new(1).expect("1 is an id"), Instant(0)),
 });
 
-/// Last name, rendered with a leading `$` while the fiche is deleted. Reference 6.9.
+/// Last name, rendered with a leading `$` while the fiche is deleted. Reference 6.15.
 ///
 /// It precedes `deleted` in the table. A caller that sends a rendered deleted fiche back with
 /// `deleted` unset thus restores it without the `$`.

@@ -1,4 +1,4 @@
-//! Holds in requests and answers. Reference 6.14.
+//! Holds in requests and answers. Reference 6.7.
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Held time and bookings that wait for a code, over HTTP. Reference 6.14, 6.15.
+//! Held time and bookings that wait for a code, over HTTP. Reference 6.7, 6.8.
 
 use std::sync::Arc;
 

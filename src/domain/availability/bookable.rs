@@ -178,7 +178,7 @@ fn add_taken(
 }
 
 /// Adds an obstacle for each live hold of another caller that takes a moment of the chain.
-/// Reference 6.14.
+/// Reference 6.7.
 fn add_held(
     obstacles: &mut Vec<Obstacle>,
     view: &CalendarView,

@@ -40,7 +40,7 @@ pub enum Obstacle {
         /// Kind of the event.
         by: TakenBy,
     },
-    /// Another web caller holds some of the time. Reference 6.14.
+    /// Another web caller holds some of the time. Reference 6.7.
     Held {
         /// The moment from which the hold blocks no caller.
         until: Instant,

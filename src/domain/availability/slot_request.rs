@@ -19,7 +19,7 @@ pub enum BookingMode {
     /// Used by a professional with `from_web=0`: only taken time and deleted records are obstacles.
     BackOffice,
     /// Used for a manual change of this event: only another live appointment is an obstacle.
-    /// Reference 6.8.
+    /// Reference 6.14.
     Agenda(VeventId),
 }
 
@@ -37,14 +37,14 @@ impl BookingMode {
         matches!(self, Self::Module | Self::ModuleByAccount)
     }
 
-    /// Returns whether the holds of other callers take time. Reference 6.14.
+    /// Returns whether the holds of other callers take time. Reference 6.7.
     #[must_use]
     pub const fn respects_holds(self) -> bool {
         self.is_for_web_callers()
     }
 }
 
-/// Rows of the caller whose time counts as free for it. Reference 6.13, 6.14.
+/// Rows of the caller whose time counts as free for it. Reference 6.7, 6.9.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnTime {
     /// The hold that the caller names.

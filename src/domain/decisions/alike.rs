@@ -1,4 +1,4 @@
-//! Web bookings of one origin, to be cancelled together. Reference 6.17.
+//! Web bookings of one origin, to be cancelled together. Reference 6.13.
 
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::VeventId;

@@ -1,5 +1,5 @@
 //! Decision of a move: another start for one appointment, by its client or with its secret.
-//! Reference 6.13.
+//! Reference 6.9.
 
 use crate::domain::availability::slot_request::{
     BookingMode, CalendarSlotRequest, Chain, Leg, OwnTime, SlotRequest,

@@ -1,4 +1,4 @@
-//! Decision of a cancellation. Reference 6.7.
+//! Decision of a cancellation. Reference 6.10.
 
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::records::vevent::{Appointment, Vevent};
@@ -57,7 +57,7 @@ pub(crate) fn check_in_time(
     if now > until { Err(Refusal::MintimeAnnulation { until }) } else { Ok(()) }
 }
 
-/// Returns the last moment at which a client may cancel or move an appointment. Reference 6.7.
+/// Returns the last moment at which a client may cancel or move an appointment. Reference 6.10.
 #[must_use]
 pub fn changeable_until(state: &GroupState, row: &Vevent, appointment: &Appointment) -> Instant {
     let calendar =

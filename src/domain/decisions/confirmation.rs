@@ -1,5 +1,5 @@
 //! Decision of a confirmation: the code first, then the client's rules, then the calendar.
-//! Reference 6.15.
+//! Reference 6.8.
 //!
 //! Time, lead times and grid were decided when the time was held. The calendar is asked only for
 //! what professionals have changed since.

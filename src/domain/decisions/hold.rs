@@ -1,5 +1,5 @@
 //! Decisions about holds: time that a web caller keeps for some minutes, and gives back.
-//! Reference 6.14.
+//! Reference 6.7.
 
 use crate::domain::availability::slot_request::{BookingMode, CalendarSlotRequest, SlotRequest};
 use crate::domain::decisions::candidates::{

@@ -1,5 +1,5 @@
 //! Decision of a professional's change of the agenda: events created, changed, moved, deleted and
-//! restored. Reference 6.8, 6.9.
+//! restored. Reference 6.14, 6.15.
 
 use crate::domain::availability::slot_request::CalendarSlotRequest;
 use crate::domain::decisions::decision::{Candidates, Context, Decision, Outcome};
@@ -67,7 +67,7 @@ fn find_row(state: &GroupState, id: VeventId) -> Result<&Vevent, Refusal> {
     }
 }
 
-/// Checks that the event keeps its kind. A plage may become an appointment. Reference 6.8.
+/// Checks that the event keeps its kind. A plage may become an appointment. Reference 6.14.
 fn check_kind(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
     let field = match (&before.kind, &row.kind) {
         (VeventKind::Appointment(_), VeventKind::Appointment(_))
@@ -87,7 +87,7 @@ fn check_kind(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
 }
 
 /// Checks that no event is given to a deleted fiche. An event may stay with the fiche that it has,
-/// unless it becomes an appointment. Reference 6.8.
+/// unless it becomes an appointment. Reference 6.14.
 fn check_client_is_live(
     state: &GroupState,
     before: Option<&Vevent>,

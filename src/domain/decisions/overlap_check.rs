@@ -1,5 +1,5 @@
 //! Check that no two live appointments of a calendar overlap, after a change of the group's time
-//! zone. Reference 6.9.
+//! zone. Reference 6.15.
 
 use crate::domain::availability::bookable::bookable;
 use crate::domain::availability::obstacle::Obstacle;

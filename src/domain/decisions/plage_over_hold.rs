@@ -1,4 +1,4 @@
-//! Holds that end because a plage takes their time. Reference 6.14.
+//! Holds that end because a plage takes their time. Reference 6.7.
 //!
 //! The occurrences of a plage depend on the zone database. Therefore a decision finds these holds,
 //! and its event names them. An appointment needs no zone: it ends the holds that it meets in

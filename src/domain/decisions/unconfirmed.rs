@@ -1,5 +1,5 @@
 //! Bookings that wait for a code: the proof that a group asks for, and the client as given.
-//! Reference 6.15.
+//! Reference 6.8.
 
 use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::decisions::client_record::{

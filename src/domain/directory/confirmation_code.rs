@@ -1,4 +1,4 @@
-//! The code that confirms a booking. Reference 6.15.
+//! The code that confirms a booking. Reference 6.8.
 //!
 //! It is not stored. The server's secret and the hold of the booking determine it, so that the
 //! mail can be rendered at each attempt and the answer checked.

@@ -31,7 +31,7 @@ pub struct Calendar {
     pub mintime_rdv: LeadMinutes,
     /// Minutes from now after which no start is offered. Reference 4.1.
     pub maxrdv_period: LeadMinutes,
-    /// Minutes before its start up to which a client may cancel an appointment. Reference 6.7.
+    /// Minutes before its start up to which a client may cancel an appointment. Reference 6.10.
     pub mintime_annulation: LeadMinutes,
     pub created_at: Instant,
     pub updated_at: Instant,

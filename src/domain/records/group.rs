@@ -65,7 +65,7 @@ pub struct Group {
     /// Text about the use of the details of clients, for the booking page.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub privacy_text: LongText,
-    /// The proof that a booking by a key alone needs. Reference 6.15.
+    /// The proof that a booking by a key alone needs. Reference 6.8.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub verify_bookings: VerifyBookings,
     /// Percentage of a calendar's open time of a day that unverified bookings with a key alone may
@@ -139,7 +139,7 @@ impl Group {
     }
 }
 
-/// The proof that a booking by a key alone needs. Reference 6.15. The order of the variants is the
+/// The proof that a booking by a key alone needs. Reference 6.8. The order of the variants is the
 /// format on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum VerifyBookings {

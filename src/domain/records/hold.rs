@@ -1,4 +1,4 @@
-//! Holds: time of a calendar that is kept for one web caller for some minutes. Reference 6.14.
+//! Holds: time of a calendar that is kept for one web caller for some minutes. Reference 6.7.
 //!
 //! A hold is part of the group's history and no vevent. It blocks web callers only.
 

@@ -68,7 +68,7 @@ pub enum MessageContent {
     /// A cancelled appointment was restored.
     Restoration(AppointmentTime),
     /// The code that confirms a booking by an application's key alone. It is sent whatever the
-    /// group's settings are. The server's secret and the hold determine it. Reference 6.15.
+    /// group's settings are. The server's secret and the hold determine it. Reference 6.8.
     BookingCode {
         /// The channel.
         channel: Channel,

@@ -147,7 +147,7 @@ pub struct OptionalFields {
 }
 
 /// The client or the intervention of an event that becomes an appointment when it is given the
-/// other. The order of the variants is the format on disk. Reference 6.8.
+/// other. The order of the variants is the format on disk. Reference 6.14.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AppointmentHalf {
     /// The event names neither.

@@ -225,7 +225,7 @@ impl Series {
         (days / rule.period_days() + 1).saturating_mul(rule.days_per_period())
     }
 
-    /// Returns the same series in another zone. `before` is its zone until now. Reference 6.9.
+    /// Returns the same series in another zone. `before` is its zone until now. Reference 6.15.
     ///
     /// Its wall-clock times stay, including that of UNTIL. If the first instance would begin after
     /// UNTIL, only the first instance remains.

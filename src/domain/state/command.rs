@@ -98,7 +98,7 @@ pub struct BookAppointment {
     pub is_by_page: bool,
 }
 
-/// Confirms a booking by the code that was sent for it. Reference 6.15.
+/// Confirms a booking by the code that was sent for it. Reference 6.8.
 #[derive(Clone, Debug)]
 pub struct ConfirmBooking {
     /// The hold of the booking.
@@ -109,7 +109,7 @@ pub struct ConfirmBooking {
     pub guess: Box<str>,
 }
 
-/// Holds the time of a chain for a web caller. Reference 6.14.
+/// Holds the time of a chain for a web caller. Reference 6.7.
 #[derive(Clone, Debug)]
 pub struct HoldTime {
     /// The start in the group's local time.
@@ -206,7 +206,7 @@ impl<R> fmt::Debug for Patch<R> {
     }
 }
 
-/// Cancels an appointment. Reference 6.7, 13.8.
+/// Cancels an appointment. Reference 6.10, 13.8.
 #[derive(Clone, Debug)]
 pub struct CancelAppointment {
     /// The appointment.
@@ -281,7 +281,7 @@ pub struct EmptyCancelled {
     pub before: Instant,
 }
 
-/// Moves one appointment to another start. Reference 6.13.
+/// Moves one appointment to another start. Reference 6.9.
 #[derive(Clone, Debug)]
 pub struct MoveAppointment {
     /// The appointment.
@@ -305,7 +305,7 @@ pub enum CancelRight {
     Secret(String),
 }
 
-/// Makes, changes or deletes a vevent on behalf of a professional. Reference 6.8, 13.7.
+/// Makes, changes or deletes a vevent on behalf of a professional. Reference 6.14, 13.7.
 #[derive(Clone, Debug)]
 pub enum PutVevent {
     /// A new event.

@@ -1,4 +1,4 @@
-//! The holds of a group. Reference 6.14.
+//! The holds of a group. Reference 6.7.
 
 use std::sync::Arc;
 

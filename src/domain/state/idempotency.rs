@@ -52,7 +52,7 @@ pub struct IdempotencyRecord {
     /// The share that it counts in.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub share: IdempotencyShare,
-    /// Whether the request was only accepted, and is to be confirmed by a code. Reference 6.15.
+    /// Whether the request was only accepted, and is to be confirmed by a code. Reference 6.8.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub awaits_code: bool,
 }

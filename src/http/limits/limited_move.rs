@@ -1,5 +1,5 @@
 //! Moves of appointments by the public and by accounts, within the limits that the API and the
-//! pages share. Reference 6.13.
+//! pages share. Reference 6.9.
 
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 //! | counted | by | how many | options | Reference |
 //! | --- | --- | --- | --- | --- |
 //! | bookings | source; client; key and group | `BookingLimits` | `--bookings-…` | 6.11 |
-//! | holds | the same | `HOLDS_PER_BOOKING` times those | the same | 6.14 |
-//! | moves | source; appointment; key, group | `MOVES_PER_BOOKING` times those | the same | 6.13 |
+//! | holds | the same | `HOLDS_PER_BOOKING` times those | the same | 6.7 |
+//! | moves | source; appointment; key, group | `MOVES_PER_BOOKING` times those | the same | 6.9 |
 //! | refusals that tell of a client | e-mail; source | [`enumeration_limit`] | none | 3.6 |
 //! | failed logins | e-mail and source; source; e-mail | [`login_limit`] | none | 3.6 |
 //! | passwords that wait | source | `WAITING_PER_SOURCE` for each core | none | 3.6 |

@@ -1,4 +1,4 @@
-//! Endpoint that counts, or cancels together, the web bookings of one origin. Reference 6.17, 13.8.
+//! Endpoint that counts, or cancels together, the web bookings of one origin. Reference 6.13, 13.8.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Endpoints of holds, and the confirmation of a booking that waits for its code.
-//! Reference 6.14, 6.15, 13.17.
+//! Reference 6.7, 6.8, 13.17.
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value};

@@ -1,5 +1,5 @@
 //! Parsing of events from requests and import documents. The kind decides which fields apply.
-//! Reference 6.8, 12.7.
+//! Reference 6.14, 12.7.
 
 use serde_json::{Map, Value};
 

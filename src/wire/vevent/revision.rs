@@ -1,4 +1,4 @@
-//! Changes of events: the given fields replace those of the stored event. Reference 6.8.
+//! Changes of events: the given fields replace those of the stored event. Reference 6.14.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! The holds of a state, and the time that they keep on their calendars. Reference 6.14.
+//! The holds of a state, and the time that they keep on their calendars. Reference 6.7.
 
 use std::sync::Arc;
 
