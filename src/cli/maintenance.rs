@@ -128,3 +128,20 @@ impl Write for BackupProgress {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_backup_is_kept_however_its_bytes_arrive() {
+        let answer = b"{\"written\":1,\"groups\":2}\n{\"path\":\"/backup\"}\n";
+        for size in [1, 7, answer.len()] {
+            let mut progress = BackupProgress { line: Vec::new(), last: Value::Null };
+            for part in answer.chunks(size) {
+                progress.write_all(part).expect("it is JSON");
+            }
+            assert_eq!(progress.last, json!({"path": "/backup"}));
+        }
+    }
+}

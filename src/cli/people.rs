@@ -62,9 +62,8 @@ pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandErro
             call(&store, Method::DELETE, KEYS, Some(&json!({"key": key}))).map(drop)
         }
         KeyCommand::List(store) => {
-            for key in call(&store, Method::GET, KEYS, None)? {
-                print(&key_line(&key));
-            }
+            let keys = call(&store, Method::GET, KEYS, None)?;
+            print(&keys.iter().map(key_line).collect::<String>());
             Ok(())
         }
     }
@@ -131,16 +130,18 @@ fn list_groups(api: &mut OperatorApi) -> Result<(), CommandError> {
         let answer = api.call(Method::GET, &path, None)?;
         let page = answer.first().and_then(|page| page["records"].as_array());
         let groups = page.map(Vec::as_slice).unwrap_or_default();
-        for group in groups {
-            let [urlname, timezone, name] =
-                ["urlname", "timezone", "name"].map(|it| text(&group[it]));
-            print(&format!("{}\t{urlname}\t{timezone}\t{name}\n", group["id"]));
-        }
+        print(&groups.iter().map(group_line).collect::<String>());
         listed += groups.len();
         if groups.len() < GROUPS_PAGE {
             return Ok(());
         }
     }
+}
+
+fn group_line(group: &Value) -> String {
+    let urlname = text(&group["urlname"]);
+    let timezone = text(&group["timezone"]);
+    format!("{}\t{urlname}\t{timezone}\t{}\n", group["id"], text(&group["name"]))
 }
 
 /// Executes a command about professionals. Reference 3.2.
@@ -165,9 +166,8 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
             call(&store, Method::DELETE, PROS, Some(&body)).map(drop)
         }
         ProCommand::List(store) => {
-            for pro in call(&store, Method::GET, PROS, None)? {
-                print(&pro_line(&pro));
-            }
+            let pros = call(&store, Method::GET, PROS, None)?;
+            print(&pros.iter().map(pro_line).collect::<String>());
             Ok(())
         }
     }
