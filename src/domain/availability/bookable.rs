@@ -45,6 +45,8 @@ pub fn bookable(
         add_outside_availability(&mut obstacles, &open, request);
     }
     match request.mode {
+        // A professional may put an appointment over a plage, a hold or closed time, not over
+        // another client.
         BookingMode::Agenda(own) => {
             for other in view.taken.overlapping(interval) {
                 if other.id != own {
@@ -60,6 +62,7 @@ pub fn bookable(
             if request.mode.respects_holds() {
                 add_held(&mut obstacles, view, request, now);
             }
+            // A wall clock shows this start twice, and a booking means the first.
             if !catalogue.zone().is_first_pass(request.start)
                 && !PlantedFault::SecondPassAccepted.is_active()
             {
@@ -67,8 +70,8 @@ pub fn bookable(
             }
         }
     }
-    let caller = (request.mode, request.own);
-    if let Some(mut room) = UnverifiedRoom::new(catalogue, view, caller, interval, now)
+    let room = UnverifiedRoom::new(catalogue, view, request.mode, request.own, interval, now);
+    if let Some(mut room) = room
         && !room.fits(interval)
     {
         obstacles.push(Obstacle::UnverifiedShare { percent: room.percent() });

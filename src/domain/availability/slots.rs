@@ -83,7 +83,7 @@ pub fn free_starts(
         found.retain(|start| *start < second_pass.start || second_pass.end <= *start);
         starts.append(&mut found);
     }
-    if let Some(mut room) = UnverifiedRoom::new(catalogue, view, (mode, own), whole, now) {
+    if let Some(mut room) = UnverifiedRoom::new(catalogue, view, mode, own, whole, now) {
         let mut found = starts.split_off(first_new);
         found.retain(|start| room.fits(chain.interval_from(*start)));
         starts.append(&mut found);

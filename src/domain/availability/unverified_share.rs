@@ -40,7 +40,8 @@ impl<'a> UnverifiedRoom<'a> {
     pub(crate) fn new(
         catalogue: &Catalogue,
         view: &'a CalendarView,
-        (mode, own): (BookingMode, OwnTime),
+        mode: BookingMode,
+        own: OwnTime,
         span: Interval,
         now: Instant,
     ) -> Option<Self> {

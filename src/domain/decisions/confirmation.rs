@@ -50,6 +50,7 @@ pub fn decide(context: &mut Context<'_>, command: &ConfirmBooking) -> Result<Dec
         let event = Event::CodeRefused { at: context.stamp(), id: command.hold };
         return Ok(Decision::Event(event, Outcome::default()));
     }
+    // The same token and code again get the same answer, since the first one may have been lost.
     let Some(booking) = booking else {
         let made = confirmed_appointments(hold);
         return Ok(Decision::Unchanged(Outcome::appointments(made)));
@@ -57,6 +58,8 @@ pub fn decide(context: &mut Context<'_>, command: &ConfirmBooking) -> Result<Dec
     let client = find_confirmed_client(state, booking, context.environment.fiche_id(), now)?;
     let request = held_slot(hold);
     check_client_rules(state, client.fiche_id, &request, now)?;
+    // The rules of the module were checked when the time was held. Only an event that came since
+    // refuses it.
     let slot = CalendarSlotRequest {
         calendar_id: hold.calendar_id,
         request: SlotRequest { mode: BookingMode::BackOffice, ..request },

@@ -33,6 +33,7 @@ pub fn decide(context: &mut Context<'_>, step: &DeliveryStep) -> Result<Decision
     let late = context.environment.late_policy();
     let message = match step {
         DeliveryStep::Claim { item, quota, has_gateway } => {
+            // While the clock is in doubt, no message is given up as too late.
             claim_attempt(state, *item, *quota, *has_gateway, now)
                 .filter(|message| late != LatePolicy::Wait || !is_given_up(message))
         }

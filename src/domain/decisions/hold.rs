@@ -107,6 +107,7 @@ pub(crate) fn draw_up_hold(
         state,
         is_by_key: *mode == BookingMode::Module,
     };
+    // A hold that has ended already is not ended again.
     let replaced = match own.hold {
         Some(id) if context.state.holds().get(id).is_some_and(|hold| hold.keeps_time()) => Some(id),
         _ => None,

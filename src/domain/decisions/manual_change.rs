@@ -54,6 +54,8 @@ pub fn decide(context: &mut Context<'_>, command: &PutVevent) -> Result<Decision
     let slot = newly_taken_slot(before, &row);
     let ended_holds = find_holds_under(state, &row, now);
     let event = Event::VeventPut { at, row: Box::new(row), ended_holds };
+    // An appointment may overlap another since a release of the zone database. A change that takes
+    // no new time is not refused for that.
     match slot {
         Some(slot) => Ok(Candidates::one(slot).ask(|_, _| (event, outcome))),
         None => Ok(Decision::Event(event, outcome)),
