@@ -122,8 +122,8 @@ pub fn schema_of<T: ToSchema>() -> RefOr<Schema> {
     object_of::<T>().into()
 }
 
-/// Replaces the references to parts by the parts. Program generators make a type of each schema with
-/// a name, so only the names that endpoints give stay.
+/// Replaces the references to parts by the parts. Program generators make a type of each schema
+/// with a name, so only the names that endpoints give stay.
 fn put_in_place(schema: &mut RefOr<Schema>, parts: &BTreeMap<String, RefOr<Schema>>) {
     if let RefOr::T(Schema::OneOf(optional)) = schema {
         *schema = optional.items.swap_remove(0);
