@@ -181,7 +181,8 @@ impl SessionTable {
     /// The sessions of a person, the one idle for longest first.
     fn of_person(&self, person: &SessionPerson) -> impl Iterator<Item = [u8; 32]> {
         let first = ((person.clone(), Instant(i64::MIN)), [0; 32]);
-        let own = self.sessions.from_second(first).take_while(move |((of, _), _)| of == person);
+        let own =
+            self.sessions.starting_at_second(first).take_while(move |((of, _), _)| of == person);
         own.map(|(_, token_hash)| *token_hash)
     }
 }

@@ -61,7 +61,7 @@ impl<K: Ord + Clone, V: Ranked> RankedMap<K, V> {
     }
 
     /// Returns the keys from a second rank and key on, ascending, each with its rank.
-    pub(crate) fn from_second(
+    pub(crate) fn starting_at_second(
         &self,
         least: (V::Second, K),
     ) -> impl Iterator<Item = &(V::Second, K)> {
@@ -102,7 +102,7 @@ mod tests {
                 };
                 prop_assert_eq!(map.least_by_first().copied(), least(|value| value.0));
                 prop_assert_eq!(map.least_by_second().copied(), least(|value| value.1));
-                prop_assert_eq!(map.from_second((0, 0)).count(), plain.len());
+                prop_assert_eq!(map.starting_at_second((0, 0)).count(), plain.len());
                 prop_assert_eq!((map.len(), map.get(&key)), (plain.len(), plain.get(&key)));
             }
         }
