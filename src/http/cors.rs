@@ -1,4 +1,7 @@
 //! Answers that pages of other sites may read, and preflight requests of browsers. Reference 3.3.
+//!
+//! The layer of tower-http answers every OPTIONS itself, by one list of methods for all paths. Here
+//! a path names its own methods, and `*`, one origin and no origin stand side by side.
 
 use std::sync::Arc;
 

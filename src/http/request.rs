@@ -217,7 +217,8 @@ pub(crate) async fn create_once(
 ) -> Result<CreatedAnswer, ApiError> {
     let render = Arc::new(render);
     let once = key.as_ref().map(|key| {
-        let (render, texts) = (Arc::clone(&render), key.texts.clone());
+        let render = Arc::clone(&render);
+        let texts = key.texts.clone();
         let render = Arc::new(move |done: &Committed| texts.condense(&render(done)));
         IdempotentRequest { scope: key.scope, body: key.body, share: key.share, render }
     });

@@ -252,7 +252,8 @@ pub(crate) struct FoundLink {
 
 /// Finds the link of a token: a signed one, or else a stored one.
 pub(crate) fn find_link(server: &Server, state: &GroupState, token: &str) -> Option<FoundLink> {
-    let (group, now) = (state.catalogue.group.id, server.engine.steady_now());
+    let group = state.catalogue.group.id;
+    let now = server.engine.steady_now();
     let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     let Some(signed) = PasswordLink::open(token, group, &server.link_secret()) else {
         let link = Arc::clone(state.links.find(&hash, now)?);

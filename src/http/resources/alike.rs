@@ -71,7 +71,8 @@ struct AlikeCount {
 async fn cancel_alike(request: GroupRequest) -> HandlerResult {
     let id = request.id(VeventId::new)?;
     let AlikeBody { since, count, sendmail } = AlikeBody::parse(&request.body, request.zone())?;
-    let (state, now) = (Arc::clone(&request.state), request.now);
+    let state = Arc::clone(&request.state);
+    let now = request.now;
     let found =
         request.server.blocking_pool.run(move || find_alike(&state, id, since, now)).await?;
     let alike = match found {

@@ -114,7 +114,8 @@ fn booked() -> RefOr<Schema> {
 
 /// POST /api/v1/groups/{group_id}/appointments.
 async fn book(request: GroupRequest) -> HandlerResult {
-    let (audience, now) = (request.audience(), request.now);
+    let audience = request.audience();
+    let now = request.now;
     let object = wrapped_object(&request.body, "appointment");
     let claims = BookingClaims::read(object.as_ref().ok().copied());
     // Missing rights are reported before wrong parameters.
@@ -170,7 +171,9 @@ async fn book(request: GroupRequest) -> HandlerResult {
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,
 /// or all uncancelled ones with `include_past`. An account sees only its own.
 async fn list(request: GroupRequest) -> HandlerResult {
-    let (params, audience, now) = (&request.params, request.audience(), request.now);
+    let params = &request.params;
+    let audience = request.audience();
+    let now = request.now;
     let query = Query::parse(params, table_for_audience(audience), &request.scope(), audience)?;
     // The text of an appointment is its client's names, which the client may search.
     let query = query.with_search_table(params, &VEVENT, Audience::Pro)?;
@@ -264,7 +267,8 @@ async fn move_to(request: GroupRequest) -> HandlerResult {
     let right = claimed_right(&request, id);
     let audience = audience_by(&right, &request);
     let command = parse_move(object, &request.scope(), id, right)?;
-    let (state, group) = (&request.state, request.state.catalogue.group.id);
+    let state = &request.state;
+    let group = request.state.catalogue.group.id;
     let moved = match BookingOrigin::new(&request.identity, group, None, request.from) {
         Some(origin) => {
             let moved = move_within_limits(&request.server, state, command, origin, request.now);

@@ -87,7 +87,8 @@ impl CrudRecord for Calendar {
 /// GET /api/v1/groups/{group_id}/calendars: the calendars that offer all `intervention_ids[]` and
 /// belong to any of `calendarset_ids[]`.
 async fn list(request: GroupRequest) -> HandlerResult {
-    let (audience, now) = (request.audience(), request.now);
+    let audience = request.audience();
+    let now = request.now;
     let catalogue = &request.state.catalogue;
     let exists = |id: InterventionId| catalogue.interventions.contains_key(&id);
     let interventions = parse_ids(&request.params, "intervention_ids", InterventionId::new, exists);

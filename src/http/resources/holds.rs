@@ -72,7 +72,8 @@ struct CodeBody<'b> {
 
 /// POST /api/v1/groups/{group_id}/holds.
 async fn hold(request: GroupRequest) -> HandlerResult {
-    let (zone, audience) = (request.zone(), request.audience());
+    let zone = request.zone();
+    let audience = request.audience();
     let catalogue = &request.state.catalogue;
     if let Err(refusal) = check_booking_permission(catalogue, request.caller(), true, false) {
         return Err(ApiError::from_refusals(&[refusal], zone, audience));

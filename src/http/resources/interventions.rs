@@ -70,7 +70,8 @@ impl CrudRecord for Intervention {
 /// GET /api/v1/groups/{group_id}/interventions: the interventions of the set `interventionset_id`
 /// that any of `calendar_ids[]` offers.
 async fn list(request: GroupRequest) -> HandlerResult {
-    let (audience, now) = (request.audience(), request.now);
+    let audience = request.audience();
+    let now = request.now;
     let catalogue = &request.state.catalogue;
     let exists = |id: InterventionsetId| catalogue.interventionsets.contains_key(&id);
     let set = parse_id(&request.params, "interventionset_id", InterventionsetId::new, exists);

@@ -99,7 +99,8 @@ async fn show(request: ApiRequest) -> HandlerResult {
     let published = request.server.engine.published();
     let group = published.group_of_urlname(urlname);
     let state = find_visible_group(group, &request.identity, published)?;
-    let (catalogue, now) = (&state.catalogue, request.now);
+    let catalogue = &state.catalogue;
+    let now = request.now;
     // Each calendar is judged for each intervention.
     let records = catalogue.calendars.len() * (1 + catalogue.interventions.len())
         + catalogue.calendarsets.len()
@@ -115,7 +116,8 @@ async fn show(request: ApiRequest) -> HandlerResult {
 }
 
 fn render_module(state: &GroupState, now: Instant) -> Vec<u8> {
-    let (catalogue, scope) = (&state.catalogue, Scope::for_group(state).at_moment(now));
+    let catalogue = &state.catalogue;
+    let scope = Scope::for_group(state).at_moment(now);
     let audience = Audience::Application;
     let shown = shown_interventions(catalogue);
     let mut calendars = Vec::new();

@@ -119,7 +119,8 @@ async fn change(request: GroupRequest) -> HandlerResult {
         .await?;
     let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
     let password_hash = request.server.authenticator.password_pool.run(request.from, hash).await?;
-    let (email, former) = (pro.email.clone(), Some(pro.password_hash.clone()));
+    let email = pro.email.clone();
+    let former = Some(pro.password_hash.clone());
     change_access(&request, ChangeAccess::SetPassword { email, former, password_hash }).await?;
     Ok(pro_response(pro, &request))
 }

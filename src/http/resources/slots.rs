@@ -207,7 +207,8 @@ fn inline_part(search: &SlotSearch, state: &GroupState, now: Instant) -> Interva
 }
 
 async fn explain(request: GroupRequest, search: SlotSearch, start: Instant) -> HandlerResult {
-    let (now, audience) = (request.now, request.audience());
+    let now = request.now;
+    let audience = request.audience();
     let is_pro = matches!(request.caller(), Caller::Pro(_));
     let cost = estimate_explanation_cost(&search, &request.state, start);
     let value = if search.calendars.len() <= INLINE_CALENDARS_MAX && cost <= INLINE_COST_MAX {

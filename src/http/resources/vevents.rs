@@ -63,8 +63,10 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 /// GET /api/v1/groups/{group_id}/vevents: the vevents of `calendar_id` and `fiche_id` that start at
 /// or after `start_from` and before `start_to`. Deleted ones are included.
 async fn list(request: GroupRequest) -> HandlerResult {
-    let (audience, zone) = (request.audience(), request.zone());
-    let (params, state) = (&request.params, &request.state);
+    let audience = request.audience();
+    let zone = request.zone();
+    let params = &request.params;
+    let state = &request.state;
     let mut faults = Vec::new();
     let exists = |id: CalendarId| state.catalogue.calendars.contains_key(&id);
     let calendar = keep(&mut faults, parse_id(params, "calendar_id", CalendarId::new, exists));
