@@ -6,7 +6,10 @@
 //!
 //! `cargo bench --bench side_by_side` runs everything. Arguments after `--`: `quick` for small
 //! sizes, `only=bookings,burst,search,mixed,steps,growth` for a part, `connections=64`, `rounds=3`,
-//! `seconds=1.5`.
+//! `seconds=1.5`. The table, its rows as JSON and a chart are written to `target/side_by_side`.
+//!
+//! `cargo test --bench side_by_side -- chart=docs/benchmarks.json` measures nothing. It draws the
+//! runs of that file, and writes the chart beside it as SVG.
 
 mod chart;
 mod contenders;
@@ -32,7 +35,7 @@ use std::process::ExitCode;
 
 use contenders::Context;
 use options::Options;
-use report::Table;
+use report::{Run, Table};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,6 +54,12 @@ fn main() -> ExitCode {
     if arguments.iter().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
+    if let Some(file) = arguments.iter().find_map(|argument| argument.strip_prefix("chart=")) {
+        let file = Path::new(file);
+        std::fs::write(file.with_extension("svg"), chart::draw_file(file))
+            .expect("the folder can be written");
+        return ExitCode::SUCCESS;
+    }
     match Options::parse(&arguments) {
         Ok(options) => run(options),
         Err(reason) => {
@@ -62,6 +71,9 @@ fn main() -> ExitCode {
 }
 
 fn run(options: Options) {
+    if options.quick {
+        assert_docs_chart();
+    }
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target is its parent");
     let results = target.join("side_by_side");
     std::fs::create_dir_all(&results).expect("the target folder can be written");
@@ -92,8 +104,18 @@ fn run(options: Options) {
         growth::growth(&context, &mut table);
     }
     if !table.is_empty() {
-        print(&table.write(&context, &results));
+        print(&Run::new(&context, table).write(&results));
     }
+}
+
+/// Checks that the chart of the documentation shows the figures beside it.
+fn assert_docs_chart() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/benchmarks.json");
+    let chart = std::fs::read_to_string(file.with_extension("svg")).expect("the chart is there");
+    assert!(
+        chart == chart::draw_file(&file),
+        "draw it: cargo test --bench side_by_side -- chart=docs/benchmarks.json"
+    );
 }
 
 fn print(text: &str) {

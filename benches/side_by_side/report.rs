@@ -1,8 +1,11 @@
-//! The table: printed, and written as Markdown.
+//! The rows of a run: printed, and written as Markdown, as JSON and as a chart.
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::Command;
 use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
 
 use crate::chart;
 use crate::contenders::Context;
@@ -11,6 +14,8 @@ use crate::goals;
 use crate::parameters::Latencies;
 
 /// One line of the table. Figures that a workload does not have are left out.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Row {
     pub(crate) workload: String,
     pub(crate) contender: String,
@@ -27,9 +32,21 @@ pub(crate) struct Row {
 }
 
 /// All lines in the order in which they were measured.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Table {
     rows: Vec<Row>,
+}
+
+/// A table with what it was measured on. Files of runs are lists of it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) date: String,
+    /// Commit of the measured program, and `-dirty` if files differed from it.
+    pub(crate) build: String,
+    command: String,
+    machine: String,
+    #[serde(flatten)]
+    table: Table,
 }
 
 const HEAD: [&str; 8] = [
@@ -68,9 +85,8 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Returns the table with the machine, the command and the date.
-    pub(crate) fn markdown(&self, context: &Context) -> String {
-        let mut text = machine_and_command(context);
+    fn markdown(&self) -> String {
+        let mut text = String::new();
         let cells: Vec<[String; 8]> = self.rows.iter().map(Row::cells).collect();
         let mut widths = HEAD.map(|name| name.chars().count());
         for row in &cells {
@@ -99,17 +115,45 @@ impl Table {
         }
         text
     }
+}
 
-    /// Writes the table to `table.md` in a folder, and the chart of its rates to `chart.svg`.
-    pub(crate) fn write(&self, context: &Context, folder: &Path) -> String {
-        let text = self.markdown(context);
-        let path = folder.join("table.md");
-        std::fs::write(&path, &text).expect("the target folder can be written");
+impl Run {
+    /// Adds to a table the machine, the command, the build and the date.
+    pub(crate) fn new(context: &Context, table: Table) -> Self {
         let now = SystemTime::UNIX_EPOCH.elapsed().expect("the clock is past 1970");
-        let day = &civil_text(now.as_secs() / 60)[..10];
-        let chart = chart::draw(&self.rows, day);
-        std::fs::write(folder.join("chart.svg"), chart).expect("the target folder can be written");
-        eprintln!("side_by_side: written to {}, with chart.svg beside it", path.display());
+        Self {
+            date: civil_text(now.as_secs() / 60),
+            build: build(),
+            command: command(context),
+            machine: machine(context),
+            table,
+        }
+    }
+
+    pub(crate) fn rows(&self) -> &[Row] {
+        self.table.rows()
+    }
+
+    /// Writes `table.md`, `runs.json` and `chart.svg` to a folder. Returns the Markdown.
+    pub(crate) fn write(self, folder: &Path) -> String {
+        let text = format!(
+            "- machine: {}\n- command: {}\n- build: {}\n- date: {} UTC\n\n{}",
+            self.machine,
+            self.command,
+            self.build,
+            self.date,
+            self.table.markdown(),
+        );
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.join(name), text).expect("the target folder can be written");
+        };
+        let runs = [self];
+        write("table.md", &text);
+        write("runs.json", &serde_json::to_string_pretty(&runs).expect("runs are JSON"));
+        if let Some(chart) = chart::draw(&runs) {
+            write("chart.svg", &chart);
+        }
+        eprintln!("side_by_side: written to {}", folder.display());
         text
     }
 }
@@ -168,28 +212,39 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-fn machine_and_command(context: &Context) -> String {
+fn machine(context: &Context) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = processors.lines().find(|line| line.starts_with("model name"));
     let model = model.and_then(|line| line.split_once(": ")).map_or("unknown", |(_, name)| name);
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let cargo = if arguments.iter().any(|a| a == "--bench") { "bench" } else { "test" };
-    let arguments: Vec<String> = arguments.into_iter().filter(|a| a != "--bench").collect();
-    let now = SystemTime::UNIX_EPOCH.elapsed().expect("the clock is past 1970");
-    let options = &context.options;
     let database = match &context.cluster {
         Some(cluster) => format!("PostgreSQL {}", cluster.version),
         None => "without PostgreSQL".to_owned(),
     };
-    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    format!("{cores} cores, {model}; {database}")
+}
+
+fn command(context: &Context) -> String {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let cargo = if arguments.iter().any(|a| a == "--bench") { "bench" } else { "test" };
+    let arguments: Vec<String> = arguments.into_iter().filter(|a| a != "--bench").collect();
+    let options = &context.options;
+    let profile = if cfg!(debug_assertions) { "test" } else { "dist" };
     format!(
-        "- machine: {cores} cores, {model}; {database}\n\
-         - command: `cargo {cargo} --bench side_by_side -- {}`; {build} build, {} rounds of {} s\n\
-         - date: {} UTC\n\n",
+        "`cargo {cargo} --bench side_by_side -- {}`; profile {profile}, {} rounds of {} s",
         arguments.join(" "),
         options.rounds,
         options.seconds,
-        civil_text(now.as_secs() / 60),
     )
+}
+
+/// Returns the commit of the working tree, or "unknown" outside a repository.
+fn build() -> String {
+    let described = Command::new("git").args(["describe", "--always", "--dirty"]).output();
+    match described {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        }
+        _ => "unknown".to_owned(),
+    }
 }
