@@ -33,7 +33,7 @@ const DOMAIN_FLOORS: [&str; 8] = [
 const EVERYWHERE: &str = "planted_faults";
 
 /// Names that only one place may use, and that place.
-const OWNED: [(&str, &[&str]); 8] = [
+const OWNED: [(&str, &[&str]); 10] = [
     ("SystemTime", &["clock.rs"]),
     ("Utc::now", &["clock.rs"]),
     ("Local::now", &["clock.rs"]),
@@ -42,6 +42,8 @@ const OWNED: [(&str, &[&str]); 8] = [
     ("sled::", &["store/"]),
     ("guesses.admit", &["http/limits/guarded_write.rs"]),
     ("booking_limit.reserve", &["http/limits/guarded_write.rs"]),
+    ("Command::BookAppointment(Box", &["http/limits/guarded_write.rs"]),
+    ("Command::HoldTime(Box", &["http/limits/guarded_write.rs"]),
 ];
 
 /// Words that the project's plain English does without.

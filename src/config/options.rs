@@ -13,7 +13,8 @@ use clap::value_parser;
 use crate::config::secret::Secret;
 use crate::config::values::{Networks, OptionalAddress, SiteUrl, SmtpTls};
 use crate::domain::state::recipient_quota::MessageQuota;
-use crate::http::BookingLimits;
+use crate::domain::state::space_quota::GROUP_MIB;
+use crate::http::{BookingLimits, SOURCE_CONNECTIONS_MAX};
 
 /// Most MiB that an option may name: one PiB.
 const MIB_MAX: u64 = 1 << 30;
@@ -170,7 +171,8 @@ pub struct ServeOptions {
     /// Maximum number of concurrent connections of one source, an IPv4 address or an IPv6 /64
     /// network; 0 for no maximum. It is at most half of the connections. Behind a trusted proxy,
     /// requests under way are counted for each client in place of the proxy's connections.
-    #[arg(long, env = "SLOTBOOK_SOURCE_CONNECTIONS_MAX", default_value = "256")]
+    #[arg(long, env = "SLOTBOOK_SOURCE_CONNECTIONS_MAX")]
+    #[arg(default_value_t = SOURCE_CONNECTIONS_MAX)]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub source_connections_max: u32,
     /// Address and port to serve Prometheus metrics on, at /metrics. If empty, which is the
@@ -226,7 +228,7 @@ pub struct ServeOptions {
     pub empty_cancelled_days: u32,
     /// Size in MiB that the records of one group may reach. At 80 % applications write no more, at
     /// 90 % clients with accounts; 0 for no limit.
-    #[arg(long, env = "SLOTBOOK_GROUP_MIB", default_value = "1024", value_name = "MIB")]
+    #[arg(long, env = "SLOTBOOK_GROUP_MIB", default_value_t = GROUP_MIB, value_name = "MIB")]
     #[arg(value_parser = value_parser!(u64).range(0..=MIB_MAX))]
     pub group_mib: u64,
     /// Log levels on stderr: one for all, and `target=level` for a module and those below it.

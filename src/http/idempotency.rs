@@ -68,7 +68,8 @@ impl IdempotencyKey {
     /// A malformed key.
     pub(crate) fn from_request(
         headers: &HeaderMap,
-        (identity, from): (&Identity, IpAddr),
+        identity: &Identity,
+        from: IpAddr,
         state: &GroupState,
         digest: Option<BodyDigest>,
     ) -> Result<Option<Self>, Fault> {

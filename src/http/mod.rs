@@ -4,7 +4,6 @@
 
 pub(crate) mod answer;
 mod auth;
-mod blocking_pool;
 mod body;
 pub(crate) mod connection;
 mod cors;
@@ -33,8 +32,9 @@ pub(crate) use error::ApiError;
 pub(crate) use limits::body_limits::SMALL_BYTES;
 pub use limits::booking_limit::BookingLimits;
 pub(crate) use limits::booking_limit::BookingOrigin;
-pub(crate) use limits::guarded_write::{GuardedRejection, WriteGuard};
+pub(crate) use limits::guarded_write::{GuardedRejection, GuardedWrite};
 pub(crate) use limits::limited_move::move_within_limits;
+pub use limits::source_shares::SOURCE_CONNECTIONS_MAX;
 pub use metrics::{HttpMetrics, serve_metrics};
 pub use openapi::import_schema;
 pub(crate) use request::ClientAddress;

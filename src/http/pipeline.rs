@@ -119,8 +119,8 @@ async fn handle(
     let from = parts.extensions.get::<ClientAddress>().expect("the service sets the address").0;
     // Its share of memory is held until the response is made.
     let mut body = Incoming::new(&server, &parts.headers, from, body);
-    let (meant, says_which) =
-        find_meant_group(route, path_id, &mut params, &mut body, published).await?;
+    let (implied_group, names_target) =
+        find_implied_group(route, path_id, &mut params, &mut body, published).await?;
     let now = server.engine.clock().now();
     let auth = AuthRequest {
         published,
@@ -129,8 +129,8 @@ async fn handle(
         headers: &parts.headers,
         params: &params,
         group: id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new),
-        meant,
-        says_which,
+        implied_group,
+        names_target,
         from,
         is_at_socket: parts.extensions.get::<AtOperatorSocket>().is_some(),
         now,
@@ -193,8 +193,7 @@ async fn check_at_large(
     let identity = server.authenticator.identify(auth).await?;
     let object = read_body(route.endpoint, body, auth.method).await?;
     route.endpoint.check_right(&identity, auth.params)?;
-    let read = (body.is_long(), object);
-    let (object, digest) = digest_body(server, route, auth.headers, read).await?;
+    let (object, digest) = digest_body(server, route, auth.headers, object, body.is_long()).await?;
     Ok((identity, object, digest))
 }
 
@@ -218,7 +217,8 @@ async fn check_in_group(
     auth: &AuthRequest<'_>,
     body: &mut Incoming<'_>,
 ) -> Result<Checked, ApiError> {
-    let (endpoint, published) = (route.endpoint, auth.published);
+    let endpoint = route.endpoint;
+    let published = auth.published;
     let identity = server.authenticator.identify(auth).await?;
     let state = match route.path.legacy {
         Some(record) if route.path.has_id() => {
@@ -239,25 +239,23 @@ async fn check_in_group(
     if let Some(fault) = foreign_group(&object, &Scope::for_group(&state)) {
         return Err(fault.into());
     }
-    let (object, digest) =
-        digest_body(server, route, auth.headers, (body.is_long(), object)).await?;
+    let (object, digest) = digest_body(server, route, auth.headers, object, body.is_long()).await?;
     let key = if endpoint.creates() {
-        let caller = (&identity, auth.from);
-        IdempotencyKey::from_request(auth.headers, caller, &state, digest)
+        IdempotencyKey::from_request(auth.headers, &identity, auth.from, &state, digest)
     } else {
         Ok(None)
     };
     Ok(Checked { identity, state, object, key })
 }
 
-/// Returns the group that a request on an older path means, whether or not the caller sees it. The
-/// flag says whether the request names a group or an object. Takes the apikey from the body if
+/// Returns the group that a request on an older path implies, whether or not the caller sees it.
+/// The flag says whether the request names a group or an object. Takes the apikey from the body if
 /// the query has none.
 ///
 /// # Errors
 /// 403 for an unknown key in the query, before any of the body is read; otherwise as
 /// [`Incoming::peek`].
-async fn find_meant_group(
+async fn find_implied_group(
     route: Route,
     path_id: Option<u64>,
     params: &mut Params,
@@ -285,7 +283,8 @@ async fn digest_body(
     server: &Server,
     route: Route,
     headers: &HeaderMap,
-    (is_long, object): (bool, Map<String, Value>),
+    object: Map<String, Value>,
+    is_long: bool,
 ) -> Result<(Map<String, Value>, Option<BodyDigest>), ApiError> {
     if !route.endpoint.creates() || !headers.contains_key(IDEMPOTENCY_KEY) {
         return Ok((object, None));

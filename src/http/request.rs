@@ -18,7 +18,7 @@ use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
-use crate::http::limits::guarded_write::WriteGuard;
+use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::response::{CreatedAnswer, HandlerResult, created_response};
 use crate::http::server::Server;
 use crate::wire::field::{Audience, Scope};
@@ -70,8 +70,8 @@ impl ApiRequest {
         &self,
         state: &GroupState,
     ) -> Result<Option<IdempotencyKey>, Fault> {
-        let caller = (&self.identity, self.from);
-        IdempotencyKey::from_request(&self.headers, caller, state, self.digest.clone())
+        let digest = self.digest.clone();
+        IdempotencyKey::from_request(&self.headers, &self.identity, self.from, state, digest)
     }
 }
 
@@ -159,23 +159,22 @@ impl GroupRequest {
         command: Command,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
-        self.create_within(WriteGuard::default(), command, render).await
+        let group = self.state.catalogue.group.id;
+        self.create_guarded(GuardedWrite::unlimited(group, command), render).await
     }
 
-    /// Does the same within limits.
+    /// Does the same with a write that limits may count.
     ///
     /// # Errors
     /// As [`GroupRequest::create`]; 429 by a limit.
-    pub(crate) async fn create_within(
+    pub(crate) async fn create_guarded(
         &self,
-        guard: WriteGuard,
-        command: Command,
+        write: GuardedWrite,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
     ) -> HandlerResult {
         let key = self.idempotency_key.clone()?;
         let audience = self.audience();
-        let answer =
-            create_once(&self.server, &self.state, guard, command, key, audience, render).await?;
+        let answer = create_once(&self.server, &self.state, write, key, audience, render).await?;
         Ok(created_response(answer, self.path, &self.state))
     }
 
@@ -201,7 +200,7 @@ impl GroupRequest {
     }
 }
 
-/// Sends the command of a POST to a group, once for each idempotency key. Returns the bytes that
+/// Sends the write of a POST to a group, once for each idempotency key. Returns the bytes that
 /// `render` makes, or those of the first response under the same key.
 ///
 /// # Errors
@@ -209,8 +208,7 @@ impl GroupRequest {
 pub(crate) async fn create_once(
     server: &Server,
     state: &GroupState,
-    guard: WriteGuard,
-    command: Command,
+    write: GuardedWrite,
     key: Option<IdempotencyKey>,
     audience: Audience,
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
@@ -222,8 +220,7 @@ pub(crate) async fn create_once(
         let render = Arc::new(move |done: &Committed| texts.condense(&render(done)));
         IdempotentRequest { scope: key.scope, body: key.body, share: key.share, render }
     });
-    let group = state.catalogue.group.id;
-    match guard.write(server, group, command, once).await {
+    match write.send(server, once).await {
         Ok((done, limit)) => {
             let bytes = match (&done.answer, &key) {
                 (Some(kept), Some(key)) => key.texts.expand(kept),

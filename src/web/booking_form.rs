@@ -23,7 +23,8 @@ pub(crate) fn booking_object(
     visit: &Visit,
     choice: &Choice,
     start: Civil,
-    (given, hold): (&Params, Option<HoldToken>),
+    given: &Params,
+    hold: Option<HoldToken>,
 ) -> Map<String, Value> {
     let services: Vec<u64> = choice.services.iter().map(|id| id.number()).collect();
     let mut object = Map::new();

@@ -13,14 +13,13 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::decisions::book::permit_page_booking;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::{HoldState, HoldToken};
-use crate::domain::records::text::Email;
-use crate::domain::state::command::{BookAppointment, Caller, Command};
+use crate::domain::state::command::{BookAppointment, Caller};
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::Refusal;
 use crate::engine::{IdempotentRequest, Rejection};
 use crate::http::{
-    ApiError, BookingOrigin, ClientAddress, GuardedRejection, Incoming, PAGE_FORM_BYTES_MAX,
-    WriteGuard,
+    ApiError, BookingOrigin, ClientAddress, GuardedRejection, GuardedWrite, Incoming,
+    PAGE_FORM_BYTES_MAX,
 };
 use crate::web::appointment_view::holder_query;
 use crate::web::booking_form::booking_object;
@@ -91,36 +90,34 @@ pub(crate) async fn book(
         return message_page::failed(&visit, &ApiError::group_full());
     }
     let hold = replaced.or(waiting);
-    let object = booking_object(&visit, &request.choice, request.start, (&given, hold));
+    let object = booking_object(&visit, &request.choice, request.start, &given, hold);
     let command = match read_command(&visit, &given, &object) {
         Ok(command) => command,
         Err(refusals) => return respond_with_form(&visit, &request, &given, &refusals).await,
     };
-    send_booking(&visit, &request, (&given, scope), command, from).await
+    send_booking(&visit, &request, &given, scope, command, from).await
 }
 
 /// Sends a booking, once for each key of a form, and answers with its result.
 async fn send_booking(
     visit: &Arc<Visit>,
     request: &Request,
-    (given, scope): (&Params, Option<[u8; 32]>),
+    given: &Params,
+    scope: Option<[u8; 32]>,
     mut command: BookAppointment,
     from: IpAddr,
 ) -> Response {
     let server = &visit.pages.server;
     let origin = BookingOrigin::of_page(visit.group().id, command.client.email.as_ref(), from);
     command.web_origin = Some(server.source_hasher.page_origin(from));
-    let email = command.client.email.as_ref().map(Email::folded);
-    let guard = WriteGuard::new(Some(origin), command.intervention_ids.len(), visit.now)
-        .counting_guesses(email, Some(from), !visit.group().open);
     let once = scope.map(|scope| IdempotentRequest {
         scope,
         body: form_body(given),
         share: IdempotencyShare::Application,
         render: Arc::new(FormAnswer::record),
     });
-    let command = Command::BookAppointment(Box::new(command));
-    match guard.write(server, visit.group().id, command, once).await {
+    let write = GuardedWrite::booking(visit.group(), command, Some(origin), visit.now);
+    match write.send(server, once).await {
         Ok((done, _)) => {
             let recorded = done.answer.as_deref().map(FormAnswer::parse);
             match recorded.unwrap_or_else(|| FormAnswer::parse(&FormAnswer::record(&done))) {

@@ -33,7 +33,7 @@ use crate::wire::value::find_member;
 const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
 /// Maximum number of characters of all texts that one booking by the public or an account writes:
 /// its comments, its label and its customised attributes, those of the client included.
-const WEB_TEXT_CHARS_MAX: usize = 2_000;
+pub(crate) const WEB_TEXT_CHARS_MAX: usize = 2_000;
 /// The field that an account changes only by a confirmed link, not by a booking. Reference 3.5.
 const BY_LINK: &str = "email";
 

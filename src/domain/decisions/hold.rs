@@ -14,11 +14,11 @@ use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::domain::time::{Instant, MINUTE};
 
 /// Minutes for which time is held until it is booked.
-const CHOSEN_MINUTES: i64 = 10;
+pub(crate) const CHOSEN_MINUTES: i64 = 10;
 /// Minutes for which the time of a booking is held until its code is given.
-const UNCONFIRMED_MINUTES: i64 = 15;
+pub(crate) const UNCONFIRMED_MINUTES: i64 = 15;
 /// Maximum number of live holds of one source that wait for their booking.
-const PER_SOURCE_MAX: usize = 3;
+pub(crate) const HOLDS_PER_SOURCE_MAX: usize = 3;
 
 /// Decides that time is held. The rules of the module hold for every caller.
 ///
@@ -66,9 +66,9 @@ fn check_source(
         }
     }
     match expiries.iter().min() {
-        Some(next) if expiries.len() >= PER_SOURCE_MAX => {
+        Some(next) if expiries.len() >= HOLDS_PER_SOURCE_MAX => {
             let retry_seconds = next.seconds_since(now);
-            Err(Refusal::TooManyHolds { most: PER_SOURCE_MAX, retry_seconds })
+            Err(Refusal::TooManyHolds { most: HOLDS_PER_SOURCE_MAX, retry_seconds })
         }
         _ => Ok(()),
     }

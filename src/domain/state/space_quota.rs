@@ -2,6 +2,8 @@
 
 use crate::domain::state::command::Caller;
 
+/// Size in MiB that the records of one group may reach, without any option.
+pub const GROUP_MIB: u64 = 1_024;
 /// Share of the quota from which a key alone writes no more, in percent. The operator is warned.
 pub const KEY_ALONE_PERCENT: u64 = 80;
 /// Share of the quota from which accounts write no more, in percent.

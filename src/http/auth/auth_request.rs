@@ -16,7 +16,7 @@ use crate::http::auth::session::ActiveSession;
 use crate::http::error::ApiError;
 use crate::wire::params::Params;
 
-/// Maximum number of accounts of one address that are candidates beside that of the meant group.
+/// Maximum number of accounts of one address that are candidates beside that of the implied group.
 const OTHER_ACCOUNTS_MAX: usize = 4;
 
 /// A request whose caller is to be authenticated, and the state that it is compared with.
@@ -29,12 +29,12 @@ pub(crate) struct AuthRequest<'r> {
     pub(crate) params: &'r Params,
     /// The group of the path, if it names one.
     pub(crate) group: Option<GroupId>,
-    /// The group that an older path means by its object or its parameters, whether or not the
+    /// The group that an older path implies by its object or its parameters, whether or not the
     /// caller sees it.
-    pub(crate) meant: Option<GroupId>,
+    pub(crate) implied_group: Option<GroupId>,
     /// Whether an older path names an object or a group, which need not exist. A caller who sees
     /// neither gets the same answer in both cases, so any account of the address may ask.
-    pub(crate) says_which: bool,
+    pub(crate) names_target: bool,
     pub(crate) from: IpAddr,
     /// Whether the request came over the operator's socket.
     pub(crate) is_at_socket: bool,
@@ -157,33 +157,34 @@ impl AuthRequest<'_> {
     /// Returns the candidate accounts for a Basic credential in trial order, and the number of
     /// passwords to try. The number is constant, so timing reveals nothing.
     ///
-    /// The professional comes first, then the account of the path's group or of the meant group. On
+    /// The professional comes first, then the account of the path's group or of the implied group.
+    /// On
     /// an older path follow other accounts of the address: those callers are answered that nothing
     /// was found, whether the object exists or not. The choice of the others depends neither on the
-    /// meant group nor on its existence.
+    /// implied group nor on its existence.
     pub(crate) fn basic_candidates(
         &self,
         email: &str,
-        meant: Option<Candidate>,
+        implied: Option<Candidate>,
         apikey: [u8; 32],
     ) -> (Vec<Candidate>, usize) {
         let mut candidates = Vec::new();
         candidates.extend(self.pro_of(email));
-        if !self.says_which {
+        if !self.names_target {
             candidates.extend(match self.group {
                 Some(group) => self.account_of(group, email, apikey),
                 None => self.only_account(email, apikey),
             });
             return (candidates, 2);
         }
-        let meant_group = if meant.is_some() { self.meant } else { None };
-        candidates.extend(meant);
+        let implied_group = if implied.is_some() { self.implied_group } else { None };
+        candidates.extend(implied);
         for other in self.accounts_of(email, apikey).take(OTHER_ACCOUNTS_MAX) {
-            let is_meant = match &other.person {
-                Person::Account(group, _) => Some(*group) == meant_group,
+            let is_implied = match &other.person {
+                Person::Account(group, _) => Some(*group) == implied_group,
                 Person::Pro(_) => false,
             };
-            if !is_meant {
+            if !is_implied {
                 candidates.push(other);
             }
         }

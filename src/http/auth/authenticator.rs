@@ -15,11 +15,11 @@ use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
 use crate::http::auth::origin;
-use crate::http::auth::password_pool::PasswordPool;
 use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::session::{ActiveSession, Sessions};
 use crate::http::error::ApiError;
 use crate::http::limits::login_limit::LoginLimit;
+use crate::http::limits::password_pool::PasswordPool;
 use crate::password;
 use crate::wire::errors::{ErrorEntry, Problem};
 
@@ -65,28 +65,28 @@ impl Authenticator {
     /// # Errors
     /// 403 without a known key, and for a change by cookie from a foreign page; 401 for a wrong
     /// credential, 429 after too many of them; 503 when too many are being verified.
-    pub(crate) async fn identify(&self, asked: &AuthRequest<'_>) -> Result<Identity, ApiError> {
-        if asked.is_at_socket {
-            return Ok(Identity::operator(Arc::clone(asked.directory)));
+    pub(crate) async fn identify(&self, request: &AuthRequest<'_>) -> Result<Identity, ApiError> {
+        if request.is_at_socket {
+            return Ok(Identity::operator(Arc::clone(request.directory)));
         }
-        let given = asked.params.value("apikey");
-        let mut session = self.session(asked);
-        let apikey = asked.key(given, session.as_ref())?;
+        let given = request.params.value("apikey");
+        let mut session = self.session(request);
+        let apikey = request.key(given, session.as_ref())?;
         // Under another key the session is ignored.
         session.take_if(|session| session.apikey != apikey);
-        let basic = apikey::credentials(asked.headers);
+        let basic = apikey::credentials(request.headers);
         if let Some(session) = &session
             && (given.is_none() || basic.is_none())
         {
-            self.refuse_foreign(asked)?;
-            self.sessions.touch(session, asked.now);
+            self.refuse_foreign(request)?;
+            self.sessions.touch(session, request.now);
         }
         let person = match (basic, session) {
-            (Some(header), _) => Some(self.verify_basic(header.as_bytes(), apikey, asked).await?),
+            (Some(header), _) => Some(self.verify_basic(header.as_bytes(), apikey, request).await?),
             (None, Some(session)) => Some(session.person),
             (None, None) => None,
         };
-        Ok(Identity::new(Arc::clone(asked.directory), apikey, person, basic.is_some()))
+        Ok(Identity::new(Arc::clone(request.directory), apikey, person, basic.is_some()))
     }
 
     /// Returns the person of an Authorization header. A cached credential is not decoded.
@@ -97,44 +97,45 @@ impl Authenticator {
         &self,
         header: &[u8],
         apikey: [u8; 32],
-        asked: &AuthRequest<'_>,
+        request: &AuthRequest<'_>,
     ) -> Result<Person, ApiError> {
         let Some(encoded) = encoded_credential(header) else { return Err(login_failed().into()) };
-        let cache_key = self.basic_cache_key(encoded, asked.meant, apikey, asked);
-        if let Some(person) = self.verified.find(&cache_key, asked) {
+        let cache_key = self.basic_cache_key(encoded, request.implied_group, apikey, request);
+        if let Some(person) = self.verified.find(&cache_key, request) {
             return Ok(person);
         }
         let Some(credential) = Credential::from_basic(encoded) else {
             return Err(login_failed().into());
         };
-        let meant = match asked.meant {
-            Some(group) => asked.account_of(group, &credential.email, apikey),
+        let account = match request.implied_group {
+            Some(group) => request.account_of(group, &credential.email, apikey),
             None => None,
         };
         // A group without an account of the address is cached like a missing group. Otherwise the
         // time of the next request would reveal whether the group exists.
-        let meant_group = if meant.is_some() { asked.meant } else { None };
-        let cache_key = self.basic_cache_key(encoded, meant_group, apikey, asked);
-        let (candidates, tries) = asked.basic_candidates(&credential.email, meant, apikey);
+        let implied_group = if account.is_some() { request.implied_group } else { None };
+        let cache_key = self.basic_cache_key(encoded, implied_group, apikey, request);
+        let (candidates, tries) = request.basic_candidates(&credential.email, account, apikey);
         let attempt = LoginAttempt { cache_key, credential, candidates, tries };
-        match self.verify(attempt, asked).await? {
+        match self.verify(attempt, request).await? {
             Some(person) => Ok(person),
             None => Err(login_failed().into()),
         }
     }
 
-    /// Returns the cache key of a Basic credential. `meant` is the group that the path means.
+    /// Returns the cache key of a Basic credential. `implied` is the group that an
+    /// older path implies.
     fn basic_cache_key(
         &self,
         encoded: &[u8],
-        meant: Option<GroupId>,
+        implied: Option<GroupId>,
         apikey: [u8; 32],
-        asked: &AuthRequest<'_>,
+        request: &AuthRequest<'_>,
     ) -> CredentialCacheKey {
-        let group = asked.group.map_or(0, GroupId::number).to_be_bytes();
-        let meant = meant.map_or(0, GroupId::number).to_be_bytes();
-        let kind: &[u8] = if asked.says_which { b"older" } else { b"basic" };
-        self.verified.key([kind, &apikey, &[group, meant].concat(), encoded])
+        let group = request.group.map_or(0, GroupId::number).to_be_bytes();
+        let implied = implied.map_or(0, GroupId::number).to_be_bytes();
+        let kind: &[u8] = if request.names_target { b"older" } else { b"basic" };
+        self.verified.key([kind, &apikey, &[group, implied].concat(), encoded])
     }
 
     /// Returns the cache key of a login's credential. `scope` is the role, the key and the group
@@ -145,13 +146,14 @@ impl Authenticator {
         scope: [&[u8]; 3],
     ) -> CredentialCacheKey {
         let [role, apikey, group] = scope;
-        let (email, password) = (credential.email.as_bytes(), credential.password.as_bytes());
+        let email = credential.email.as_bytes();
+        let password = credential.password.as_bytes();
         self.verified.key([b"login", role, apikey, group, email, password])
     }
 
     /// Returns the session that the request's cookies name, if it is active.
-    pub(crate) fn session(&self, asked: &AuthRequest<'_>) -> Option<ActiveSession> {
-        self.sessions.find(asked.headers, asked.published, asked.directory, asked.now)
+    pub(crate) fn session(&self, request: &AuthRequest<'_>) -> Option<ActiveSession> {
+        self.sessions.find(request.headers, request.published, request.directory, request.now)
     }
 
     /// Refuses a change that a browser sends with a cookie for a page of another site. Reference
@@ -159,11 +161,11 @@ impl Authenticator {
     ///
     /// # Errors
     /// 403 for a foreign Origin.
-    pub(crate) fn refuse_foreign(&self, asked: &AuthRequest<'_>) -> Result<(), ApiError> {
-        if *asked.method == Method::GET || *asked.method == Method::HEAD {
+    pub(crate) fn refuse_foreign(&self, request: &AuthRequest<'_>) -> Result<(), ApiError> {
+        if *request.method == Method::GET || *request.method == Method::HEAD {
             return Ok(());
         }
-        if origin::is_foreign(asked.headers, self.sessions.behind_tls, &self.public_url) {
+        if origin::is_foreign(request.headers, self.sessions.behind_tls, &self.public_url) {
             return Err(ApiError::unauthorized(
                 "a session changes something only from a page of this very address: \
                  Origin and Host differ",
@@ -180,14 +182,14 @@ impl Authenticator {
     /// 403 for a foreign Origin.
     pub(crate) fn refuse_foreign_login(
         &self,
-        asked: &AuthRequest<'_>,
+        request: &AuthRequest<'_>,
         apikey: [u8; 32],
     ) -> Result<(), ApiError> {
-        if !origin::is_foreign(asked.headers, self.sessions.behind_tls, &self.public_url) {
+        if !origin::is_foreign(request.headers, self.sessions.behind_tls, &self.public_url) {
             return Ok(());
         }
-        if let Some(origin) = origin::only_origin(asked.headers)
-            && asked.directory.apikeys.get(&apikey).is_some_and(|key| key.names_origin(origin))
+        if let Some(origin) = origin::only_origin(request.headers)
+            && request.directory.apikeys.get(&apikey).is_some_and(|key| key.names_origin(origin))
         {
             return Ok(());
         }
@@ -204,19 +206,19 @@ impl Authenticator {
     pub(crate) async fn verify(
         &self,
         attempt: LoginAttempt,
-        asked: &AuthRequest<'_>,
+        request: &AuthRequest<'_>,
     ) -> Result<Option<Person>, ApiError> {
         let LoginAttempt { cache_key, credential, mut candidates, tries } = attempt;
-        if let Some(person) = self.verified.find(&cache_key, asked) {
+        if let Some(person) = self.verified.find(&cache_key, request) {
             return Ok(Some(person));
         }
-        self.refuse_after_failures(credential.email_hash, asked.from, asked.now)?;
-        let permit = self.password_pool.acquire(asked.from).await?;
+        self.refuse_after_failures(credential.email_hash, request.from, request.now)?;
+        let permit = self.password_pool.acquire(request.from).await?;
         // While this request waited, another one may have verified the same credential, or failed.
-        if let Some(person) = self.verified.find(&cache_key, asked) {
+        if let Some(person) = self.verified.find(&cache_key, request) {
             return Ok(Some(person));
         }
-        self.refuse_after_failures(credential.email_hash, asked.from, asked.now)?;
+        self.refuse_after_failures(credential.email_hash, request.from, request.now)?;
         let hashes: Vec<Text<255>> =
             candidates.iter().map(|candidate| candidate.password_hash.clone()).collect();
         let given = credential.password;
@@ -237,14 +239,14 @@ impl Authenticator {
             None
         });
         let Some(index) = matching.await? else {
-            self.failures.count_failure(credential.email_hash, asked.from, asked.now);
-            log_failure(&credential.email_hash, asked.from);
+            self.failures.count_failure(credential.email_hash, request.from, request.now);
+            log_failure(&credential.email_hash, request.from);
             return Ok(None);
         };
-        self.failures.record_success(credential.email_hash, asked.from, asked.now);
+        self.failures.record_success(credential.email_hash, request.from, request.now);
         let candidate = candidates.swap_remove(index);
         let person = candidate.person.clone();
-        self.verified.insert(cache_key, candidate, asked.now);
+        self.verified.insert(cache_key, candidate, request.now);
         Ok(Some(person))
     }
 
@@ -255,7 +257,8 @@ impl Authenticator {
     /// 429 after too many wrong passwords; 503 when too many are being verified.
     pub(crate) async fn verify_again(
         &self,
-        (email, stored): (&Email, &Text<255>),
+        email: &Email,
+        stored: &Text<255>,
         sha1_hex: String,
         from: IpAddr,
         now: Instant,

@@ -49,13 +49,17 @@ impl CredentialCache {
     }
 
     /// Returns the person of a cached credential, if their address and password have not changed.
-    pub(crate) fn find(&self, key: &CredentialCacheKey, asked: &AuthRequest<'_>) -> Option<Person> {
+    pub(crate) fn find(
+        &self,
+        key: &CredentialCacheKey,
+        request: &AuthRequest<'_>,
+    ) -> Option<Person> {
         let verified = self.verified.lock();
         let found = verified.get(key)?;
-        if !is_fresh(found.at, asked.now) {
+        if !is_fresh(found.at, request.now) {
             return None;
         }
-        asked.refresh(&found.candidate)
+        request.refresh(&found.candidate)
     }
 
     /// Caches a credential that matched a candidate.

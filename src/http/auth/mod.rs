@@ -7,7 +7,6 @@ pub(crate) mod authenticator;
 pub(crate) mod basic;
 pub(crate) mod credential_cache;
 pub(crate) mod origin;
-pub(crate) mod password_pool;
 pub(crate) mod person;
 pub(crate) mod session;
 pub(crate) mod web_origin;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use data_encoding::HEXLOWER;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::Directory;
@@ -21,9 +21,9 @@ use crate::planted_faults::PlantedFault;
 /// Seconds of inactivity that end a session.
 const IDLE_SECONDS_MAX: i64 = HOUR;
 /// Maximum number of sessions; beyond it the one idle for longest is ended.
-const SESSIONS_MAX: usize = 100_000;
+pub(crate) const SESSIONS_MAX: usize = 100_000;
 /// Maximum number of sessions of one person; beyond it the one idle for longest is ended.
-const SESSIONS_PER_PERSON_MAX: usize = 100;
+pub(crate) const SESSIONS_PER_PERSON_MAX: usize = 100;
 /// Maximum number of ended sessions that one login removes. It bounds the cost of a login.
 const REMOVED_PER_LOGIN_MAX: usize = 64;
 /// Name of the cookie.
@@ -93,7 +93,7 @@ impl Sessions {
         now: Instant,
     ) -> Option<HeaderValue> {
         let owner = SessionOwner::from_person(person, published, directory)?;
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         table.make_room(&owner.person(), now);
         let token = HEXLOWER.encode(&table.randomness.bytes());
         let session = Session { apikey, owner, last_used: now };
@@ -109,7 +109,7 @@ impl Sessions {
         directory: &Directory,
         now: Instant,
     ) -> Option<ActiveSession> {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         // A browser may send an old token of a narrower path before the current one.
         let token_hash = session_tokens(headers)
             .map(hash_token)
@@ -129,7 +129,7 @@ impl Sessions {
 
     /// Records that a session is used, so that its hour of inactivity begins again.
     pub(crate) fn touch(&self, session: &ActiveSession, now: Instant) {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         if let Some(mut used) = table.sessions.remove(&session.token_hash) {
             used.last_used = used.last_used.max(now);
             table.sessions.put(session.token_hash, used);
@@ -139,13 +139,9 @@ impl Sessions {
     /// Ends a session. Returns the cookie that removes the token from the browser.
     pub(crate) fn end(&self, session: Option<&ActiveSession>) -> HeaderValue {
         if let Some(session) = session {
-            self.lock().sessions.remove(&session.token_hash);
+            self.table.lock().sessions.remove(&session.token_hash);
         }
         self.cookie("; path=/; Max-Age=0")
-    }
-
-    fn lock(&self) -> MutexGuard<'_, SessionTable> {
-        self.table.lock()
     }
 
     fn cookie(&self, rest: &str) -> HeaderValue {

@@ -18,9 +18,9 @@ pub(crate) const LARGE_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 pub(crate) const LARGE_BYTES_PER_SOURCE_MAX: usize = LARGE_BYTES_MAX / 4;
 /// Maximum number of larger bodies that are read before the key is known, because it may stand in
 /// them.
-const UNIDENTIFIED_MAX: usize = 64;
+pub(crate) const UNIDENTIFIED_MAX: usize = 64;
 /// Maximum number of these bodies from one source.
-const UNIDENTIFIED_PER_SOURCE_MAX: usize = UNIDENTIFIED_MAX / 4;
+pub(crate) const UNIDENTIFIED_PER_SOURCE_MAX: usize = UNIDENTIFIED_MAX / 4;
 
 /// Size of an answer up to which it needs no share, in bytes. The number of connections bounds the
 /// memory of such answers.

@@ -105,6 +105,8 @@ pub(crate) struct BookingOrigin {
     client: Option<[u8; 32]>,
     apikey: [u8; 32],
     group: GroupId,
+    /// Whether the caller shows a key alone, so that refusals tell a stranger of a client.
+    is_by_key: bool,
     kind: LimitedWrite,
 }
 
@@ -134,21 +136,20 @@ impl BookingLimit {
         }
     }
 
-    /// Takes one place of every limit for each of `number` appointments. A booking without an
-    /// origin takes none. More appointments than a limit has places take all of them, if all are
-    /// free. A hold also needs a free place of each limit on bookings, and does not take it.
+    /// Takes one place of every limit for each of `number` appointments. More appointments than a
+    /// limit has places take all of them, if all are free. A hold also needs a free place of each
+    /// limit on bookings, and does not take it.
     ///
     /// # Errors
     /// The limit that has too few places, by its name in metrics, and 429 with the time to wait.
     /// Nothing is taken.
     pub(crate) fn reserve(
         &self,
-        origin: Option<&BookingOrigin>,
+        origin: &BookingOrigin,
         number: usize,
         now: Instant,
     ) -> Result<BookingReservation<'_>, (&'static str, ApiError)> {
         let mut reservation = BookingReservation { taken: Vec::new(), number, at: now };
-        let Some(origin) = origin else { return Ok(reservation) };
         let (rules, what) = match origin.kind {
             LimitedWrite::Booking => (&self.rules, "bookings"),
             LimitedWrite::Hold => {
@@ -262,12 +263,18 @@ impl BookingOrigin {
     pub(crate) fn of_page(group: GroupId, email: Option<&Email>, from: IpAddr) -> Self {
         let client = email.map(|email| client_hash(group, b'e', &mailbox(&email.folded())));
         let source = Some(source(from));
-        Self { source, client, apikey: PAGES_KEY, group, kind: LimitedWrite::Booking }
+        let kind = LimitedWrite::Booking;
+        Self { source, client, apikey: PAGES_KEY, group, is_by_key: true, kind }
     }
 
     /// The source; `None` behind a key of a server.
     pub(crate) fn source(&self) -> Option<IpAddr> {
         self.source
+    }
+
+    /// Whether the caller shows a key alone, or is the visitor of a page.
+    pub(crate) fn is_by_key(&self) -> bool {
+        self.is_by_key
     }
 
     /// Returns the origin of a hold in place of that of a booking.
@@ -300,8 +307,9 @@ impl BookingOrigin {
         let client = client.map(|(kind, name)| client_hash(group, kind, &name));
         let source = if identity.is_server() { None } else { Some(source(from)) };
         let apikey = identity.apikey;
+        let is_by_key = matches!(identity.caller, Caller::Application);
         let kind = LimitedWrite::Booking;
-        Some(Self { source, client, apikey, group, kind })
+        Some(Self { source, client, apikey, group, is_by_key, kind })
     }
 }
 
@@ -345,13 +353,14 @@ mod tests {
             client: Some([client; 32]),
             apikey: [1; 32],
             group: GroupId::new(4).expect("an id"),
+            is_by_key: true,
             kind: LimitedWrite::Booking,
         }
     }
 
     /// The limit that refuses a booking, with its Retry-After.
     fn refused(limit: &BookingLimit, origin: &BookingOrigin, now: Instant) -> Option<&'static str> {
-        limit.reserve(Some(origin), 1, now).err().map(|(name, _)| name)
+        limit.reserve(origin, 1, now).err().map(|(name, _)| name)
     }
 
     #[test]
@@ -378,7 +387,7 @@ mod tests {
     fn a_refused_booking_gives_back_the_places_of_every_limit() {
         let limit = BookingLimit::new(limits([3, 3], 1, 0));
         let busy = origin(Some("10.0.0.1"), 1);
-        limit.reserve(Some(&busy), 1, NOW).expect("free").give_back();
+        limit.reserve(&busy, 1, NOW).expect("free").give_back();
         assert_eq!(refused(&limit, &busy, NOW), None);
         for _ in 0..9 {
             assert_eq!(refused(&limit, &busy, NOW), Some("client_hourly"));
@@ -394,12 +403,12 @@ mod tests {
     fn a_chain_takes_one_place_for_each_appointment() {
         let limit = BookingLimit::new(limits([5, 0], 0, 0));
         let origin = origin(Some("10.0.0.1"), 1);
-        assert!(limit.reserve(Some(&origin), 3, NOW).is_ok());
-        assert!(limit.reserve(Some(&origin), 3, NOW).is_err());
-        assert!(limit.reserve(Some(&origin), 2, NOW).is_ok());
+        assert!(limit.reserve(&origin, 3, NOW).is_ok());
+        assert!(limit.reserve(&origin, 3, NOW).is_err());
+        assert!(limit.reserve(&origin, 2, NOW).is_ok());
         let later = NOW.plus_seconds(HOUR);
-        assert!(limit.reserve(Some(&origin), 9, later).is_ok(), "longer than the limit, alone");
-        assert!(limit.reserve(Some(&origin), 1, later).is_err());
+        assert!(limit.reserve(&origin, 9, later).is_ok(), "longer than the limit, alone");
+        assert!(limit.reserve(&origin, 1, later).is_err());
     }
 
     #[test]

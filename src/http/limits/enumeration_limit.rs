@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -208,7 +208,7 @@ impl<K: Ord + Clone> RefusalCount<K> {
     }
 
     fn try_enter(&self, key: &K, now: Instant) -> Admission {
-        let mut under_way = self.under_way();
+        let mut under_way = self.under_way.lock();
         if let Some(seconds) = self.refusals.wait(key, now) {
             return Admission::Exhausted(seconds);
         }
@@ -238,13 +238,9 @@ impl UnderWay {
 }
 
 impl<K: Ord> RefusalCount<K> {
-    fn under_way(&self) -> MutexGuard<'_, BTreeMap<K, UnderWay>> {
-        self.under_way.lock()
-    }
-
     /// Changes the entry of a key, and removes it if no booking is left in it.
     fn change(&self, key: &K, change: impl FnOnce(&mut UnderWay)) {
-        let mut under_way = self.under_way();
+        let mut under_way = self.under_way.lock();
         let Some(others) = under_way.get_mut(key) else { return };
         change(others);
         if others.count == 0 && others.waiting == 0 {
@@ -317,7 +313,7 @@ mod tests {
         let next = permit(&mut next);
         drop(permits);
         drop(next);
-        assert!(limit.sources.under_way().is_empty(), "each turn ended once");
+        assert!(limit.sources.under_way.lock().is_empty(), "each turn ended once");
     }
 
     #[tokio::test]
@@ -335,7 +331,7 @@ mod tests {
         drop(permits.pop());
         permits.push(permit(&mut waiting[1]));
         drop((permits, waiting));
-        assert!(limit.sources.under_way().is_empty());
+        assert!(limit.sources.under_way.lock().is_empty());
     }
 
     #[tokio::test]
@@ -390,6 +386,6 @@ mod tests {
             assert!(matches!(poll(booking), Poll::Ready(Err(_))));
         }
         drop(waiting);
-        assert!(limit.sources.under_way().is_empty());
+        assert!(limit.sources.under_way.lock().is_empty());
     }
 }

@@ -1,10 +1,12 @@
 //! The one way of limited writes to the engine: admit, reserve, write, settle, count the refusal.
 //! Reference 3.6, 6.11.
 
-use std::net::IpAddr;
-
+use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::command::Command;
+use crate::domain::records::text::Email;
+use crate::domain::state::command::{
+    BookAppointment, CancelRight, Command, HoldTime, MoveAppointment,
+};
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
@@ -15,24 +17,28 @@ use crate::http::limits::enumeration_limit::BookingPermit;
 use crate::http::server::Server;
 use crate::wire::field::Audience;
 
-/// The limits that one write has to pass. By default none counts it.
-#[derive(Debug, Default)]
-pub(crate) struct WriteGuard {
-    guess: Option<Guess>,
-    origin: Option<BookingOrigin>,
+/// A write, with the limits that it has to pass on its way to the engine.
+pub(crate) struct GuardedWrite {
+    group: GroupId,
+    command: Command,
+    /// `None` for a write that no limit counts.
+    limits: Option<WriteLimits>,
+}
+
+/// The limits that count a write.
+struct WriteLimits {
+    origin: BookingOrigin,
     /// Number of places that the write takes of each limit of its origin.
     places: usize,
+    guess: Option<Guess>,
     /// The moment of the request.
     now: Instant,
 }
 
 /// A write whose refusals tell of a client. They count for its address and its source.
-#[derive(Debug)]
 struct Guess {
     /// The folded address, if the write names one.
     email: Option<Box<str>>,
-    /// The source; `None` behind the key of a server, which stands for many clients.
-    source: Option<IpAddr>,
     /// Whether a refusal about the time tells of a client too, because only known ones may book.
     takes_known_only: bool,
 }
@@ -55,28 +61,73 @@ impl GuardedRejection {
     }
 }
 
+impl From<ApiError> for GuardedRejection {
+    fn from(limited: ApiError) -> Self {
+        Self::Limited(limited)
+    }
+}
+
 impl From<Rejection> for GuardedRejection {
     fn from(rejection: Rejection) -> Self {
         Self::Rejected(rejection)
     }
 }
 
-impl WriteGuard {
-    /// Counts the write by its origin, which only professionals lack, with that many places.
-    pub(crate) fn new(origin: Option<BookingOrigin>, places: usize, now: Instant) -> Self {
-        Self { guess: None, origin, places, now }
+impl GuardedWrite {
+    /// Returns a write that no limit counts.
+    pub(crate) const fn unlimited(group: GroupId, command: Command) -> Self {
+        Self { group, command, limits: None }
     }
 
-    /// Counts refusals that tell of a client, for a folded address and a source. Where only known
-    /// clients may book, refusals about the time count as well.
-    pub(crate) fn counting_guesses(
-        mut self,
-        email: Option<Box<str>>,
-        source: Option<IpAddr>,
-        takes_known_only: bool,
+    /// Returns a booking. Only one by a professional has no origin.
+    pub(crate) fn booking(
+        group: &Group,
+        command: BookAppointment,
+        origin: Option<BookingOrigin>,
+        now: Instant,
     ) -> Self {
-        self.guess = Some(Guess { email, source, takes_known_only });
-        self
+        let places = command.intervention_ids.len();
+        let limits = origin.map(|origin| {
+            // An account learns of itself alone.
+            let guess = origin.is_by_key().then(|| Guess {
+                email: command.client.email.as_ref().map(Email::folded),
+                takes_known_only: !group.open,
+            });
+            WriteLimits { origin, places, guess, now }
+        });
+        Self { group: group.id, command: Command::BookAppointment(Box::new(command)), limits }
+    }
+
+    /// Returns a hold. Only one by a professional has no origin.
+    pub(crate) fn hold(
+        group: GroupId,
+        command: HoldTime,
+        origin: Option<BookingOrigin>,
+        now: Instant,
+    ) -> Self {
+        let places = command.intervention_ids.len();
+        let limits = origin.map(|origin| {
+            let origin = origin.for_hold();
+            WriteLimits { origin, places, guess: None, now }
+        });
+        Self { group, command: Command::HoldTime(Box::new(command)), limits }
+    }
+
+    /// Returns a move of an appointment. By its secret, refusals count for a folded address.
+    pub(crate) fn moving(
+        group: GroupId,
+        command: MoveAppointment,
+        origin: BookingOrigin,
+        email: Option<Box<str>>,
+        now: Instant,
+    ) -> Self {
+        let guess = match &command.right {
+            CancelRight::Secret(_) => Some(Guess { email, takes_known_only: false }),
+            CancelRight::Account(_) | CancelRight::Pro => None,
+        };
+        let origin = origin.for_move(command.id);
+        let limits = Some(WriteLimits { origin, places: 1, guess, now });
+        Self { group, command: Command::MoveAppointment(command), limits }
     }
 
     /// Writes within the limits. Returns the limit of the source with the fewest places left, too.
@@ -84,26 +135,27 @@ impl WriteGuard {
     /// # Errors
     /// 429 after too many writes or guesses, 503 after waiting for others of the same address or
     /// source; the engine's rejection. The places are given back then.
-    pub(crate) async fn write(
+    pub(crate) async fn send(
         self,
         server: &Server,
-        group: GroupId,
-        command: Command,
         once: Option<IdempotentRequest>,
     ) -> Result<(Committed, Option<RateLimit>), GuardedRejection> {
-        let now = self.now;
-        let permit = match &self.guess {
-            Some(Guess { email, source, .. }) => {
-                let admitted = server.guesses.admit(email.clone(), *source, now).await;
-                Some(admitted.map_err(GuardedRejection::Limited)?)
+        let Self { group, command, limits } = self;
+        let Some(WriteLimits { origin, places, guess, now }) = limits else {
+            let done = server.engine.write_idempotent(group, command, once, None).await?;
+            return Ok((done, None));
+        };
+        let permit = match &guess {
+            Some(Guess { email, .. }) => {
+                Some(server.guesses.admit(email.clone(), origin.source(), now).await?)
             }
             None => None,
         };
-        let places = match server.booking_limit.reserve(self.origin.as_ref(), self.places, now) {
+        let places = match server.booking_limit.reserve(&origin, places, now) {
             Ok(places) => places,
             Err((limit, error)) => {
                 server.metrics.record_limit(limit);
-                return Err(GuardedRejection::Limited(error));
+                return Err(error.into());
             }
         };
         let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
@@ -111,7 +163,7 @@ impl WriteGuard {
         // The answer to a repeated request takes no place of its own.
         let is_new = written.as_ref().is_ok_and(|done| !done.is_replay());
         let limit = places.settle(is_new);
-        if let (Some(permit), Some(guess)) = (&permit, &self.guess)
+        if let (Some(permit), Some(guess)) = (&permit, &guess)
             && let Err(Rejection::Refused(refusals)) = &written
             && refusals.iter().any(|refusal| tells_of_client(refusal, guess.takes_known_only))
         {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::domain::decisions::appointment_move::{find_movable, find_new_slot};
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::command::{CancelRight, Command, MoveAppointment};
+use crate::domain::state::command::MoveAppointment;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
 use crate::http::limits::booking_limit::BookingOrigin;
-use crate::http::limits::guarded_write::{GuardedRejection, WriteGuard};
+use crate::http::limits::guarded_write::{GuardedRejection, GuardedWrite};
 use crate::http::server::Server;
 
 /// Moves an appointment for a caller with an origin, which every caller but a professional has.
@@ -37,21 +37,13 @@ pub(crate) async fn move_within_limits(
     // A caller without the right learns nothing, not even that the guesses of a client are used up.
     let email = match find_movable(state, &command) {
         Ok((row, _)) => guessed_email(state, row),
-        Err(refusal) => {
-            return Err(Rejection::Refused(vec![refusal]).into());
-        }
+        Err(refusal) => return Err(Rejection::Refused(vec![refusal]).into()),
     };
     if let Ok(None) = find_new_slot(state, &command, now) {
         return Ok(Arc::clone(state));
     }
-    let is_by_secret = matches!(command.right, CancelRight::Secret(_));
-    let source = origin.source();
-    let mut guard = WriteGuard::new(Some(origin.for_move(command.id)), 1, now);
-    if is_by_secret {
-        guard = guard.counting_guesses(email, source, false);
-    }
-    let command = Command::MoveAppointment(command);
-    let (done, _) = guard.write(server, group.id, command, None).await?;
+    let write = GuardedWrite::moving(group.id, command, origin, email, now);
+    let (done, _) = write.send(server, None).await?;
     Ok(done.group_state)
 }
 

@@ -1,4 +1,4 @@
-//! Limits on account links: by the source that asks, and by the address that gets them.
+//! Limits on account links: by the source that requests them, and by the address that gets them.
 //! Reference 3.6.
 
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::domain::time::{HOUR, Instant};
 use crate::http::error::ApiError;
 use crate::http::limits::sliding_window::{SlidingWindow, source};
 
-/// Maximum number of links that one source may ask for within [`SOURCE_SECONDS`].
+/// Maximum number of links that one source may request within [`SOURCE_SECONDS`].
 pub(crate) const LINKS_PER_SOURCE_MAX: usize = 200;
 /// Seconds for which a link counts for its source.
 const SOURCE_SECONDS: i64 = HOUR;
@@ -23,7 +23,7 @@ pub(crate) const EMAIL_SECONDS: i64 = 6 * HOUR;
 /// The account links of late.
 #[derive(Debug)]
 pub(crate) struct LinkLimit {
-    asked: SlidingWindow<IpAddr>,
+    requested: SlidingWindow<IpAddr>,
     /// By group and e-mail address, as the SHA-256 of both.
     mailed: SlidingWindow<[u8; 32]>,
 }
@@ -31,19 +31,19 @@ pub(crate) struct LinkLimit {
 impl Default for LinkLimit {
     fn default() -> Self {
         Self {
-            asked: SlidingWindow::new(LINKS_PER_SOURCE_MAX, SOURCE_SECONDS),
+            requested: SlidingWindow::new(LINKS_PER_SOURCE_MAX, SOURCE_SECONDS),
             mailed: SlidingWindow::new(LINKS_PER_EMAIL_MAX, EMAIL_SECONDS),
         }
     }
 }
 
 impl LinkLimit {
-    /// Counts a link that a source asks for.
+    /// Counts a link that a source requests.
     ///
     /// # Errors
-    /// 429 if the source has asked for the maximum.
-    pub(crate) fn count_asked(&self, from: IpAddr, now: Instant) -> Result<(), ApiError> {
-        match self.asked.try_add(&source(from), 1, now) {
+    /// 429 if the source has requested the maximum.
+    pub(crate) fn count_requested(&self, from: IpAddr, now: Instant) -> Result<(), ApiError> {
+        match self.requested.try_add(&source(from), 1, now) {
             Ok(()) => Ok(()),
             Err(seconds) => {
                 Err(ApiError::too_many("links were requested from this address", seconds))

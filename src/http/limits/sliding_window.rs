@@ -11,7 +11,7 @@ use crate::http::limits::ranked_map::{Ranked, RankedMap};
 /// Maximum number of tracked keys. Beyond it the key with the fewest events is evicted, and of
 /// those the one whose newest event is oldest. So a caller who wants a key at its limit forgotten
 /// has to bring that many other keys to their limit first.
-const KEYS_MAX: usize = 100_000;
+pub(crate) const KEYS_MAX: usize = 100_000;
 /// Maximum number of moments that are kept of one key. Beyond it the two oldest become one, at the
 /// later of both: the limit then holds a little longer, never shorter.
 const MOMENTS_MAX: usize = 64;

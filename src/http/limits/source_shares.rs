@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::http::limits::sliding_window::source;
+
+/// Maximum number of connections of one source, without any option.
+pub const SOURCE_CONNECTIONS_MAX: u32 = 256;
 
 /// A resource of which each source has at most a share, and all together at most a total.
 ///
@@ -55,17 +58,13 @@ impl SourceShares {
     pub(crate) const fn per_source_max(&self) -> usize {
         self.per_source_max
     }
-
-    fn lock(&self) -> MutexGuard<'_, SharesInUse> {
-        self.in_use.lock()
-    }
 }
 
 impl SourceShare {
     /// Takes another amount. Returns whether it was free; otherwise nothing has changed.
     pub(crate) fn grow(&mut self, amount: usize) -> bool {
         let shares = &self.shares;
-        let mut in_use = shares.lock();
+        let mut in_use = shares.in_use.lock();
         let total = in_use.total.saturating_add(amount);
         let own = in_use.by_source.get(&self.source).copied().unwrap_or(0);
         let own = own.saturating_add(amount);
@@ -83,7 +82,7 @@ impl SourceShare {
 
 impl Drop for SourceShare {
     fn drop(&mut self) {
-        let mut in_use = self.shares.lock();
+        let mut in_use = self.shares.in_use.lock();
         in_use.total -= self.amount;
         match in_use.by_source.get_mut(&self.source) {
             Some(own) if *own > self.amount => *own -= self.amount,
@@ -111,7 +110,7 @@ mod tests {
         drop(first);
         assert!(shares.take(other, 1).is_some());
         drop(second);
-        assert!(shares.lock().by_source.is_empty() && shares.lock().total == 0);
+        assert!(shares.in_use.lock().by_source.is_empty() && shares.in_use.lock().total == 0);
     }
 
     #[test]
@@ -123,7 +122,7 @@ mod tests {
         let unlimited = SourceShares::new(0, 0);
         assert!(unlimited.take(address("10.0.0.1"), usize::MAX).is_some());
         let nothing = shares.take(address("10.0.0.1"), 0).expect("nothing is always free");
-        assert_eq!(shares.lock().by_source.len(), 1);
+        assert_eq!(shares.in_use.lock().by_source.len(), 1);
         drop(nothing);
     }
 }

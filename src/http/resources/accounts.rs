@@ -20,7 +20,7 @@ use crate::engine::Committed;
 use crate::http::auth::login_failed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
-use crate::http::limits::guarded_write::WriteGuard;
+use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::permissions::{ANY_KEY, Resource, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, create_once, wrapped_object};
 use crate::http::response::{HandlerResult, json_response, ok_response, to_json};
@@ -193,7 +193,7 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     if request.server.is_group_full(&state, &request.identity.caller) {
         return Err(ApiError::group_full());
     }
-    request.server.links.count_asked(request.from, request.now)?;
+    request.server.links.count_requested(request.from, request.now)?;
     let secret = request.server.secret_for_link(state.catalogue.group.id, &email, request.now);
     let account = LinkAskedAccount { email: email.as_str(), group_id: state.catalogue.group.id };
     let answer = to_json(&LinkAsked { account });
@@ -201,9 +201,8 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
     let render = move |_: &Committed| answer.clone();
     let audience = Audience::Application;
-    let guard = WriteGuard::default();
-    let answer =
-        create_once(&request.server, &state, guard, command, key, audience, render).await?;
+    let write = GuardedWrite::unlimited(state.catalogue.group.id, command);
+    let answer = create_once(&request.server, &state, write, key, audience, render).await?;
     Ok(json_response(StatusCode::CREATED, answer.bytes))
 }
 
@@ -344,7 +343,8 @@ fn parse_sha1(given: &str) -> Option<String> {
 /// [`verify_again`](crate::http::auth::Authenticator::verify_again).
 pub(crate) async fn check_current_password(
     request: &GroupRequest,
-    person: (&Email, &Text<255>),
+    email: &Email,
+    stored: &Text<255>,
     given: Option<&str>,
     what: &str,
 ) -> Result<(), ApiError> {
@@ -360,7 +360,7 @@ pub(crate) async fn check_current_password(
     };
     let sha1 = parse_sha1(given).unwrap_or_else(|| password::sha1_hex(given));
     let authenticator = &request.server.authenticator;
-    if authenticator.verify_again(person, sha1, request.from, request.now).await? {
+    if authenticator.verify_again(email, stored, sha1, request.from, request.now).await? {
         Ok(())
     } else {
         Err(login_failed().into())

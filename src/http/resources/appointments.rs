@@ -11,7 +11,6 @@ use crate::domain::decisions::book::permit_booking;
 use crate::domain::records::account::Account;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::ids::VeventId;
-use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::state::group_state::GroupState;
@@ -23,7 +22,7 @@ use crate::http::endpoint::{
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::limits::booking_limit::BookingOrigin;
-use crate::http::limits::guarded_write::WriteGuard;
+use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::limits::limited_move::move_within_limits;
 use crate::http::openapi::records::{booked_fiche, customs_given};
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Verb};
@@ -154,18 +153,10 @@ async fn book(request: GroupRequest) -> HandlerResult {
         bytes
     };
     let group = &request.state.catalogue.group;
-    let command = booking.command;
-    let email = command.client.email.as_ref();
+    let email = booking.command.client.email.as_ref();
     let origin = BookingOrigin::new(&request.identity, group.id, email, request.from);
-    let mut guard = WriteGuard::new(origin, command.intervention_ids.len(), now);
-    // Refusals of a caller without credentials could reveal who is a client, so they are counted.
-    // Only a booking behind the key of a server has no address that it comes from. Reference 3.6.
-    if matches!(request.caller(), Caller::Application) {
-        let from = if request.identity.is_server() { None } else { Some(request.from) };
-        guard = guard.counting_guesses(email.map(Email::folded), from, !group.open);
-    }
-    let command = Command::BookAppointment(Box::new(command));
-    request.create_within(guard, command, render_booked).await
+    let write = GuardedWrite::booking(group, booking.command, origin, now);
+    request.create_guarded(write, render_booked).await
 }
 
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,

@@ -101,15 +101,16 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
         request.body.insert(FICHE.resource.to_owned(), object.into());
         return crud::change::<Fiche>(request).await;
     }
-    let person = (&account.email, &account.password_hash);
+    let current = &account.password_hash;
     let given = object.get("current_password").and_then(Value::as_str);
-    accounts::check_current_password(&request, person, given, "another e-mail address").await?;
+    let purpose = "another e-mail address";
+    accounts::check_current_password(&request, &account.email, current, given, purpose).await?;
     let Some(email) = changed.email else {
         let rule = "cannot be removed from an account: give another address";
         return Err(Fault::new("email", rule).into());
     };
     let fields = FICHE.parse(&object, &request.scope(), request.audience())?;
-    request.server.links.count_asked(request.from, request.now)?;
+    request.server.links.count_requested(request.from, request.now)?;
     let link =
         LinkRequest::Email { account: account.email.folded(), put: Put { id: Some(id), fields } };
     let done =

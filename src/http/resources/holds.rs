@@ -17,7 +17,7 @@ use crate::engine::Committed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryKind, Shape, handler};
 use crate::http::error::ApiError;
 use crate::http::limits::booking_limit::BookingOrigin;
-use crate::http::limits::guarded_write::WriteGuard;
+use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::appointments::BOOKED;
@@ -81,15 +81,14 @@ async fn hold(request: GroupRequest) -> HandlerResult {
     let object = wrapped_object(&request.body, "hold")?;
     let source = request.server.source_hasher.hold_source(&request.identity, request.from);
     let command = parse(object, &request.scope(), request.caller(), source)?;
-    let origin = BookingOrigin::new(&request.identity, catalogue.group.id, None, request.from)
-        .map(BookingOrigin::for_hold);
+    let group = catalogue.group.id;
+    let origin = BookingOrigin::new(&request.identity, group, None, request.from);
     let render_hold = move |done: &Committed| {
         let made = done.hold.and_then(|id| done.group_state.holds().get(id));
         to_json(&HoldAnswer::new(made.expect("the engine returns the new hold"), zone))
     };
-    let guard = WriteGuard::new(origin, command.intervention_ids.len(), request.now);
-    let command = Command::HoldTime(Box::new(command));
-    request.create_within(guard, command, render_hold).await
+    let write = GuardedWrite::hold(group, command, origin, request.now);
+    request.create_guarded(write, render_hold).await
 }
 
 /// DELETE /api/v1/groups/{group_id}/holds?token=…

@@ -23,8 +23,8 @@ use crate::domain::records::ids::{
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
-use crate::http::blocking_pool::BlockingPermit;
 use crate::http::error::ApiError;
+use crate::http::limits::blocking_pool::BlockingPermit;
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response};
 use crate::http::server::Server;

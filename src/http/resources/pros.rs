@@ -114,9 +114,10 @@ async fn change(request: GroupRequest) -> HandlerResult {
             return Err(faults.into());
         }
     };
-    let person = (&pro.email, &pro.password_hash);
-    accounts::check_current_password(&request, person, body.current_password, "another password")
-        .await?;
+    let current = &pro.password_hash;
+    let given = body.current_password;
+    let purpose = "another password";
+    accounts::check_current_password(&request, &pro.email, current, given, purpose).await?;
     let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
     let password_hash = request.server.authenticator.password_pool.run(request.from, hash).await?;
     let email = pro.email.clone();

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::http::error::ApiError;
@@ -23,15 +23,11 @@ const SOURCE_SHARES: usize = 4;
 /// One permit per core. Waiting requests are served by source in turn, so a request waits for one
 /// request of each other source, however many those have waiting.
 pub(crate) struct PasswordPool {
-    queue: Arc<PermitQueue>,
+    queue: Arc<Mutex<QueueState>>,
     /// Maximum number of waiting requests of one source.
     waiting_per_source: usize,
 }
 
-#[derive(Default)]
-struct PermitQueue(Mutex<QueueState>);
-
-#[derive(Default)]
 struct QueueState {
     /// The memory of each free permit, the last returned one at the end, so that a quiet server
     /// touches only one. While there is any, no request waits.
@@ -42,8 +38,8 @@ struct QueueState {
 
 /// Permission to hash a password. It passes to the next request when it is dropped.
 pub(crate) struct PasswordPermit {
-    queue: Arc<PermitQueue>,
-    /// Argon2Memory for hashing; `None` once the permit has passed on.
+    queue: Arc<Mutex<QueueState>>,
+    /// Memory for hashing; `None` once the permit has passed on.
     memory: Option<Argon2Memory>,
 }
 
@@ -51,8 +47,7 @@ impl PasswordPool {
     /// Returns a pool with one permit per core.
     pub(crate) fn new(cores: usize) -> Self {
         let free = (0..cores).map(|_| Argon2Memory::default()).collect();
-        let state = QueueState { free, waiting: VecDeque::new() };
-        let queue = Arc::new(PermitQueue(Mutex::new(state)));
+        let queue = Arc::new(Mutex::new(QueueState { free, waiting: VecDeque::new() }));
         Self { queue, waiting_per_source: cores * WAITING_PER_SOURCE }
     }
 
@@ -84,12 +79,6 @@ impl PasswordPool {
         compute: impl FnOnce(&mut Argon2Memory) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         self.acquire(from).await?.run(compute).await
-    }
-}
-
-impl PermitQueue {
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.0.lock()
     }
 }
 
