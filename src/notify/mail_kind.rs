@@ -21,16 +21,7 @@ pub(crate) enum MailKind {
 impl MailKind {
     /// Returns whether the mail's appointments still take place.
     pub(crate) const fn has_live_appointments(self) -> bool {
-        match self {
-            Self::Confirmed | Self::Changed | Self::Restored | Self::Reminder => true,
-            Self::Cancelled
-            | Self::ConfirmAccount
-            | Self::NewPassword
-            | Self::NewEmail
-            | Self::BookingCode
-            | Self::PasswordChanged
-            | Self::EmailChanged => false,
-        }
+        matches!(self, Self::Confirmed | Self::Changed | Self::Restored | Self::Reminder)
     }
 
     /// Returns the method of the mail's calendar parts; `None` if it has none.

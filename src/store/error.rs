@@ -286,25 +286,10 @@ impl StoreError {
     /// Whether bytes are damaged, or the disk failed to read them: another generation may replace
     /// them. A machine short of memory or descriptors says nothing about the disk.
     pub(crate) fn is_unreadable(&self) -> bool {
-        match self {
-            Self::Damaged { .. } | Self::Database { .. } => true,
-            Self::Io { source, .. } => {
-                source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
-            }
-            Self::Denied { .. }
-            | Self::ForeignOwner { .. }
-            | Self::Locked { .. }
-            | Self::Empty { .. }
-            | Self::Occupied { .. }
-            | Self::Foreign { .. }
-            | Self::NoRoom { .. }
-            | Self::JournalShort { .. }
-            | Self::ReadingsDiffer { .. }
-            | Self::Gap { .. }
-            | Self::Newer { .. }
-            | Self::Poisoned { .. }
-            | Self::Rejected { .. } => false,
+        if let Self::Io { source, .. } = self {
+            return source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
         }
+        matches!(self, Self::Damaged { .. } | Self::Database { .. })
     }
 
     /// Replaces a path in the copy `copy` by that of its original in `original`.
@@ -319,19 +304,17 @@ impl StoreError {
             | Self::ReadingsDiffer { path }
             | Self::Gap { path, .. }
             | Self::Newer { path, .. }
-            | Self::Poisoned { path } => {
-                if let Ok(within) = path.strip_prefix(copy) {
+            | Self::Poisoned { path }
+            | Self::ForeignOwner { directory: path, .. }
+            | Self::Locked { directory: path, .. }
+            | Self::Empty { directory: path }
+            | Self::Occupied { directory: path }
+            | Self::Foreign { directory: path, .. }
+            | Self::NoRoom { directory: path } => {
+                if path == copy {
+                    original.clone_into(path);
+                } else if let Ok(within) = path.strip_prefix(copy) {
                     *path = original.join(within);
-                }
-            }
-            Self::ForeignOwner { directory, .. }
-            | Self::Locked { directory, .. }
-            | Self::Empty { directory }
-            | Self::Occupied { directory }
-            | Self::Foreign { directory, .. }
-            | Self::NoRoom { directory } => {
-                if directory == copy {
-                    original.clone_into(directory);
                 }
             }
             Self::Rejected { .. } => {}

@@ -431,10 +431,7 @@ impl Vevent {
     /// The appointment; `None` for an event of another kind.
     #[must_use]
     pub fn appointment(&self) -> Option<&Appointment> {
-        match &self.kind {
-            VeventKind::Appointment(appointment) => Some(appointment),
-            VeventKind::Plage(_) | VeventKind::Availability(_) | VeventKind::Note(_) => None,
-        }
+        if let VeventKind::Appointment(appointment) = &self.kind { Some(appointment) } else { None }
     }
 
     /// The client that it names: that of an appointment, or the one given alone.
@@ -443,10 +440,7 @@ impl Vevent {
         if let Some(appointment) = self.appointment() {
             return Some(appointment.fiche_id);
         }
-        match self.half() {
-            AppointmentHalf::Client(id) => Some(id),
-            AppointmentHalf::Neither | AppointmentHalf::Intervention(_) => None,
-        }
+        if let AppointmentHalf::Client(id) = self.rare.as_ref()?.half { Some(id) } else { None }
     }
 
     /// The intervention that it names: that of an appointment, or the one given alone.
@@ -455,17 +449,10 @@ impl Vevent {
         if let Some(appointment) = self.appointment() {
             return Some(appointment.intervention_id);
         }
-        match self.half() {
-            AppointmentHalf::Intervention(id) => Some(id),
-            AppointmentHalf::Neither | AppointmentHalf::Client(_) => None,
+        if let AppointmentHalf::Intervention(id) = self.rare.as_ref()?.half {
+            return Some(id);
         }
-    }
-
-    fn half(&self) -> AppointmentHalf {
-        match &self.rare {
-            Some(rare) => rare.half,
-            None => AppointmentHalf::Neither,
-        }
+        None
     }
 
     /// Copies the state of the reminders from the event `before` a change. A change may move the

@@ -128,13 +128,10 @@ impl Rule {
     /// Returns the maximum number of days of one period on which an occurrence begins.
     #[must_use]
     pub(crate) fn days_per_period(&self) -> i64 {
-        match self.repetition {
-            Repetition::Weekly(Some(days)) => i64::from(days.bits().count_ones()),
-            Repetition::Daily
-            | Repetition::Weekly(None)
-            | Repetition::Monthly(_)
-            | Repetition::Yearly => 1,
+        if let Repetition::Weekly(Some(days)) = self.repetition {
+            return i64::from(days.bits().count_ones());
         }
+        1
     }
 
     /// Returns the same rule with this UNTIL as its end.

@@ -57,6 +57,9 @@ impl ChangedRecords {
     }
 
     fn add_event(&mut self, event: &Event) {
+        if let Some(inner) = event.inner() {
+            self.add_event(inner);
+        }
         match event {
             Event::AppointmentsBooked { fiche, legs, .. }
             | Event::BookingConfirmed { fiche, legs, .. } => {
@@ -75,21 +78,15 @@ impl ChangedRecords {
                 self.vevents.extend(vevents);
                 self.fiches.extend(fiches);
             }
-            Event::Announced { event, messages } => {
-                self.add_event(event);
+            Event::Announced { messages, .. } => {
                 for message in messages {
                     self.add_message(message);
                 }
             }
             Event::MessagePut { message, .. } => self.add_message(message),
-            Event::DoneOnce { event, .. } => self.add_event(event),
-            Event::AccountLinkRequested { change, message, .. } => {
-                if let Some(change) = change {
-                    self.add_event(change);
-                }
-                self.add_message(message);
-            }
-            Event::CalendarPut { .. }
+            Event::AccountLinkRequested { message, .. } => self.add_message(message),
+            Event::DoneOnce { .. }
+            | Event::CalendarPut { .. }
             | Event::CalendarsetPut { .. }
             | Event::InterventionPut { .. }
             | Event::InterventionsetPut { .. }

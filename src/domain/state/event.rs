@@ -274,35 +274,25 @@ impl Event {
         }
     }
 
+    /// The event that it carries, if any. Both are one entry of the journal and have one number.
+    #[must_use]
+    pub fn inner(&self) -> Option<&Self> {
+        if let Self::Announced { event, .. }
+        | Self::DoneOnce { event, .. }
+        | Self::AccountLinkRequested { change: Some(event), .. } = self
+        {
+            return Some(event);
+        }
+        None
+    }
+
     /// The hold that it makes, if any.
     #[must_use]
     pub fn made_hold(&self) -> Option<HoldId> {
-        match self {
-            Self::HoldMade { hold, .. } => Some(hold.id()),
-            Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.made_hold(),
-            Self::AppointmentsBooked { .. }
-            | Self::AppointmentCancelled { .. }
-            | Self::VeventPut { .. }
-            | Self::FichePut { .. }
-            | Self::CalendarPut { .. }
-            | Self::CalendarsetPut { .. }
-            | Self::InterventionPut { .. }
-            | Self::InterventionsetPut { .. }
-            | Self::CustomfieldPut { .. }
-            | Self::CalendarsetRemoved { .. }
-            | Self::InterventionsetRemoved { .. }
-            | Self::GroupChanged { .. }
-            | Self::MessagePut { .. }
-            | Self::AccountLinkRequested { .. }
-            | Self::AccountPut { .. }
-            | Self::InstantsResolved { .. }
-            | Self::VeventsRemoved { .. }
-            | Self::CancelledEmptied { .. }
-            | Self::HoldReleased { .. }
-            | Self::CodeRefused { .. }
-            | Self::BookingConfirmed { .. }
-            | Self::GroupFounded { .. } => None,
+        if let Self::HoldMade { hold, .. } = self {
+            return Some(hold.id());
         }
+        self.inner()?.made_hold()
     }
 
     /// Adds the messages that the event causes. Without messages the event stays as it is.

@@ -73,26 +73,14 @@ impl Holds {
 }
 
 fn removal_stamp(hold: &Hold) -> Instant {
-    let kept_seconds = match &hold.state {
-        HoldState::Confirmed { .. } => CONFIRMED_KEPT_SECONDS,
-        HoldState::Chosen
-        | HoldState::Unconfirmed(_)
-        | HoldState::Overwritten
-        | HoldState::Guessed => KEPT_SECONDS,
-    };
+    let is_confirmed = matches!(hold.state, HoldState::Confirmed { .. });
+    let kept_seconds = if is_confirmed { CONFIRMED_KEPT_SECONDS } else { KEPT_SECONDS };
     hold.made_at.plus_seconds(kept_seconds)
 }
 
 fn source_entry(hold: &Hold, id: HoldId) -> Option<([u8; 16], HoldId)> {
-    match (&hold.state, hold.source) {
-        (HoldState::Chosen, Some(source)) => Some((source, id)),
-        (HoldState::Chosen, None)
-        | (
-            HoldState::Unconfirmed(_)
-            | HoldState::Confirmed { .. }
-            | HoldState::Overwritten
-            | HoldState::Guessed,
-            _,
-        ) => None,
+    if !matches!(hold.state, HoldState::Chosen) {
+        return None;
     }
+    Some((hold.source?, id))
 }

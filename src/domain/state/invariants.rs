@@ -80,14 +80,11 @@ pub fn find_overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
         let Some(mut longest) = taken.next() else { continue };
         for next in taken {
             if next.interval.start < longest.interval.end {
-                let first = longest.id;
-                let second = next.id;
-                let interval = next.interval;
                 found.push(BrokenInvariant::Overlap {
                     calendar: *calendar,
-                    first,
-                    second,
-                    interval,
+                    first: longest.id,
+                    second: next.id,
+                    interval: next.interval,
                 });
             }
             if longest.interval.end < next.interval.end {
@@ -173,13 +170,12 @@ fn missing_of_vevent(state: &GroupState, row: &Vevent) -> Vec<String> {
     {
         missing.push(format!("fiche {client}"));
     }
-    let permitted: &[InterventionId] = match &row.kind {
-        VeventKind::Availability(availability) => match &availability.permits {
-            Permits::All => &[],
-            Permits::Only(ids) => ids,
-        },
-        VeventKind::Appointment(_) | VeventKind::Plage(_) | VeventKind::Note(_) => &[],
-    };
+    let mut permitted: &[InterventionId] = &[];
+    if let VeventKind::Availability(availability) = &row.kind
+        && let Permits::Only(ids) = &availability.permits
+    {
+        permitted = ids;
+    }
     let named = row.intervention_id();
     for id in named.iter().chain(permitted) {
         if !catalogue.interventions.contains_key(id) {

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::availability::open_time::CalendarView;
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::AccountLink;
-use crate::domain::records::calendar::{Calendar, Calendarset};
-use crate::domain::records::customfield::Customfield;
+use crate::domain::records::calendar::Calendar;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId, HoldState, WRONG_CODES_MAX};
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
-use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::text::folded;
 use crate::domain::records::vevent::{Vevent, VeventKind};
@@ -45,6 +44,9 @@ impl GroupState {
 
     /// Returns the calendars that an event is about; `None` for any of them.
     fn calendars_named_by(&self, event: &Event) -> Option<Vec<CalendarId>> {
+        if let Some(inner) = event.inner() {
+            return self.calendars_named_by(inner);
+        }
         match event {
             Event::AppointmentsBooked { legs, .. } | Event::BookingConfirmed { legs, .. } => {
                 Some(legs.iter().map(|leg| leg.calendar_id).collect())
@@ -73,14 +75,10 @@ impl GroupState {
             | Event::InterventionsetRemoved { .. }
             | Event::MessagePut { .. }
             | Event::AccountPut { .. }
+            | Event::AccountLinkRequested { .. }
+            | Event::Announced { .. }
+            | Event::DoneOnce { .. }
             | Event::CancelledEmptied { .. } => Some(Vec::new()),
-            Event::Announced { event, .. } | Event::DoneOnce { event, .. } => {
-                self.calendars_named_by(event)
-            }
-            Event::AccountLinkRequested { change: Some(change), .. } => {
-                self.calendars_named_by(change)
-            }
-            Event::AccountLinkRequested { change: None, .. } => Some(Vec::new()),
             Event::CalendarsetRemoved { .. }
             | Event::GroupChanged { .. }
             | Event::GroupFounded { .. }
@@ -95,91 +93,46 @@ impl GroupState {
     /// # Panics
     /// As [`GroupState::apply`]. The state is then half changed and must be dropped.
     pub fn apply_in_place(&mut self, event: &Event) {
+        match event.inner() {
+            // The event that carries another one takes no number of its own.
+            Some(inner) => {
+                self.apply_in_place(inner);
+                self.stamp(event.at());
+            }
+            None => self.advance(event.at()),
+        }
+        self.change(event);
+    }
+
+    /// Applies an event, which was counted, without the one that it carries.
+    fn change(&mut self, event: &Event) {
         match event {
-            Event::AppointmentsBooked { at, fiche, legs } => {
-                self.advance(*at);
+            Event::AppointmentsBooked { fiche, legs, .. } => {
                 self.add_booking(fiche.as_deref(), legs);
             }
-            Event::AppointmentCancelled { at, id } => {
-                self.advance(*at);
-                self.cancel_appointment(*id, *at);
-            }
-            Event::VeventPut { at, row, ended_holds } => {
-                self.advance(*at);
+            Event::AppointmentCancelled { at, id } => self.cancel_appointment(*id, *at),
+            Event::VeventPut { row, ended_holds, .. } => {
                 self.put_vevent(Arc::new(Vevent::clone(row)));
                 ended_holds.iter().for_each(|id| self.overwrite_hold(*id));
             }
-            Event::FichePut { at, fiche } => {
-                self.advance(*at);
-                self.put_fiche(Arc::new(Fiche::clone(fiche)));
-            }
-            Event::InstantsResolved { at, tzdata, resolved } => {
-                self.advance(*at);
+            Event::FichePut { fiche, .. } => self.put_fiche(Arc::new(Fiche::clone(fiche))),
+            Event::InstantsResolved { tzdata, resolved, .. } => {
                 self.change_tzdata(tzdata, resolved);
             }
-            Event::VeventsRemoved { at, ids } => {
-                self.advance(*at);
-                ids.iter().for_each(|id| self.remove_vevent(*id));
-            }
+            Event::VeventsRemoved { ids, .. } => ids.iter().for_each(|id| self.remove_vevent(*id)),
             Event::CancelledEmptied { at, until, vevents, fiches } => {
-                self.advance(*at);
                 self.empty_cancelled(*at, *until, vevents, fiches);
             }
-            Event::GroupChanged { at, group, resolved, ended_holds } => {
-                self.advance(*at);
+            Event::GroupChanged { group, resolved, ended_holds, .. } => {
                 self.change_group(group, resolved, ended_holds);
             }
-            Event::MessagePut { at, message } => {
-                self.advance(*at);
-                self.put_message(message);
-            }
-            Event::AccountPut { at, hash, was, account, fiche } => {
-                self.advance(*at);
+            Event::MessagePut { message, .. } => self.put_message(message),
+            Event::AccountPut { hash, was, account, fiche, .. } => {
                 self.links.remove(hash);
                 self.put_account(was.as_deref(), account, fiche.as_deref());
             }
-            Event::HoldMade { at, .. }
-            | Event::HoldReleased { at, .. }
-            | Event::CodeRefused { at, .. }
-            | Event::BookingConfirmed { at, .. } => {
-                self.advance(*at);
-                self.change_holds(event);
-            }
-            Event::CalendarPut { .. }
-            | Event::CalendarsetPut { .. }
-            | Event::InterventionPut { .. }
-            | Event::InterventionsetPut { .. }
-            | Event::CustomfieldPut { .. }
-            | Event::CalendarsetRemoved { .. }
-            | Event::InterventionsetRemoved { .. } => self.change_catalogue(event),
-            Event::Announced { event, messages } => {
-                self.apply_in_place(event);
-                messages.iter().for_each(|message| self.enqueue(message));
-            }
-            Event::DoneOnce { answered, event } => {
-                self.apply_in_place(event);
-                self.record_answer(answered);
-            }
-            Event::AccountLinkRequested { at, change, link, message } => {
-                self.add_account_link(*at, change.as_deref(), link, message);
-            }
-            Event::GroupFounded { .. } => panic!("a group is founded once"),
-        }
-    }
-
-    fn record_answer(&mut self, answered: &Arc<IdempotencyRecord>) {
-        let has_stamp_of_event = self.last_stamp == answered.at;
-        assert!(has_stamp_of_event, "an idempotency record has the stamp of its event");
-        self.idempotency_records.insert(Arc::clone(answered));
-    }
-
-    /// Applies an event of a hold, which was counted.
-    fn change_holds(&mut self, event: &Event) {
-        match event {
             Event::HoldMade { hold, replaced, .. } => {
-                if let Some(id) = replaced {
-                    self.remove_hold(*id);
-                }
+                replaced.iter().for_each(|id| self.remove_hold(*id));
                 self.put_hold(Arc::new(Hold::clone(hold)));
             }
             Event::HoldReleased { id, .. } => self.remove_hold(*id),
@@ -189,28 +142,54 @@ impl GroupState {
                 self.record_confirmation(*id, legs);
                 self.add_booking(fiche.as_deref(), legs);
             }
-            Event::AppointmentsBooked { .. }
-            | Event::AppointmentCancelled { .. }
-            | Event::VeventPut { .. }
-            | Event::FichePut { .. }
-            | Event::CalendarPut { .. }
-            | Event::CalendarsetPut { .. }
-            | Event::InterventionPut { .. }
-            | Event::InterventionsetPut { .. }
-            | Event::CustomfieldPut { .. }
-            | Event::CalendarsetRemoved { .. }
-            | Event::InterventionsetRemoved { .. }
-            | Event::GroupChanged { .. }
-            | Event::GroupFounded { .. }
-            | Event::Announced { .. }
-            | Event::MessagePut { .. }
-            | Event::DoneOnce { .. }
-            | Event::AccountLinkRequested { .. }
-            | Event::AccountPut { .. }
-            | Event::InstantsResolved { .. }
-            | Event::CancelledEmptied { .. }
-            | Event::VeventsRemoved { .. } => unreachable!("no event of a hold"),
+            Event::CalendarPut { row, .. } => self.put_calendar(row),
+            Event::CalendarsetPut { row, .. } => {
+                self.own_catalogue().calendarsets.insert(row.id, row.as_ref().clone().into());
+            }
+            Event::InterventionPut { row, .. } => {
+                self.own_catalogue().interventions.insert(row.id, row.as_ref().clone().into());
+            }
+            Event::InterventionsetPut { row, .. } => {
+                self.own_catalogue().interventionsets.insert(row.id, row.as_ref().clone().into());
+            }
+            Event::CustomfieldPut { row, .. } => {
+                self.own_catalogue().customfields.insert(row.id, row.as_ref().clone().into());
+            }
+            Event::CalendarsetRemoved { at, id } => {
+                self.own_catalogue().remove_calendarset(*id, *at);
+                self.record_removed_id(IdKind::Calendarset, id.number());
+            }
+            Event::InterventionsetRemoved { at, id } => {
+                self.own_catalogue().remove_interventionset(*id, *at);
+                self.record_removed_id(IdKind::Interventionset, id.number());
+            }
+            Event::Announced { messages, .. } => messages.iter().for_each(|it| self.enqueue(it)),
+            Event::DoneOnce { answered, .. } => self.record_answer(answered),
+            Event::AccountLinkRequested { link, message, .. } => {
+                self.links.put(Arc::new(AccountLink::clone(link)));
+                self.enqueue(message);
+            }
+            Event::GroupFounded { .. } => panic!("a group is founded once"),
         }
+    }
+
+    /// The catalogue, for a change.
+    fn own_catalogue(&mut self) -> &mut Catalogue {
+        Arc::make_mut(&mut self.catalogue)
+    }
+
+    fn put_calendar(&mut self, calendar: &Calendar) {
+        let id = calendar.id;
+        self.own_catalogue().calendars.insert(id, Arc::new(calendar.clone()));
+        if !self.calendars.contains_key(&id) {
+            self.calendars.insert(id, Arc::new(CalendarView::new(id)));
+        }
+    }
+
+    fn record_answer(&mut self, answered: &Arc<IdempotencyRecord>) {
+        let has_stamp_of_event = self.last_stamp == answered.at;
+        assert!(has_stamp_of_event, "an idempotency record has the stamp of its event");
+        self.idempotency_records.insert(Arc::clone(answered));
     }
 
     /// Counts one event with the stamp `at`, and removes the holds that are old by then.
@@ -240,13 +219,10 @@ impl GroupState {
     fn record_confirmation(&mut self, id: HoldId, legs: &[Vevent]) {
         let appointments = legs.iter().map(|leg| leg.id).collect();
         self.change_hold(id, |state| {
-            let wrong_codes = match state {
-                HoldState::Unconfirmed(booking) => booking.wrong_codes,
-                HoldState::Chosen
-                | HoldState::Confirmed { .. }
-                | HoldState::Overwritten
-                | HoldState::Guessed => 0,
-            };
+            let mut wrong_codes = 0;
+            if let HoldState::Unconfirmed(booking) = state {
+                wrong_codes = booking.wrong_codes;
+            }
             *state = HoldState::Confirmed { appointments, wrong_codes };
         });
     }
@@ -323,25 +299,6 @@ impl GroupState {
         if let VeventKind::Appointment(appointment) = &mut Arc::make_mut(row).kind {
             appointment.reminders.by_channel_mut(channel).set_settled(outcome);
         }
-    }
-
-    /// Applies the change of the same request, and adds the link with its mail.
-    fn add_account_link(
-        &mut self,
-        at: Instant,
-        change: Option<&Event>,
-        link: &AccountLink,
-        message: &Message,
-    ) {
-        match change {
-            Some(change) => {
-                self.apply_in_place(change);
-                self.stamp(at);
-            }
-            None => self.advance(at),
-        }
-        self.links.put(Arc::new(link.clone()));
-        self.enqueue(message);
     }
 
     /// Puts an account in place of the one with the folded address `was`, and the fiche that
@@ -429,65 +386,6 @@ impl GroupState {
             // Every change of the rules clears the cache, also one that changes nothing.
             self.view(id).change_rules(|_| {});
         }
-    }
-
-    /// Applies an event of the catalogue.
-    fn change_catalogue(&mut self, event: &Event) {
-        let catalogue = Arc::make_mut(&mut self.catalogue);
-        let at = match event {
-            Event::CalendarPut { at, row } => {
-                catalogue.calendars.insert(row.id, Arc::new(Calendar::clone(row)));
-                if !self.calendars.contains_key(&row.id) {
-                    self.calendars.insert(row.id, Arc::new(CalendarView::new(row.id)));
-                }
-                at
-            }
-            Event::CalendarsetPut { at, row } => {
-                catalogue.calendarsets.insert(row.id, Arc::new(Calendarset::clone(row)));
-                at
-            }
-            Event::InterventionPut { at, row } => {
-                catalogue.interventions.insert(row.id, Arc::new(Intervention::clone(row)));
-                at
-            }
-            Event::InterventionsetPut { at, row } => {
-                catalogue.interventionsets.insert(row.id, Arc::new(Interventionset::clone(row)));
-                at
-            }
-            Event::CustomfieldPut { at, row } => {
-                catalogue.customfields.insert(row.id, Arc::new(Customfield::clone(row)));
-                at
-            }
-            Event::CalendarsetRemoved { at, id } => {
-                catalogue.remove_calendarset(*id, *at);
-                self.record_removed_id(IdKind::Calendarset, id.number());
-                at
-            }
-            Event::InterventionsetRemoved { at, id } => {
-                catalogue.remove_interventionset(*id, *at);
-                self.record_removed_id(IdKind::Interventionset, id.number());
-                at
-            }
-            Event::AppointmentsBooked { .. }
-            | Event::AppointmentCancelled { .. }
-            | Event::VeventPut { .. }
-            | Event::FichePut { .. }
-            | Event::InstantsResolved { .. }
-            | Event::VeventsRemoved { .. }
-            | Event::GroupChanged { .. }
-            | Event::HoldMade { .. }
-            | Event::HoldReleased { .. }
-            | Event::CodeRefused { .. }
-            | Event::BookingConfirmed { .. }
-            | Event::Announced { .. }
-            | Event::MessagePut { .. }
-            | Event::AccountLinkRequested { .. }
-            | Event::AccountPut { .. }
-            | Event::CancelledEmptied { .. }
-            | Event::GroupFounded { .. }
-            | Event::DoneOnce { .. } => unreachable!("no event of the catalogue"),
-        };
-        self.advance(*at);
     }
 }
 
