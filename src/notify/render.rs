@@ -142,21 +142,10 @@ pub(crate) fn render_sms(
     message: &Message,
     settings: MailSettings<'_>,
 ) -> Option<String> {
-    match &message.content {
-        MessageContent::BookingCode { hold, .. } => render_code_sms(state, *hold, settings),
-        MessageContent::AccountLink { .. }
-        | MessageContent::AccountNotice(_)
-        | MessageContent::Confirmation(_)
-        | MessageContent::ConfirmationByKey(_)
-        | MessageContent::Change { .. }
-        | MessageContent::ChangeByKey { .. }
-        | MessageContent::Cancellation(_)
-        | MessageContent::CancellationByKey(_)
-        | MessageContent::Reminder(..)
-        | MessageContent::ReminderByKey(..)
-        | MessageContent::Withdrawal(_)
-        | MessageContent::Restoration(_) => render_reminder_sms(state, message),
+    if let MessageContent::BookingCode { hold, .. } = message.content {
+        return render_code_sms(state, hold, settings);
     }
+    render_reminder_sms(state, message)
 }
 
 /// Renders the text message with a code. `None` if its booking has been removed.
@@ -270,12 +259,11 @@ fn find_subject_matter(
             let code = Some(BookingCodeText::find(state, *hold, settings)?);
             SubjectMatter { code, ..SubjectMatter::new(MailKind::BookingCode, None) }
         }
-        MessageContent::Confirmation(standings) | MessageContent::ConfirmationByKey(standings) => {
+        MessageContent::Confirmation(standings) => {
             let appointments = find_confirmed(state, message, standings);
             SubjectMatter::new(MailKind::Confirmed, appointments)
         }
-        MessageContent::Change { appointment, was }
-        | MessageContent::ChangeByKey { appointment, was } => {
+        MessageContent::Change { appointment, was } => {
             let previous = state.outbox.last_notified_start(message.id, appointment.id, *was);
             let has_moved = previous != appointment.start;
             SubjectMatter {
@@ -286,16 +274,14 @@ fn find_subject_matter(
         MessageContent::Restoration(appointment) => {
             SubjectMatter::new(MailKind::Restored, find(appointment))
         }
-        MessageContent::Cancellation(appointment)
-        | MessageContent::CancellationByKey(appointment) => {
+        MessageContent::Cancellation(appointment) => {
             SubjectMatter::new(MailKind::Cancelled, find(appointment))
         }
         MessageContent::Withdrawal(withdrawn) => {
             let appointment = MailAppointment::from_withdrawn(state, withdrawn);
             SubjectMatter::new(MailKind::Cancelled, [appointment])
         }
-        MessageContent::Reminder(_, appointment)
-        | MessageContent::ReminderByKey(_, appointment) => {
+        MessageContent::Reminder(_, appointment) => {
             SubjectMatter::new(MailKind::Reminder, find(appointment))
         }
     };
@@ -381,7 +367,9 @@ fn build_context(
     };
     let name = group_name(state);
     let zone = state.catalogue.zone();
-    let (mut code, mut code_start, mut code_until) = Default::default();
+    let mut code = String::new();
+    let mut code_start = String::new();
+    let mut code_until = String::new();
     if let Some(booking) = &subject_matter.code {
         code = booking.digits.clone();
         code_start = long_date(language, zone.civil_of(booking.start));

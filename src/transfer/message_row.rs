@@ -33,7 +33,7 @@ const STATES: &str = "must be one of planned, sending, sent, kept, failed, misse
 pub(crate) fn render_message(message: &Message) -> Map<String, Value> {
     let mut row = Map::new();
     row.insert("id".into(), message.id.number().into());
-    row.insert("kind".into(), kind_name(&message.content).into());
+    row.insert("kind".into(), kind_name(message).into());
     if message.is_by_key() {
         row.insert("by_key".into(), true.into());
     }
@@ -59,6 +59,10 @@ pub(crate) fn parse_message(row: &Map<String, Value>, now: Instant) -> Result<Me
     if created_at > now.plus_seconds(DAY) {
         return Err(Fault::new("created_at_utc", "lies more than a day in the future"));
     }
+    let by_key = match given_field(row, "by_key") {
+        Some(given) => value::parse_boolean(given).map_err(|rule| fault_at("by_key", rule))?,
+        None => false,
+    };
     let content = parse_content(row)?;
     let mut progress = parse_progress(row)?;
     let is_open = matches!(progress, Progress::Waiting { .. } | Progress::Claimed { .. });
@@ -67,37 +71,28 @@ pub(crate) fn parse_message(row: &Map<String, Value>, now: Instant) -> Result<Me
     if is_open && has_ended {
         progress = Progress::Suppressed { at: now, why: SuppressionReason::Expired };
     }
-    Ok(Message {
+    let message = Message {
         id,
         created_at,
         content,
+        by_key: false,
         recipient: parse_recipient(row)?,
         first_claimed_at: parse_optional_instant(row, "first_attempt_at_utc")?,
         progress,
-    })
+    };
+    Ok(if by_key { message.caused_by_key() } else { message })
 }
 
-/// Returns the name of a kind of content: as in the list of messages, except that a restoration and
-/// a withdrawal have names of their own.
-fn kind_name(content: &MessageContent) -> &'static str {
-    match content {
-        MessageContent::AccountLink { purpose: LinkPurpose::Confirm, .. } => "account_confirmation",
-        MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } => "new_password",
-        MessageContent::AccountLink { purpose: LinkPurpose::NewEmail, .. } => "new_email",
-        MessageContent::Confirmation(_) | MessageContent::ConfirmationByKey(_) => "confirmation",
-        MessageContent::Change { .. } | MessageContent::ChangeByKey { .. } => "change",
-        MessageContent::Cancellation(_) | MessageContent::CancellationByKey(_) => "cancellation",
-        MessageContent::Reminder(Channel::Mail, _)
-        | MessageContent::ReminderByKey(Channel::Mail, _) => "mail_reminder",
-        MessageContent::Reminder(Channel::Sms, _)
-        | MessageContent::ReminderByKey(Channel::Sms, _) => "sms_reminder",
-        MessageContent::Withdrawal(_) => "withdrawal",
-        MessageContent::BookingCode { channel: Channel::Mail, .. } => "mail_code",
-        MessageContent::BookingCode { channel: Channel::Sms, .. } => "sms_code",
-        MessageContent::Restoration(_) => "restoration",
-        MessageContent::AccountNotice(AccountChange::Password) => "password_changed",
-        MessageContent::AccountNotice(AccountChange::Email) => "email_changed",
+/// Returns the name of a message's kind: as in the list of messages, except that a restoration and a
+/// withdrawal have names of their own.
+fn kind_name(message: &Message) -> &'static str {
+    if matches!(message.content, MessageContent::Restoration(_)) {
+        return "restoration";
     }
+    if matches!(message.content, MessageContent::Withdrawal(_)) {
+        return "withdrawal";
+    }
+    message.kind().name()
 }
 
 fn render_content(content: &MessageContent, row: &mut Map<String, Value>) {
@@ -107,19 +102,13 @@ fn render_content(content: &MessageContent, row: &mut Map<String, Value>) {
         | MessageContent::BookingCode { expires, channel: _, hold: _ } => {
             row.insert("expires_at_utc".into(), utc_text(*expires));
         }
-        MessageContent::Confirmation(appointments)
-        | MessageContent::ConfirmationByKey(appointments) => {
-            render_appointments(appointments, row);
-        }
-        MessageContent::Change { appointment, was }
-        | MessageContent::ChangeByKey { appointment, was } => {
+        MessageContent::Confirmation(appointments) => render_appointments(appointments, row),
+        MessageContent::Change { appointment, was } => {
             render_appointments(&[*appointment], row);
             row.insert("previous_start_utc".into(), utc_text(*was));
         }
         MessageContent::Cancellation(appointment)
-        | MessageContent::CancellationByKey(appointment)
         | MessageContent::Reminder(_, appointment)
-        | MessageContent::ReminderByKey(_, appointment)
         | MessageContent::Restoration(appointment) => render_appointments(&[*appointment], row),
         MessageContent::Withdrawal(withdrawn) => {
             render_appointments(&[withdrawn.appointment], row);
@@ -201,27 +190,17 @@ const fn suppression_name(why: SuppressionReason) -> &'static str {
 }
 
 fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
-    let is_by_key = match given_field(row, "by_key") {
-        Some(given) => value::parse_boolean(given).map_err(|rule| fault_at("by_key", rule))?,
-        None => false,
-    };
     Ok(match given_text(row, "kind").unwrap_or_default() {
-        "confirmation" if is_by_key => MessageContent::ConfirmationByKey(parse_appointments(row)?),
         "confirmation" => MessageContent::Confirmation(parse_appointments(row)?),
-        "cancellation" if is_by_key => MessageContent::CancellationByKey(parse_appointment(row)?),
         "cancellation" => MessageContent::Cancellation(parse_appointment(row)?),
-        "change" if is_by_key => MessageContent::ChangeByKey {
-            appointment: parse_appointment(row)?,
-            was: parse_instant(row, "previous_start_utc")?,
-        },
         "change" => MessageContent::Change {
             appointment: parse_appointment(row)?,
             was: parse_instant(row, "previous_start_utc")?,
         },
         "restoration" => MessageContent::Restoration(parse_appointment(row)?),
         "withdrawal" => MessageContent::Withdrawal(Box::new(parse_withdrawn(row)?)),
-        "mail_reminder" => parse_reminder(row, Channel::Mail, is_by_key)?,
-        "sms_reminder" => parse_reminder(row, Channel::Sms, is_by_key)?,
+        "mail_reminder" => MessageContent::Reminder(Channel::Mail, parse_appointment(row)?),
+        "sms_reminder" => MessageContent::Reminder(Channel::Sms, parse_appointment(row)?),
         "account_confirmation" => parse_link(row, LinkPurpose::Confirm)?,
         "new_password" => parse_link(row, LinkPurpose::NewPassword)?,
         "new_email" => parse_link(row, LinkPurpose::NewEmail)?,
@@ -230,19 +209,6 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         "password_changed" => MessageContent::AccountNotice(AccountChange::Password),
         "email_changed" => MessageContent::AccountNotice(AccountChange::Email),
         _ => return Err(Fault::new("kind", KINDS)),
-    })
-}
-
-fn parse_reminder(
-    row: &Map<String, Value>,
-    channel: Channel,
-    is_by_key: bool,
-) -> Result<MessageContent, Fault> {
-    let appointment = parse_appointment(row)?;
-    Ok(if is_by_key {
-        MessageContent::ReminderByKey(channel, appointment)
-    } else {
-        MessageContent::Reminder(channel, appointment)
     })
 }
 

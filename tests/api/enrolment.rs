@@ -28,13 +28,9 @@ fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
         }
         MessageContent::Confirmation(_)
         | MessageContent::Change { .. }
-        | MessageContent::ChangeByKey { .. }
         | MessageContent::Cancellation(_)
         | MessageContent::Reminder(..)
-        | MessageContent::ReminderByKey(..)
         | MessageContent::Withdrawal(_)
-        | MessageContent::ConfirmationByKey(_)
-        | MessageContent::CancellationByKey(_)
         | MessageContent::BookingCode { .. }
         | MessageContent::AccountNotice(_)
         | MessageContent::Restoration(_) => None,

@@ -231,12 +231,9 @@ fn announce_to_same_client(
 }
 
 fn has_open_cancellation(next: &GroupState, id: VeventId) -> bool {
-    next.outbox.open_about(id).any(|message| {
-        matches!(
-            message.content,
-            MessageContent::Cancellation(_) | MessageContent::CancellationByKey(_)
-        )
-    })
+    next.outbox
+        .open_about(id)
+        .any(|message| matches!(message.content, MessageContent::Cancellation(_)))
 }
 
 fn has_open_restoration(next: &GroupState, id: VeventId) -> bool {
@@ -247,11 +244,7 @@ fn has_open_restoration(next: &GroupState, id: VeventId) -> bool {
 /// Whether a confirmation of an appointment is certain to be sent with its current start.
 fn has_open_confirmation(next: &GroupState, id: VeventId) -> bool {
     for message in next.outbox.open_about(id) {
-        let (MessageContent::Confirmation(appointments)
-        | MessageContent::ConfirmationByKey(appointments)) = &message.content
-        else {
-            continue;
-        };
+        let MessageContent::Confirmation(appointments) = &message.content else { continue };
         let Progress::Waiting { attempts, .. } = message.progress else { continue };
         // Before its first attempt, the quota may still suppress a message caused by a key alone.
         if attempts == 0 && message.is_by_key() {

@@ -114,9 +114,7 @@ fn claim_attempt(
 /// Sets the starts in an unsent confirmation to the current ones, because no other message will
 /// announce them.
 fn update_confirmation(state: &GroupState, message: &mut Message) {
-    if let MessageContent::Confirmation(appointments)
-    | MessageContent::ConfirmationByKey(appointments) = &mut message.content
-    {
+    if let MessageContent::Confirmation(appointments) = &mut message.content {
         for appointment in appointments {
             *appointment = with_current_start(state, *appointment);
         }
@@ -256,11 +254,7 @@ pub fn find_reclaim_reason(
 
 /// Whether a confirmation announces an appointment that its client still has at another start.
 fn has_moved_appointment(state: &GroupState, message: &Message) -> bool {
-    let (MessageContent::Confirmation(appointments)
-    | MessageContent::ConfirmationByKey(appointments)) = &message.content
-    else {
-        return false;
-    };
+    let MessageContent::Confirmation(appointments) = &message.content else { return false };
     for appointment in state.outbox.still_held(message.id, appointments) {
         if with_current_start(state, *appointment) != *appointment {
             return true;

@@ -49,17 +49,13 @@ fn newest_recipient(state: &GroupState, message: &Message) -> Option<String> {
         | MessageContent::AccountNotice(_)
         | MessageContent::BookingCode { .. } => return None,
         MessageContent::Withdrawal(withdrawn) => return email_address(state, withdrawn.client),
-        MessageContent::Confirmation(appointments)
-        | MessageContent::ConfirmationByKey(appointments) => {
+        MessageContent::Confirmation(appointments) => {
             state.outbox.still_held(message.id, appointments).next()?.id
         }
         MessageContent::Change { appointment, .. }
-        | MessageContent::ChangeByKey { appointment, .. }
         | MessageContent::Cancellation(appointment)
-        | MessageContent::CancellationByKey(appointment)
         | MessageContent::Restoration(appointment)
-        | MessageContent::Reminder(_, appointment)
-        | MessageContent::ReminderByKey(_, appointment) => appointment.id,
+        | MessageContent::Reminder(_, appointment) => appointment.id,
     };
     appointment_recipient(state, state.rows.get(&appointment)?, message.channel())
 }

@@ -41,22 +41,17 @@ pub fn send_deadline(zone: Zone, message: &Message) -> Instant {
         | MessageContent::BookingCode { expires, .. } => *expires,
         MessageContent::AccountNotice(_) => given_up,
         MessageContent::Confirmation(_)
-        | MessageContent::ConfirmationByKey(_)
         | MessageContent::Change { .. }
-        | MessageContent::ChangeByKey { .. }
         | MessageContent::Cancellation(_)
-        | MessageContent::CancellationByKey(_)
         | MessageContent::Restoration(_)
         | MessageContent::Withdrawal(_) => {
             let last_start = message.appointments().iter().map(|it| it.start).max();
             last_start.unwrap_or(given_up).min(given_up)
         }
-        MessageContent::Reminder(Channel::Mail, appointment)
-        | MessageContent::ReminderByKey(Channel::Mail, appointment) => {
+        MessageContent::Reminder(Channel::Mail, appointment) => {
             appointment.start.plus_seconds(-REMINDER_MARGIN_SECONDS)
         }
-        MessageContent::Reminder(Channel::Sms, appointment)
-        | MessageContent::ReminderByKey(Channel::Sms, appointment) => {
+        MessageContent::Reminder(Channel::Sms, appointment) => {
             let deadline = appointment.start.plus_seconds(-REMINDER_MARGIN_SECONDS);
             let local = zone.civil_of(deadline);
             // At exactly 09:00 the messages that the night held back are about to be sent.

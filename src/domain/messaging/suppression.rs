@@ -30,8 +30,7 @@ pub fn find_suppression_reason(
         MessageContent::BookingCode { hold, expires, .. } => {
             code_reason(state, *hold, *expires, now)
         }
-        MessageContent::Confirmation(appointments)
-        | MessageContent::ConfirmationByKey(appointments) => {
+        MessageContent::Confirmation(appointments) => {
             let mut first_reason = None;
             for appointment in appointments {
                 let current = with_current_start(state, *appointment);
@@ -41,18 +40,14 @@ pub fn find_suppression_reason(
             }
             first_reason
         }
-        MessageContent::Change { appointment, .. }
-        | MessageContent::ChangeByKey { appointment, .. }
-        | MessageContent::Restoration(appointment) => {
+        MessageContent::Change { appointment, .. } | MessageContent::Restoration(appointment) => {
             live_appointment_reason(state, message, *appointment, now)
         }
-        MessageContent::Cancellation(appointment)
-        | MessageContent::CancellationByKey(appointment) => {
+        MessageContent::Cancellation(appointment) => {
             cancellation_reason(state, message, *appointment, now)
         }
         MessageContent::Withdrawal(withdrawn) => withdrawal_reason(state, withdrawn, now),
-        MessageContent::Reminder(channel, appointment)
-        | MessageContent::ReminderByKey(channel, appointment) => {
+        MessageContent::Reminder(channel, appointment) => {
             reminder_reason(state, message, *channel, *appointment, now)
         }
     }

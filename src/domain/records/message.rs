@@ -14,6 +14,7 @@ use crate::domain::time::Instant;
 
 /// A message to one client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredMessage", into = "StoredMessage")]
 pub struct Message {
     /// Its number in the group, ascending.
     pub id: MessageId,
@@ -22,6 +23,9 @@ pub struct Message {
     pub created_at: Instant,
     /// The subject of the message.
     pub content: MessageContent,
+    /// Whether an application's key alone caused the confirmation, the change, the cancellation or
+    /// the reminder. The key's holder can book in any client's name.
+    pub by_key: bool,
     /// The address or phone number of the last attempt; before the first attempt, that of the
     /// event that caused it.
     pub recipient: Text<255>,
@@ -31,8 +35,8 @@ pub struct Message {
     pub progress: Progress,
 }
 
-/// The subject of a message. The order of the variants is the format on disk.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The subject of a message.
+#[derive(Clone, Debug, PartialEq)]
 pub enum MessageContent {
     /// A link that proves the ownership of an address. It is sent whatever the group's settings
     /// are. Reference 3.5, 7.4.
@@ -59,12 +63,6 @@ pub enum MessageContent {
     Reminder(Channel, AppointmentTime),
     /// An appointment was given to another client. This message goes to the former one.
     Withdrawal(Box<WithdrawnAppointment>),
-    /// A [`Confirmation`](Self::Confirmation) of a booking by an application's key alone. The key's
-    /// holder can book in any client's name.
-    ConfirmationByKey(Vec<AppointmentTime>),
-    /// A [`Cancellation`](Self::Cancellation) by an application's key alone, with the appointment's
-    /// secret.
-    CancellationByKey(AppointmentTime),
     /// A cancelled appointment was restored.
     Restoration(AppointmentTime),
     /// The code that confirms a booking by an application's key alone. It is sent whatever the
@@ -77,19 +75,101 @@ pub enum MessageContent {
         /// The end of its validity. From then on it is not sent any more.
         expires: Instant,
     },
-    /// A [`Change`](Self::Change) with the appointment's secret, by an application's key alone.
-    ChangeByKey {
-        /// The appointment with its new start.
-        appointment: AppointmentTime,
-        /// Its previous start.
-        was: Instant,
-    },
     /// The address or the password of an account has changed. It goes to the address before the
     /// change, whatever the group's settings are.
     AccountNotice(AccountChange),
-    /// A [`Reminder`](Self::Reminder) of a booking by an application's key alone that no mail has
-    /// announced.
+}
+
+/// A message as it is stored. The order of the members is the format on disk.
+#[derive(Clone, Serialize, Deserialize)]
+struct StoredMessage {
+    id: MessageId,
+    created_at: Instant,
+    content: StoredContent,
+    recipient: Text<255>,
+    first_claimed_at: Option<Instant>,
+    progress: Progress,
+}
+
+/// The content of a message with its cause, as it is stored. The order of the variants is the
+/// format on disk.
+#[derive(Clone, Serialize, Deserialize)]
+enum StoredContent {
+    AccountLink { purpose: LinkPurpose, token: LinkToken, expires: Instant },
+    Confirmation(Vec<AppointmentTime>),
+    Change { appointment: AppointmentTime, was: Instant },
+    Cancellation(AppointmentTime),
+    Reminder(Channel, AppointmentTime),
+    Withdrawal(Box<WithdrawnAppointment>),
+    ConfirmationByKey(Vec<AppointmentTime>),
+    CancellationByKey(AppointmentTime),
+    Restoration(AppointmentTime),
+    BookingCode { channel: Channel, hold: HoldId, expires: Instant },
+    ChangeByKey { appointment: AppointmentTime, was: Instant },
+    AccountNotice(AccountChange),
     ReminderByKey(Channel, AppointmentTime),
+}
+
+impl From<StoredMessage> for Message {
+    fn from(stored: StoredMessage) -> Self {
+        use MessageContent as Content;
+        use StoredContent as Stored;
+        let StoredMessage { id, created_at, content, recipient, first_claimed_at, progress } =
+            stored;
+        let (content, by_key) = match content {
+            Stored::AccountLink { purpose, token, expires } => {
+                (Content::AccountLink { purpose, token, expires }, false)
+            }
+            Stored::Confirmation(all) => (Content::Confirmation(all), false),
+            Stored::ConfirmationByKey(all) => (Content::Confirmation(all), true),
+            Stored::Change { appointment, was } => (Content::Change { appointment, was }, false),
+            Stored::ChangeByKey { appointment, was } => {
+                (Content::Change { appointment, was }, true)
+            }
+            Stored::Cancellation(one) => (Content::Cancellation(one), false),
+            Stored::CancellationByKey(one) => (Content::Cancellation(one), true),
+            Stored::Reminder(channel, one) => (Content::Reminder(channel, one), false),
+            Stored::ReminderByKey(channel, one) => (Content::Reminder(channel, one), true),
+            Stored::Withdrawal(withdrawn) => (Content::Withdrawal(withdrawn), false),
+            Stored::Restoration(one) => (Content::Restoration(one), false),
+            Stored::BookingCode { channel, hold, expires } => {
+                (Content::BookingCode { channel, hold, expires }, false)
+            }
+            Stored::AccountNotice(change) => (Content::AccountNotice(change), false),
+        };
+        Self { id, created_at, content, by_key, recipient, first_claimed_at, progress }
+    }
+}
+
+impl From<Message> for StoredMessage {
+    fn from(message: Message) -> Self {
+        use MessageContent as Content;
+        use StoredContent as Stored;
+        let Message { id, created_at, content, by_key, recipient, first_claimed_at, progress } =
+            message;
+        let content = match content {
+            Content::AccountLink { purpose, token, expires } => {
+                Stored::AccountLink { purpose, token, expires }
+            }
+            Content::Confirmation(all) if by_key => Stored::ConfirmationByKey(all),
+            Content::Confirmation(all) => Stored::Confirmation(all),
+            Content::Change { appointment, was } if by_key => {
+                Stored::ChangeByKey { appointment, was }
+            }
+            Content::Change { appointment, was } => Stored::Change { appointment, was },
+            Content::Cancellation(one) if by_key => Stored::CancellationByKey(one),
+            Content::Cancellation(one) => Stored::Cancellation(one),
+            Content::Reminder(channel, one) if by_key => Stored::ReminderByKey(channel, one),
+            Content::Reminder(channel, one) => Stored::Reminder(channel, one),
+            Content::Withdrawal(withdrawn) => Stored::Withdrawal(withdrawn),
+            Content::Restoration(one) => Stored::Restoration(one),
+            Content::BookingCode { channel, hold, expires } => {
+                Stored::BookingCode { channel, hold, expires }
+            }
+            Content::AccountNotice(change) => Stored::AccountNotice(change),
+        };
+        Self { id, created_at, content, recipient, first_claimed_at, progress }
+    }
 }
 
 /// A change of an account that its client is notified of. The order of the variants is the format
@@ -310,19 +390,7 @@ impl MessageKind {
     /// The channel of messages of this kind.
     #[must_use]
     pub const fn channel(self) -> Channel {
-        match self {
-            Self::SmsReminder | Self::SmsCode => Channel::Sms,
-            Self::Confirmation
-            | Self::Change
-            | Self::Cancellation
-            | Self::MailReminder
-            | Self::AccountConfirmation
-            | Self::NewPassword
-            | Self::NewEmail
-            | Self::MailCode
-            | Self::PasswordChanged
-            | Self::EmailChanged => Channel::Mail,
-        }
+        if matches!(self, Self::SmsReminder | Self::SmsCode) { Channel::Sms } else { Channel::Mail }
     }
 }
 
@@ -350,33 +418,25 @@ impl Message {
     /// is not wanted, or was rejected: a rejection is final, whatever the clock said.
     #[must_use]
     pub const fn given_up_at(&self) -> Option<Instant> {
-        match &self.progress {
-            Progress::Missed { at }
-            | Progress::Suppressed {
-                at,
-                why: SuppressionReason::Begun | SuppressionReason::Expired,
-            } => Some(*at),
-            Progress::Waiting { .. }
-            | Progress::Claimed { .. }
-            | Progress::Sent { .. }
-            | Progress::Kept { .. }
-            | Progress::Failed { .. }
-            | Progress::Suppressed { .. } => None,
+        if let Progress::Missed { at }
+        | Progress::Suppressed {
+            at,
+            why: SuppressionReason::Begun | SuppressionReason::Expired,
+        } = &self.progress
+        {
+            return Some(*at);
         }
+        None
     }
 
     /// Whether it will neither be sent again nor read. A kept message is read in the list, and one
     /// that was given up as too late is open again if the clock was ahead.
     const fn is_spent(&self) -> bool {
-        match &self.progress {
-            Progress::Sent { .. } | Progress::Failed { .. } | Progress::Suppressed { .. } => {
-                self.given_up_at().is_none()
-            }
-            Progress::Waiting { .. }
-            | Progress::Claimed { .. }
-            | Progress::Kept { .. }
-            | Progress::Missed { .. } => false,
-        }
+        let has_ended = matches!(
+            self.progress,
+            Progress::Sent { .. } | Progress::Failed { .. } | Progress::Suppressed { .. }
+        );
+        has_ended && self.given_up_at().is_none()
     }
 
     /// Removes the token of a link that is spent: it can be long, and a sent mail has it.
@@ -444,18 +504,12 @@ impl Message {
             MessageContent::AccountLink { purpose: LinkPurpose::NewEmail, .. } => {
                 MessageKind::NewEmail
             }
-            MessageContent::Confirmation(_) | MessageContent::ConfirmationByKey(_) => {
-                MessageKind::Confirmation
+            MessageContent::Confirmation(_) => MessageKind::Confirmation,
+            MessageContent::Change { .. } | MessageContent::Restoration(_) => MessageKind::Change,
+            MessageContent::Cancellation(_) | MessageContent::Withdrawal(_) => {
+                MessageKind::Cancellation
             }
-            MessageContent::Change { .. }
-            | MessageContent::ChangeByKey { .. }
-            | MessageContent::Restoration(_) => MessageKind::Change,
-            MessageContent::Cancellation(_)
-            | MessageContent::CancellationByKey(_)
-            | MessageContent::Withdrawal(_) => MessageKind::Cancellation,
-            MessageContent::Reminder(channel, _) | MessageContent::ReminderByKey(channel, _) => {
-                MessageKind::of_reminder(*channel)
-            }
+            MessageContent::Reminder(channel, _) => MessageKind::of_reminder(*channel),
             MessageContent::BookingCode { channel: Channel::Mail, .. } => MessageKind::MailCode,
             MessageContent::BookingCode { channel: Channel::Sms, .. } => MessageKind::SmsCode,
             MessageContent::AccountNotice(AccountChange::Password) => MessageKind::PasswordChanged,
@@ -477,15 +531,11 @@ impl Message {
             MessageContent::AccountLink { .. }
             | MessageContent::AccountNotice(_)
             | MessageContent::BookingCode { .. } => &[],
-            MessageContent::Confirmation(appointments)
-            | MessageContent::ConfirmationByKey(appointments) => appointments,
+            MessageContent::Confirmation(appointments) => appointments,
             MessageContent::Change { appointment, .. }
-            | MessageContent::ChangeByKey { appointment, .. }
             | MessageContent::Cancellation(appointment)
-            | MessageContent::CancellationByKey(appointment)
             | MessageContent::Restoration(appointment)
-            | MessageContent::Reminder(_, appointment)
-            | MessageContent::ReminderByKey(_, appointment) => std::slice::from_ref(appointment),
+            | MessageContent::Reminder(_, appointment) => std::slice::from_ref(appointment),
             MessageContent::Withdrawal(withdrawn) => std::slice::from_ref(&withdrawn.appointment),
         }
     }
@@ -499,21 +549,10 @@ impl Message {
     /// The channel and appointment of a reminder; `None` for other messages.
     #[must_use]
     pub const fn reminder(&self) -> Option<(Channel, AppointmentTime)> {
-        match &self.content {
-            MessageContent::Reminder(channel, appointment)
-            | MessageContent::ReminderByKey(channel, appointment) => Some((*channel, *appointment)),
-            MessageContent::AccountLink { .. }
-            | MessageContent::AccountNotice(_)
-            | MessageContent::BookingCode { .. }
-            | MessageContent::Confirmation(_)
-            | MessageContent::Change { .. }
-            | MessageContent::ChangeByKey { .. }
-            | MessageContent::Cancellation(_)
-            | MessageContent::Withdrawal(_)
-            | MessageContent::ConfirmationByKey(_)
-            | MessageContent::CancellationByKey(_)
-            | MessageContent::Restoration(_) => None,
+        if let MessageContent::Reminder(channel, appointment) = &self.content {
+            return Some((*channel, *appointment));
         }
+        None
     }
 
     /// Marks it as caused by an application's key alone, which can cause any number of messages to
@@ -521,42 +560,19 @@ impl Message {
     /// stay as they are.
     #[must_use]
     pub fn caused_by_key(mut self) -> Self {
-        self.content = match self.content {
-            MessageContent::Confirmation(appointments) => {
-                MessageContent::ConfirmationByKey(appointments)
-            }
-            MessageContent::Cancellation(appointment) => {
-                MessageContent::CancellationByKey(appointment)
-            }
-            MessageContent::Change { appointment, was } => {
-                MessageContent::ChangeByKey { appointment, was }
-            }
-            MessageContent::Reminder(channel, appointment) => {
-                MessageContent::ReminderByKey(channel, appointment)
-            }
-            content @ (MessageContent::AccountLink { .. }
-            | MessageContent::AccountNotice(_)
-            | MessageContent::BookingCode { .. }
-            | MessageContent::ChangeByKey { .. }
-            | MessageContent::ReminderByKey(..)
-            | MessageContent::Withdrawal(_)
-            | MessageContent::ConfirmationByKey(_)
-            | MessageContent::CancellationByKey(_)
-            | MessageContent::Restoration(_)) => content,
-        };
+        self.by_key = matches!(
+            self.content,
+            MessageContent::Confirmation(_)
+                | MessageContent::Change { .. }
+                | MessageContent::Cancellation(_)
+                | MessageContent::Reminder(..)
+        );
         self
     }
 
-    /// Whether an application's key alone caused it.
+    /// Whether an application's key alone caused it. Nothing else causes a code.
     #[must_use]
     pub const fn is_by_key(&self) -> bool {
-        matches!(
-            &self.content,
-            MessageContent::ConfirmationByKey(_)
-                | MessageContent::CancellationByKey(_)
-                | MessageContent::ChangeByKey { .. }
-                | MessageContent::BookingCode { .. }
-                | MessageContent::ReminderByKey(..)
-        )
+        self.by_key || matches!(self.content, MessageContent::BookingCode { .. })
     }
 }

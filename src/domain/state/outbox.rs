@@ -97,6 +97,7 @@ impl Outbox {
             id: MessageId::new(number).expect("a group never has 2^53 messages"),
             created_at: at,
             content,
+            by_key: false,
             recipient: Text::new(recipient).expect("an address is a short text"),
             first_claimed_at: None,
             // The earliest instant, because the group's stamps may be ahead of the clock.
@@ -144,35 +145,23 @@ impl Outbox {
     /// removed in the order of their ids.
     #[must_use]
     pub fn replace_unsent_change(&self, message: Message) -> Message {
-        let (MessageContent::Change { appointment, .. }
-        | MessageContent::ChangeByKey { appointment, .. }) = &message.content
-        else {
-            return message;
-        };
-        let by_key = message.is_by_key();
+        let MessageContent::Change { appointment, .. } = message.content else { return message };
         let at = message.created_at;
-        let Some(unsent) = self.unsent_change(appointment.id, by_key, at) else { return message };
-        let mut replacing = Message { id: unsent.id, created_at: unsent.created_at, ..message };
-        if let (
-            MessageContent::Change { was: first, .. }
-            | MessageContent::ChangeByKey { was: first, .. },
-            MessageContent::Change { was, .. } | MessageContent::ChangeByKey { was, .. },
-        ) = (&unsent.content, &mut replacing.content)
-        {
-            *was = *first;
-        }
-        replacing
+        let unsent = self.unsent_change(appointment.id, message.by_key, at);
+        let Some((unsent, was)) = unsent else { return message };
+        let content = MessageContent::Change { appointment, was };
+        Message { id: unsent.id, created_at: unsent.created_at, content, ..message }
     }
 
     /// The newest change of an appointment that has not left and that was caused within 24 hours
-    /// before `at`, by a key alone or otherwise. Newer messages about the appointment are such
-    /// changes too.
+    /// before `at`, by a key alone or otherwise, with the start before it. Newer messages about the
+    /// appointment are such changes too.
     fn unsent_change(
         &self,
         appointment: VeventId,
-        is_by_key: bool,
+        by_key: bool,
         at: Instant,
-    ) -> Option<&Arc<Message>> {
+    ) -> Option<(&Message, Instant)> {
         let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
         for (_, id) in entries.rev() {
             let message = self.messages.get(id)?;
@@ -186,15 +175,12 @@ impl Outbox {
                 | Progress::Failed { .. }
                 | Progress::Missed { .. } => false,
             };
-            let is_change = matches!(
-                message.content,
-                MessageContent::Change { .. } | MessageContent::ChangeByKey { .. }
-            );
-            if !has_stayed || !is_change || message.created_at.plus_seconds(DAY) <= at {
+            let MessageContent::Change { was, .. } = message.content else { return None };
+            if !has_stayed || message.created_at.plus_seconds(DAY) <= at {
                 return None;
             }
-            if message.is_by_key() == is_by_key {
-                return Some(message);
+            if message.by_key == by_key {
+                return Some((message, was));
             }
         }
         None
@@ -275,10 +261,8 @@ impl Outbox {
                 let notified = message.appointments().iter().find(|it| it.id == appointment);
                 return notified.map_or(start, |it| it.start);
             }
-            if let MessageContent::Change { was, .. } | MessageContent::ChangeByKey { was, .. } =
-                &message.content
-            {
-                start = *was;
+            if let MessageContent::Change { was, .. } = message.content {
+                start = was;
             }
         }
         start
@@ -435,12 +419,9 @@ fn has_announced_booking(message: &Message) -> bool {
     let announces_booking = matches!(
         message.content,
         MessageContent::Confirmation(_)
-            | MessageContent::ConfirmationByKey(_)
             | MessageContent::Change { .. }
-            | MessageContent::ChangeByKey { .. }
             | MessageContent::Restoration(_)
             | MessageContent::Reminder(Channel::Mail, _)
-            | MessageContent::ReminderByKey(Channel::Mail, _)
     );
     let has_left = matches!(
         message.progress,

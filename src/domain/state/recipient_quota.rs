@@ -69,18 +69,15 @@ impl Message {
         match &self.content {
             MessageContent::AccountLink { purpose, .. } => match purpose {
                 LinkPurpose::Confirm | LinkPurpose::NewPassword => true,
+                // Only the owner of the account requests it.
                 LinkPurpose::NewEmail => false,
             },
             MessageContent::AccountNotice(_)
             | MessageContent::BookingCode { .. }
-            | MessageContent::ChangeByKey { .. }
-            | MessageContent::ConfirmationByKey(_)
-            | MessageContent::CancellationByKey(_)
             | MessageContent::Confirmation(_)
             | MessageContent::Change { .. }
             | MessageContent::Cancellation(_)
             | MessageContent::Reminder(..)
-            | MessageContent::ReminderByKey(..)
             | MessageContent::Withdrawal(_)
             | MessageContent::Restoration(_) => self.is_by_key(),
         }
@@ -97,20 +94,10 @@ impl Message {
     }
 
     const fn quota_class(&self) -> QuotaClass {
-        match &self.content {
-            MessageContent::AccountLink { .. }
-            | MessageContent::BookingCode { .. }
-            | MessageContent::ChangeByKey { .. }
-            | MessageContent::ConfirmationByKey(_)
-            | MessageContent::CancellationByKey(_)
-            | MessageContent::ReminderByKey(..) => QuotaClass::Public,
-            MessageContent::Confirmation(_)
-            | MessageContent::Change { .. }
-            | MessageContent::Cancellation(_)
-            | MessageContent::Reminder(..)
-            | MessageContent::Withdrawal(_)
-            | MessageContent::AccountNotice(_)
-            | MessageContent::Restoration(_) => QuotaClass::Trusted,
+        if self.is_by_key() || self.is_account_link() {
+            QuotaClass::Public
+        } else {
+            QuotaClass::Trusted
         }
     }
 }

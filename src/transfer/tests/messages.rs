@@ -62,15 +62,10 @@ fn contents() -> Vec<MessageContent> {
         link(LinkPurpose::NewPassword),
         link(LinkPurpose::NewEmail),
         MessageContent::Confirmation(vec![first, second]),
-        MessageContent::ConfirmationByKey(vec![second]),
         MessageContent::Change { appointment: second, was: first.start },
-        MessageContent::ChangeByKey { appointment: first, was: second.start },
         MessageContent::Cancellation(first),
-        MessageContent::CancellationByKey(second),
         MessageContent::Reminder(Channel::Mail, first),
         MessageContent::Reminder(Channel::Sms, second),
-        MessageContent::ReminderByKey(Channel::Mail, second),
-        MessageContent::ReminderByKey(Channel::Sms, first),
         MessageContent::Withdrawal(Box::new(withdrawn)),
         MessageContent::Restoration(second),
         MessageContent::AccountNotice(AccountChange::Password),
@@ -105,19 +100,24 @@ fn all_progress() -> Vec<Progress> {
 /// The shop with a message of every content in every state, numbered after a gap.
 fn shop_with_all_messages() -> StoreContent {
     let mut messages = Vec::new();
-    for content in contents() {
+    // A key alone can cause a confirmation, a change, a cancellation and both reminders.
+    let by_key = contents().into_iter().skip(3).take(5).map(|content| (content, true));
+    let others = contents().into_iter().map(|content| (content, false));
+    for (content, by_key) in others.chain(by_key) {
         for progress in all_progress() {
             let number = 100 + messages.len() as u64;
             let first_claimed_at =
                 if number.is_multiple_of(3) { None } else { Some(Instant(1_749_715_000)) };
-            messages.push(Message {
+            let message = Message {
                 id: MessageId::new(number).expect("an id"),
                 created_at: now().plus_seconds(-DAY),
                 content: content.clone(),
+                by_key: false,
                 recipient: text("c@example.org"),
                 first_claimed_at,
                 progress,
-            });
+            };
+            messages.push(if by_key { message.caused_by_key() } else { message });
         }
     }
     with_messages(messages, 1_000)
@@ -189,6 +189,7 @@ fn message(number: u64, content: MessageContent, progress: Progress) -> Message 
         id: MessageId::new(number).expect("an id"),
         created_at: now().plus_seconds(-HOUR),
         content,
+        by_key: false,
         recipient: text("c@example.org"),
         first_claimed_at: None,
         progress,

@@ -60,8 +60,8 @@ fn links_to_new_accounts_stop_at_half_of_the_maximum_and_those_for_a_password_do
         *purpose = LinkPurpose::NewPassword;
     }
     assert!(has_room(&new_password, 2, 0));
-    let by_key = MessageContent::ConfirmationByKey(Vec::new());
-    let booking = outbox.draft(0, Instant(30), by_key, "b@example.org");
+    let content = MessageContent::Confirmation(Vec::new());
+    let booking = outbox.draft(0, Instant(30), content, "b@example.org").caused_by_key();
     assert!(!outbox.has_room_for(&booking, quota(9, 1), Instant(0)), "links count with the others");
     assert!(outbox.has_room_for(&booking, quota(9, 2), Instant(0)), "up to half of the maximum");
 }
@@ -69,52 +69,55 @@ fn links_to_new_accounts_stop_at_half_of_the_maximum_and_those_for_a_password_do
 #[test]
 fn a_recipient_has_room_for_the_daily_maximum_and_for_half_of_it_from_the_public() {
     let mut outbox = Outbox::default();
-    let by_key = || MessageContent::ConfirmationByKey(Vec::new());
-    let trusted = || MessageContent::Confirmation(Vec::new());
-    for (at, content) in
-        [(10, by_key()), (20, by_key()), (25, trusted()), (30, by_key()), (40, trusted())]
-    {
-        let draft = outbox.draft(0, Instant(at), content, "a@example.org");
+    let by_key = |draft: Message| draft.caused_by_key();
+    let trusted = |draft: Message| draft;
+    let cases: [(i64, fn(Message) -> Message); 5] =
+        [(10, by_key), (20, by_key), (25, trusted), (30, by_key), (40, trusted)];
+    for (at, caused) in cases {
+        let content = MessageContent::Confirmation(Vec::new());
+        let draft = caused(outbox.draft(0, Instant(at), content, "a@example.org"));
         outbox.put(Message { first_claimed_at: Some(Instant(at)), ..draft }.into(), Instant(at));
     }
     let claimed = Message { first_claimed_at: Some(Instant(50)), ..link(&outbox, 50) };
     outbox.put(claimed.clone().into(), Instant(50));
     // The smallest daily maximum that leaves room.
-    let least = |content: MessageContent, to: &str, since: i64| {
-        let message = outbox.draft(0, Instant(60), content, to);
+    let least = |caused: fn(Message) -> Message, to: &str, since: i64| {
+        let content = MessageContent::Confirmation(Vec::new());
+        let message = caused(outbox.draft(0, Instant(60), content, to));
         (0..20)
             .find(|most| outbox.has_room_for(&message, quota(*most, 0), Instant(since)))
             .expect("20 are enough")
     };
     assert_eq!(
-        [10, 11, 25, 26, 51].map(|since| least(trusted(), "a@example.org", since)),
+        [10, 11, 25, 26, 51].map(|since| least(trusted, "a@example.org", since)),
         [7, 6, 5, 4, 1]
     );
     assert_eq!(
-        [10, 11, 26, 31, 51].map(|since| least(by_key(), "a@example.org", since)),
+        [10, 11, 26, 31, 51].map(|since| least(by_key, "a@example.org", since)),
         [9, 7, 5, 3, 1]
     );
-    assert_eq!(least(trusted(), "A@Example.org", 10), 7, "another spelling is the same mailbox");
-    assert_eq!(least(trusted(), "b@example.org", 0), 1);
+    assert_eq!(least(trusted, "A@Example.org", 10), 7, "another spelling is the same mailbox");
+    assert_eq!(least(trusted, "b@example.org", 0), 1);
     assert!(claimed.ignores_quota() && outbox.has_room_for(&claimed, quota(0, 0), Instant(0)));
 }
 
 #[test]
 fn a_group_has_room_for_the_daily_maximum_of_messages_caused_with_a_key_alone() {
     let mut outbox = Outbox::default();
-    let by_key = || MessageContent::ConfirmationByKey(Vec::new());
-    let draft = |outbox: &Outbox, content, to: &str| outbox.draft(0, Instant(0), content, to);
+    let draft = |outbox: &Outbox, to: &str| {
+        outbox.draft(0, Instant(0), MessageContent::Confirmation(Vec::new()), to)
+    };
     for number in 0..5 {
-        let message = draft(&outbox, by_key(), &format!("c{number}@example.org"));
+        let message = draft(&outbox, &format!("c{number}@example.org")).caused_by_key();
         assert!(outbox.has_room_for(&message, quota(9, 5), Instant(0)));
         let claimed = Message { first_claimed_at: Some(Instant(number)), ..message };
         outbox.put(claimed.into(), Instant(number));
     }
-    let sixth = draft(&outbox, by_key(), "other@example.org");
+    let sixth = draft(&outbox, "other@example.org").caused_by_key();
     assert!(!outbox.has_room_for(&sixth, quota(9, 5), Instant(0)));
     assert!(outbox.has_room_for(&sixth, quota(9, 5), Instant(1)), "the first is a day old");
     assert!(outbox.has_room_for(&sixth, quota(9, 0), Instant(0)), "0 is no limit");
-    let trusted = draft(&outbox, MessageContent::Confirmation(Vec::new()), "other@example.org");
+    let trusted = draft(&outbox, "other@example.org");
     assert!(outbox.has_room_for(&trusted, quota(9, 5), Instant(0)));
 }
 
@@ -125,8 +128,8 @@ fn a_booking_is_known_to_its_client_once_a_confirmation_has_left() {
     let confirmed = |progress: Option<Progress>, now: i64| {
         let mut outbox = Outbox::default();
         if let Some(progress) = progress {
-            let content = MessageContent::ConfirmationByKey(vec![standing]);
-            let draft = outbox.draft(0, Instant(0), content, "a@example.org");
+            let content = MessageContent::Confirmation(vec![standing]);
+            let draft = outbox.draft(0, Instant(0), content, "a@example.org").caused_by_key();
             outbox.put(Message { progress, ..draft }.into(), Instant(0));
         }
         outbox.is_confirmed(id, Instant(0), Instant(now))
@@ -200,8 +203,8 @@ fn a_change_takes_the_place_of_one_that_has_not_left() {
     let id = VeventId::new(9).expect("an id");
     let change = |outbox: &Outbox, at: i64, start: i64, was: i64| {
         let appointment = AppointmentTime { id, start: Instant(start) };
-        let content = MessageContent::ChangeByKey { appointment, was: Instant(was) };
-        outbox.draft(0, Instant(at), content, "a@example.org")
+        let content = MessageContent::Change { appointment, was: Instant(was) };
+        outbox.draft(0, Instant(at), content, "a@example.org").caused_by_key()
     };
     let at = Instant(20);
     let why = SuppressionReason::TooMany;
@@ -221,7 +224,8 @@ fn a_change_takes_the_place_of_one_that_has_not_left() {
         let first = Message { progress: progress.clone(), ..change(&outbox, 10, 500, 400) };
         outbox.put(first.into(), Instant(10));
         let second = outbox.replace_unsent_change(change(&outbox, later, 600, 500));
-        let MessageContent::ChangeByKey { appointment, was } = second.content else {
+        assert!(second.is_by_key());
+        let MessageContent::Change { appointment, was } = second.content else {
             panic!("{second:?}")
         };
         let expected = if is_replaced { (1, 10, 400) } else { (2, later, 500) };
