@@ -16,6 +16,8 @@ use booking_command::booking;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use practice::{morning, practice};
 use practice_booking::{Draws, NoDisk, book_all, decide_booking};
+use strum::IntoEnumIterator as _;
+
 use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::directory::Directory;
 use slotbook::domain::directory::apikeys::{Apikey, ApikeyHolder};
@@ -122,7 +124,7 @@ fn look_ups(c: &mut Criterion) {
             let mut hash = [0; 32];
             hash[..8].copy_from_slice(&number.to_be_bytes());
             directory.apikeys.insert(hash, apikey(number));
-            for kind in IdKind::ALL {
+            for kind in IdKind::iter() {
                 directory.apply_in_place(&directory.grant_block(kind, id));
             }
         }
@@ -138,7 +140,7 @@ fn look_ups(c: &mut Criterion) {
         });
         c.bench_function(&format!("dimensions/unused_ids_of_a_group_of_{groups}"), |b| {
             b.iter(|| {
-                for kind in IdKind::ALL {
+                for kind in IdKind::iter() {
                     assert_eq!(directory.blocks.unused_ids(kind, last, 0).count(), 1);
                 }
             });

@@ -9,6 +9,7 @@ use metrics::{Gauge, Key, KeyName, Label, Level, Metadata, Recorder as _, Unit};
 use metrics_exporter_prometheus::{
     BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
+use strum::IntoEnumIterator as _;
 use tokio::net::TcpListener;
 
 use crate::domain::records::channel::Channel;
@@ -162,9 +163,9 @@ impl GaugeSampler {
                 "slotbook_groups_set_aside",
                 "Groups that are not served because of a bug.",
             ),
-            planned_messages: MessageKind::ALL
+            planned_messages: MessageKind::iter()
                 .map(|kind| (kind, register_planned_messages(recorder, kind)))
-                .to_vec(),
+                .collect(),
             oldest_message_seconds: Channel::ALL
                 .map(|channel| (channel, register_oldest_message(recorder, channel))),
             engine,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use strum::IntoEnumIterator as _;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
@@ -333,7 +334,7 @@ fn claim_used_ids(directory: &mut Directory, group_state: &GroupState) {
         directory.blocks.claim_imported(kind, id, group);
     }
     // The directory may be older than the group.
-    for kind in IdKind::ALL {
+    for kind in IdKind::iter() {
         let highest_used = group_state.highest_id(kind);
         if highest_used > 0 {
             directory.blocks.claim_imported(kind, highest_used, group);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
+use strum::IntoEnumIterator as _;
 use tokio::time::Instant as Stopwatch;
 
 use crate::domain::records::channel::Channel;
@@ -174,7 +175,7 @@ impl MessageMetrics {
             channels.insert(channel, channel_metrics);
         }
         let mut settled = BTreeMap::new();
-        for kind in MessageKind::ALL {
+        for kind in MessageKind::iter() {
             for state in FINAL_STATES {
                 let labels = vec![
                     Label::new("channel", kind.channel().name()),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
+use strum::IntoEnumIterator as _;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
@@ -184,7 +185,7 @@ impl SupervisorState {
         let parts = &mut self.parts;
         let group_state = parts.published.group_state(group)?;
         let mut ids = BTreeMap::new();
-        for kind in IdKind::ALL {
+        for kind in IdKind::iter() {
             let unused =
                 parts.directory.blocks.unused_ids(kind, group, group_state.highest_id(kind));
             ids.insert(kind, unused.collect::<VecDeque<_>>());

@@ -7,7 +7,8 @@ use crate::domain::time::Instant;
 use crate::domain::time::zone;
 
 /// The iTIP method: the action of the receiving calendar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub(crate) enum ItipMethod {
     /// Adds or updates the event.
     Request,
@@ -20,12 +21,8 @@ pub(crate) enum ItipMethod {
 impl ItipMethod {
     /// Returns the method's name in iCalendar.
     #[must_use]
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Request => "REQUEST",
-            Self::Cancel => "CANCEL",
-            Self::Publish => "PUBLISH",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
     }
 }
 

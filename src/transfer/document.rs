@@ -24,7 +24,8 @@ pub(crate) enum DocumentPart {
 }
 
 /// The long lists of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub(crate) enum RowSection {
     Fiches,
     Vevents,
@@ -32,12 +33,8 @@ pub(crate) enum RowSection {
 }
 
 impl RowSection {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Fiches => "fiches",
-            Self::Vevents => "vevents",
-            Self::Messages => "messages",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -6,6 +6,7 @@ use std::io;
 
 use data_encoding::HEXLOWER;
 use serde_json::{Map, Value};
+use strum::IntoEnumIterator as _;
 
 use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
@@ -109,7 +110,7 @@ fn write_group(
 
 fn render_highest_ids(state: &GroupState) -> Map<String, Value> {
     let mut highest_ids = Map::new();
-    for kind in IdKind::ALL {
+    for kind in IdKind::iter() {
         let highest = state.highest_id(kind);
         if highest > 0 {
             highest_ids.insert(section_name(kind).into(), highest.into());

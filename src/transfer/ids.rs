@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
+use strum::IntoEnumIterator as _;
 
 use crate::domain::directory::id_blocks::{BLOCK, Block, IdKind};
 use crate::domain::records::ids::{GroupId, ID_MAX};
@@ -84,7 +85,7 @@ impl UsedIds {
         let group = &state.catalogue.group;
         self.note("groups", group.id.number());
         // Ids of removed rows count too.
-        for kind in IdKind::ALL {
+        for kind in IdKind::iter() {
             self.note(section_name(kind), state.highest_id(kind));
         }
         self.urlnames.insert(group.urlname.as_str().to_owned(), group.id);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use strum::IntoEnumIterator as _;
 
 use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::directory::Directory;
@@ -108,7 +109,7 @@ impl DocumentOutline {
         for group in &outline.groups {
             ids.note("groups", group.get("id"));
             if let Some(Value::Object(highest_ids)) = group.get(HIGHEST_IDS) {
-                for kind in IdKind::ALL {
+                for kind in IdKind::iter() {
                     ids.note(section_name(kind), highest_ids.get(section_name(kind)));
                 }
             }
@@ -310,11 +311,9 @@ impl Import<'_> {
         }
         let section = outline.top.get("apikeys");
         let apikeys = people::read_apikeys(section, &groups, &self.used_ids, faults);
-        let directory = Directory {
-            apikeys: apikeys.into_iter().collect(),
-            pros: pros.finish().into_iter().collect(),
-            ..Directory::default()
-        };
+        let mut directory = Directory::default();
+        directory.apikeys.extend(apikeys);
+        directory.pros.extend(pros.finish());
         ImportedPeople { directory, accounts }
     }
 }
@@ -351,8 +350,8 @@ fn read_highest_ids(
         }
     };
     for (name, value) in given {
-        let Some(kind) = IdKind::ALL.into_iter().find(|kind| section_name(*kind) == name) else {
-            let names = IdKind::ALL.map(section_name).join(", ");
+        let Some(kind) = IdKind::iter().find(|kind| section_name(*kind) == name) else {
+            let names = IdKind::iter().map(section_name).collect::<Vec<_>>().join(", ");
             faults.add(format!("{path}.{}", shorten(name)), format!("must be one of {names}"));
             continue;
         };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
+use strum::IntoEnumIterator as _;
 
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::directory::professionals::{Pro, Professionals};
@@ -62,7 +63,7 @@ pub fn merge_content(
 
 /// Prevents that ids of the replaced group are assigned again.
 fn keep_spent_ids(state: &mut GroupState, replaced: &GroupState) {
-    for kind in IdKind::ALL {
+    for kind in IdKind::iter() {
         record_highest_id(state, kind, replaced.highest_id(kind));
     }
 }

@@ -6,6 +6,7 @@
 //! message is kept without them, and is suppressed at import if it was still to be sent.
 
 use serde_json::{Map, Value};
+use strum::IntoEnumIterator as _;
 
 use crate::domain::records::channel::Channel;
 use crate::domain::records::fault::Fault;
@@ -160,7 +161,7 @@ fn render_progress(progress: &Progress, row: &mut Map<String, Value>) {
         }
         Progress::Missed { at } => ("missed", Some(*at)),
         Progress::Suppressed { at, why } => {
-            row.insert("reason".into(), suppression_name(*why).into());
+            row.insert("reason".into(), <&str>::from(why).into());
             ("suppressed", Some(*at))
         }
     };
@@ -172,21 +173,6 @@ fn render_progress(progress: &Progress, row: &mut Map<String, Value>) {
 
 fn utc_text(at: Instant) -> Value {
     datetime::format_civil(zone::utc_of(at)).into()
-}
-
-const fn suppression_name(why: SuppressionReason) -> &'static str {
-    match why {
-        SuppressionReason::Cancelled => "cancelled",
-        SuppressionReason::Moved => "moved",
-        SuppressionReason::Restored => "restored",
-        SuppressionReason::Unwanted => "unwanted",
-        SuppressionReason::NoRecipient => "no_recipient",
-        SuppressionReason::Begun => "begun",
-        SuppressionReason::Expired => "expired",
-        SuppressionReason::TooMany => "too_many",
-        SuppressionReason::GivenAway => "given_away",
-        SuppressionReason::Unconfirmed => "unconfirmed",
-    }
 }
 
 fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
@@ -294,13 +280,10 @@ fn parse_progress(row: &Map<String, Value>) -> Result<Progress, Fault> {
 
 fn parse_suppression_reason(row: &Map<String, Value>) -> Result<SuppressionReason, Fault> {
     let given = given_text(row, "reason").unwrap_or_default();
-    for why in SuppressionReason::ALL {
-        if suppression_name(why) == given {
-            return Ok(why);
-        }
-    }
-    let names = SuppressionReason::ALL.map(suppression_name).join(", ");
-    Err(Fault::new("reason", format!("must be one of {names}")))
+    given.parse().map_err(|_: strum::ParseError| {
+        let names: Vec<&str> = SuppressionReason::iter().map(Into::into).collect();
+        Fault::new("reason", format!("must be one of {}", names.join(", ")))
+    })
 }
 
 /// Parses the text of a gateway; empty without one.

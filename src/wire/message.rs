@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
+use strum::IntoEnumIterator as _;
+
 use crate::domain::messaging::planning::{self, PlannedReminder};
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::MessageId;
@@ -86,7 +88,7 @@ pub static MESSAGE: LazyLock<Table<LedgerEntry>> = LazyLock::new(|| Table {
 const STATES: [&str; 7] = ["planned", "sending", "sent", "kept", "failed", "missed", "suppressed"];
 
 fn kind_names() -> Vec<&'static str> {
-    MessageKind::ALL.map(MessageKind::name).to_vec()
+    MessageKind::iter().map(MessageKind::name).collect()
 }
 
 fn state_names() -> Vec<&'static str> {

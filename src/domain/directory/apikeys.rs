@@ -1,5 +1,7 @@
 //! The application keys, and what each may do. Reference 3.1.
 
+use std::ops::Deref;
+
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -93,7 +95,8 @@ impl Apikey {
     }
 }
 
-/// The application keys by the SHA-256 of the key, by label, and by the origins that they name.
+/// The application keys by the SHA-256 of the key, by label, and by the origins that they name. They
+/// are read as the map of the keys by hash.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Apikeys {
     by_hash: OrdMap<[u8; 32], Apikey>,
@@ -103,19 +106,15 @@ pub struct Apikeys {
     origins: OrdSet<(SiteOrigin, [u8; 32])>,
 }
 
+impl Deref for Apikeys {
+    type Target = OrdMap<[u8; 32], Apikey>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.by_hash
+    }
+}
+
 impl Apikeys {
-    /// Finds a key.
-    #[must_use]
-    pub fn get(&self, hash: &[u8; 32]) -> Option<&Apikey> {
-        self.by_hash.get(hash)
-    }
-
-    /// Whether a key is known.
-    #[must_use]
-    pub fn contains_key(&self, hash: &[u8; 32]) -> bool {
-        self.by_hash.contains_key(hash)
-    }
-
     /// Returns the hashes of the keys with this label, ascending.
     pub fn with_label(&self, label: &str) -> impl Iterator<Item = [u8; 32]> {
         let entries = self.labels.range((Box::from(label), [0; 32])..=(label.into(), [0xff; 32]));
@@ -125,11 +124,9 @@ impl Apikeys {
     /// Returns the hashes that begin with these lower-case hexadecimal digits, ascending; none if
     /// these are no digits, or too many.
     pub fn with_digits(&self, digits: &str) -> impl Iterator<Item = [u8; 32]> {
-        let bounds = match (fill_digits(digits, 0), fill_digits(digits, 15)) {
-            (Some(first), Some(last)) => Some(first..=last),
-            (None, _) | (_, None) => None,
-        };
-        bounds.into_iter().flat_map(|hashes| self.by_hash.range(hashes)).map(|(hash, _)| *hash)
+        let bounds = fill_digits(digits, 0).zip(fill_digits(digits, 15));
+        let found = bounds.into_iter().flat_map(|(first, last)| self.by_hash.range(first..=last));
+        found.map(|(hash, _)| *hash)
     }
 
     /// Whether some key names an origin, as a browser sends it.
@@ -138,23 +135,6 @@ impl Apikeys {
         let Ok(origin) = SiteOrigin::new(origin) else { return false };
         let mut naming = self.origins.range((origin.clone(), [0; 32])..=(origin, [0xff; 32]));
         naming.next().is_some()
-    }
-
-    /// All keys with their hashes, ascending by these.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8; 32], &Apikey)> {
-        self.by_hash.iter()
-    }
-
-    /// Their number.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.by_hash.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.by_hash.is_empty()
     }
 
     /// Inserts a key, or replaces the one with its hash. Returns the one before.
@@ -182,14 +162,6 @@ impl Extend<([u8; 32], Apikey)> for Apikeys {
         for (hash, apikey) in apikeys {
             self.insert(hash, apikey);
         }
-    }
-}
-
-impl FromIterator<([u8; 32], Apikey)> for Apikeys {
-    fn from_iter<I: IntoIterator<Item = ([u8; 32], Apikey)>>(keys: I) -> Self {
-        let mut apikeys = Self::default();
-        apikeys.extend(keys);
-        apikeys
     }
 }
 

@@ -1,6 +1,6 @@
 //! Blocks of ids, by which an id identifies its group. Reference 3.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,9 @@ pub const BLOCK: u64 = 1_024;
 
 /// The kinds of records whose ids come from blocks. The order of the variants is the format on
 /// disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::EnumIter,
+)]
 #[expect(missing_docs, reason = "each is the record of its name")]
 pub enum IdKind {
     Fiche,
@@ -25,19 +27,6 @@ pub enum IdKind {
     Customfield,
 }
 
-impl IdKind {
-    /// All kinds.
-    pub const ALL: [Self; 7] = [
-        Self::Fiche,
-        Self::Vevent,
-        Self::Calendar,
-        Self::Calendarset,
-        Self::Intervention,
-        Self::Interventionset,
-        Self::Customfield,
-    ];
-}
-
 /// The owner of a block of ids. The order of the variants is the format on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Block {
@@ -47,7 +36,7 @@ pub enum Block {
     Imported(Vec<GroupId>),
 }
 
-/// The blocks of ids of all groups.
+/// The blocks of ids of all groups. They are read as the map of the owners.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IdBlocks {
     /// The owners, by kind and number. A block that an import filled may have several.
@@ -56,28 +45,19 @@ pub struct IdBlocks {
     granted: OrdSet<(GroupId, IdKind, u64)>,
 }
 
+impl Deref for IdBlocks {
+    type Target = OrdMap<(IdKind, u64), Block>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.owners
+    }
+}
+
 impl IdBlocks {
     /// Finds the block of an id.
     #[must_use]
     pub fn find(&self, kind: IdKind, id: u64) -> Option<&Block> {
         self.owners.get(&(kind, id / BLOCK))
-    }
-
-    /// All blocks with their kinds and numbers, ascending by these.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&(IdKind, u64), &Block)> {
-        self.owners.iter()
-    }
-
-    /// Their number.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.owners.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.owners.is_empty()
     }
 
     /// Inserts a block, or replaces the one with its kind and number. Returns the one before.

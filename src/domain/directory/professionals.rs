@@ -1,5 +1,7 @@
 //! The professionals of all groups. Reference 3.3.
 
+use std::ops::Deref;
+
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +62,7 @@ impl Pro {
     }
 }
 
-/// Professionals by id, by address for their logins, and by group.
+/// Professionals by id, by address for their logins, and by group. They are read as the map by id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Professionals {
     by_id: OrdMap<ProId, Pro>,
@@ -70,13 +72,15 @@ pub struct Professionals {
     by_group: OrdSet<(GroupId, ProId)>,
 }
 
-impl Professionals {
-    /// Finds a professional.
-    #[must_use]
-    pub fn get(&self, id: &ProId) -> Option<&Pro> {
-        self.by_id.get(id)
-    }
+impl Deref for Professionals {
+    type Target = OrdMap<ProId, Pro>;
 
+    fn deref(&self) -> &Self::Target {
+        &self.by_id
+    }
+}
+
+impl Professionals {
     /// Finds the professional with a folded address; of several, the one with the lowest id.
     #[must_use]
     pub fn find_by_email(&self, folded: &str) -> Option<&Pro> {
@@ -110,28 +114,6 @@ impl Professionals {
         }
         Some(before)
     }
-
-    /// All professionals, ascending by id.
-    pub fn values(&self) -> impl ExactSizeIterator<Item = &Pro> {
-        self.by_id.values()
-    }
-
-    /// Their ids, ascending.
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &ProId> {
-        self.by_id.keys()
-    }
-
-    /// Their number.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.by_id.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.by_id.is_empty()
-    }
 }
 
 impl Extend<(ProId, Pro)> for Professionals {
@@ -139,14 +121,6 @@ impl Extend<(ProId, Pro)> for Professionals {
         for (id, pro) in pros {
             self.insert(id, pro);
         }
-    }
-}
-
-impl FromIterator<(ProId, Pro)> for Professionals {
-    fn from_iter<I: IntoIterator<Item = (ProId, Pro)>>(pros: I) -> Self {
-        let mut professionals = Self::default();
-        professionals.extend(pros);
-        professionals
     }
 }
 

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 /// The channel of a message. The order of the variants is the format on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "lowercase")]
 #[expect(missing_docs, reason = "e-mail and text message are the only channels")]
 pub enum Channel {
     Mail,
@@ -16,10 +19,7 @@ impl Channel {
 
     /// The channel's name in metrics and lists.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mail => "mail",
-            Self::Sms => "sms",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

@@ -31,6 +31,7 @@ pub enum CustomKind {
 }
 
 impl CustomKind {
+    /// All types, each with the beginning of its names and their number.
     const ALL: [(Self, &str, u8); 5] = [
         (Self::Boolean, "bool", 10),
         (Self::Datetime, "dt", 2),
@@ -40,13 +41,8 @@ impl CustomKind {
     ];
 
     fn prefix(self) -> &'static str {
-        match self {
-            Self::Boolean => "bool",
-            Self::Datetime => "dt",
-            Self::Number => "num",
-            Self::String => "str",
-            Self::Text => "txt",
-        }
+        // They stand in the order of the variants.
+        Self::ALL[self as usize].1
     }
 }
 
@@ -133,7 +129,19 @@ impl Customs {
 }
 
 /// The kind of record that a customised attribute belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
 #[expect(missing_docs, reason = "the two models of Reference 9")]
 pub enum Model {
     Fiche,
@@ -143,11 +151,8 @@ pub enum Model {
 impl Model {
     /// The name in requests and answers.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fiche => "Fiche",
-            Self::Vevent => "Vevent",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

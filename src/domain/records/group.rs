@@ -141,7 +141,21 @@ impl Group {
 
 /// The proof that a booking by a key alone needs. Reference 6.8. The order of the variants is the
 /// format on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum VerifyBookings {
     /// None.
     #[default]
@@ -158,12 +172,8 @@ impl VerifyBookings {
 
     /// The setting's name in requests and answers.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Mail => "mail",
-            Self::Sms => "sms",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Parses a setting.
@@ -171,17 +181,26 @@ impl VerifyBookings {
     /// # Errors
     /// The text names no setting.
     pub fn new(text: &str) -> Result<Self, InvalidValue> {
-        for setting in Self::ALL {
-            if setting.name() == text {
-                return Ok(setting);
-            }
-        }
-        Err(InvalidValue("must be one of off, mail, sms".into()))
+        text.parse()
+            .map_err(|_: strum::ParseError| InvalidValue("must be one of off, mail, sms".into()))
     }
 }
 
 /// The currency of prices. Reference 12.1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "UPPERCASE")]
 #[expect(missing_docs, reason = "ISO 4217 codes")]
 pub enum Currency {
     Cad,
@@ -200,16 +219,8 @@ impl Currency {
 
     /// The ISO 4217 code.
     #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Cad => "CAD",
-            Self::Eur => "EUR",
-            Self::Xpf => "XPF",
-            Self::Xaf => "XAF",
-            Self::Gbp => "GBP",
-            Self::Chf => "CHF",
-            Self::Usd => "USD",
-        }
+    pub fn code(self) -> &'static str {
+        self.into()
     }
 
     /// Parses an ISO 4217 code.
@@ -217,12 +228,9 @@ impl Currency {
     /// # Errors
     /// The code is not that of a supported currency.
     pub fn new(code: &str) -> Result<Self, InvalidValue> {
-        for currency in Self::ALL {
-            if currency.code() == code {
-                return Ok(currency);
-            }
-        }
-        Err(InvalidValue("must be one of CAD, EUR, XPF, XAF, GBP, CHF, USD".into()))
+        code.parse().map_err(|_: strum::ParseError| {
+            InvalidValue("must be one of CAD, EUR, XPF, XAF, GBP, CHF, USD".into())
+        })
     }
 }
 

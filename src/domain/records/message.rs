@@ -3,6 +3,7 @@
 //! The text of a message is not stored. It is rendered from the newest state at each attempt.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumIter, EnumString, IntoStaticStr};
 
 use crate::domain::records::account_link::LinkToken;
 use crate::domain::records::channel::Channel;
@@ -284,7 +285,10 @@ pub enum Progress {
 
 /// The reason why a message is not wanted any more. The order of the variants is the format on
 /// disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumIter, EnumString, IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum SuppressionReason {
     /// The appointment is cancelled.
     Cancelled,
@@ -308,24 +312,9 @@ pub enum SuppressionReason {
     Unconfirmed,
 }
 
-impl SuppressionReason {
-    /// All reasons.
-    pub const ALL: [Self; 10] = [
-        Self::Cancelled,
-        Self::Moved,
-        Self::Restored,
-        Self::Unwanted,
-        Self::NoRecipient,
-        Self::Begun,
-        Self::Expired,
-        Self::TooMany,
-        Self::GivenAway,
-        Self::Unconfirmed,
-    ];
-}
-
 /// The kind of a message, as lists and metrics name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "each kind is named by its subject")]
 pub enum MessageKind {
     Confirmation,
@@ -343,22 +332,6 @@ pub enum MessageKind {
 }
 
 impl MessageKind {
-    /// All kinds.
-    pub const ALL: [Self; 12] = [
-        Self::Confirmation,
-        Self::Change,
-        Self::Cancellation,
-        Self::MailReminder,
-        Self::SmsReminder,
-        Self::AccountConfirmation,
-        Self::NewPassword,
-        Self::NewEmail,
-        Self::MailCode,
-        Self::SmsCode,
-        Self::PasswordChanged,
-        Self::EmailChanged,
-    ];
-
     /// Returns the kind of a reminder by a channel.
     #[must_use]
     pub const fn of_reminder(channel: Channel) -> Self {
@@ -370,21 +343,8 @@ impl MessageKind {
 
     /// The kind's name in lists and metrics.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Confirmation => "confirmation",
-            Self::Change => "change",
-            Self::Cancellation => "cancellation",
-            Self::MailReminder => "mail_reminder",
-            Self::SmsReminder => "sms_reminder",
-            Self::AccountConfirmation => "account_confirmation",
-            Self::NewPassword => "new_password",
-            Self::NewEmail => "new_email",
-            Self::MailCode => "mail_code",
-            Self::SmsCode => "sms_code",
-            Self::PasswordChanged => "password_changed",
-            Self::EmailChanged => "email_changed",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The channel of messages of this kind.

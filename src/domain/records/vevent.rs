@@ -216,12 +216,7 @@ impl State {
     /// The number, 0 to 3.
     #[must_use]
     pub const fn number(self) -> i64 {
-        match self {
-            Self::InProgress => 0,
-            Self::Attended => 1,
-            Self::NoShow => 2,
-            Self::Pending => 3,
-        }
+        self as i64
     }
 }
 

@@ -67,7 +67,7 @@ fn split_pairs(text: &str) -> Result<RuleValues<'_>, RuleError> {
         let Some((name, value)) = pair.split_once('=') else {
             return Err(RuleError::NotAPair(quoted(pair)));
         };
-        let Some(key) = RuleKey::from_name(name) else {
+        let Ok(key) = name.parse::<RuleKey>() else {
             return Err(RuleError::UnknownKey(quoted(name)));
         };
         let place = match key {

@@ -42,8 +42,9 @@ pub enum RuleError {
     ByDayMonthly,
 }
 
-/// Key of an rrule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Key of an rrule. It is parsed in any letter case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE", ascii_case_insensitive)]
 #[expect(missing_docs, reason = "the five keys of the reference")]
 pub enum RuleKey {
     Freq,
@@ -54,23 +55,9 @@ pub enum RuleKey {
 }
 
 impl RuleKey {
-    /// All keys, in the order in which their values are checked.
-    const ALL: [Self; 5] = [Self::Freq, Self::Interval, Self::Count, Self::Until, Self::ByDay];
-
-    /// Finds a key by its name in any letter case.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|key| name.eq_ignore_ascii_case(key.name()))
-    }
-
     /// Returns the key's name, in capitals.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            RuleKey::Freq => "FREQ",
-            RuleKey::Interval => "INTERVAL",
-            RuleKey::Count => "COUNT",
-            RuleKey::Until => "UNTIL",
-            RuleKey::ByDay => "BYDAY",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

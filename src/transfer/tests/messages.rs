@@ -1,6 +1,7 @@
 //! Messages and ids of removed rows through an export and an import.
 
 use serde_json::{Value, json};
+use strum::IntoEnumIterator as _;
 
 use super::{assert_same, changed, exported, hash, import, merged, now, shop};
 use crate::domain::decisions::decision::{Context, Decision, Environment, LinkDraws};
@@ -91,7 +92,7 @@ fn all_progress() -> Vec<Progress> {
         Progress::Failed { at, reason: text("") },
         Progress::Missed { at },
     ];
-    for why in SuppressionReason::ALL {
+    for why in SuppressionReason::iter() {
         all.push(Progress::Suppressed { at, why });
     }
     all
@@ -400,7 +401,7 @@ fn the_id_of_a_removed_set_is_not_assigned_again_after_an_import() {
     (state.highest_ids.fiche, state.highest_ids.vevent) = (fiches + 5, vevents + 6);
     let document = exported(&content);
     let again = read_document(document.as_bytes(), now(), &hash).expect("an export is legal");
-    for kind in IdKind::ALL {
+    for kind in IdKind::iter() {
         let ids = [&content, &again].map(|content| content.group_states[0].highest_id(kind));
         assert_eq!(ids[0], ids[1], "{kind:?}");
     }
