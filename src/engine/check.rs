@@ -2,8 +2,10 @@
 //! store. Reference 8, 11.1.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants::{self, BrokenInvariant};
 use crate::engine::quarantine::QuarantinedGroup;
@@ -51,25 +53,16 @@ pub struct GroupCheck {
 pub fn check_store(data: &Path) -> Result<StoreCheck, StoreError> {
     let loaded = recovery::load(data)?;
     let Loaded { directory, group_states, quarantined, store } = loaded;
-    let mut groups = Vec::with_capacity(group_states.len());
-    for group_state in &group_states {
-        groups.push(check_group(group_state));
-    }
     Ok(StoreCheck {
         report: *store.report(),
         directory: (directory.apikeys.len(), directory.pros.len()),
-        groups,
+        groups: group_states.iter().map(check_group).collect(),
         quarantined,
     })
 }
 
 fn check_group(group_state: &GroupState) -> GroupCheck {
-    let mut appointments = 0;
-    for vevent in group_state.rows.values() {
-        if !vevent.deleted && vevent.appointment().is_some() {
-            appointments += 1;
-        }
-    }
+    let live = |vevent: &&Arc<Vevent>| !vevent.deleted && vevent.appointment().is_some();
     GroupCheck {
         group: group_state.catalogue.group.id,
         sequence: group_state.sequence,
@@ -77,7 +70,7 @@ fn check_group(group_state: &GroupState) -> GroupCheck {
         calendars: group_state.catalogue.calendars.len(),
         fiches: group_state.fiches.len(),
         vevents: group_state.rows.len(),
-        appointments,
+        appointments: group_state.rows.values().filter(live).count(),
         broken: invariants::find_broken(group_state),
     }
 }

@@ -298,11 +298,7 @@ impl GroupActorState {
         if self.newest_is_durable() || PlantedFault::RefusalBeforeDurable.is_active() {
             reply.send();
         } else {
-            self.journal.append(JournalEntry {
-                record: None,
-                effect: EntryEffect::None,
-                reply: Some(reply),
-            });
+            self.journal.append(JournalEntry::reply(reply));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Routes to the actors of groups, so that a write reaches its group without passing the
 //! supervisor.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::domain::records::ids::GroupId;
 use crate::engine::group_map::GroupMap;
@@ -38,7 +38,7 @@ impl GroupRoutes {
     /// Sends a command to its group. Returns it if the group has no actor.
     pub(crate) fn send(&self, group: GroupId, envelope: Envelope) -> Option<Envelope> {
         let Some(slot) = self.groups.get(group) else { return Some(envelope) };
-        let mut route = lock(&slot);
+        let mut route = slot.lock();
         let Some(route) = route.as_mut() else { return Some(envelope) };
         route.sent += 1;
         // Sent under the lock: a route is not closed between the count and the message.
@@ -48,19 +48,19 @@ impl GroupRoutes {
 
     /// Opens the route to an actor that just started.
     pub(crate) fn open(&self, group: GroupId, mailbox: Mailbox<GroupMessage>) {
-        self.groups.with(group, |slot| *lock(slot) = Some(Route { mailbox, sent: 0 }));
+        self.groups.with(group, |slot| *slot.lock() = Some(Route { mailbox, sent: 0 }));
     }
 
     /// Closes the route to an actor that ends.
     pub(crate) fn close(&self, group: GroupId) {
-        self.groups.with(group, |slot| *lock(slot) = None);
+        self.groups.with(group, |slot| *slot.lock() = None);
     }
 
     /// Closes the route if the actor was sent this number of commands. Returns whether it is
     /// closed: no command is on its way to the actor then.
     pub(crate) fn close_if_sent(&self, group: GroupId, sent: u64) -> bool {
         let Some(slot) = self.groups.get(group) else { return true };
-        let mut route = lock(&slot);
+        let mut route = slot.lock();
         if route.as_ref().is_some_and(|route| route.sent != sent) {
             return false;
         }
@@ -71,11 +71,7 @@ impl GroupRoutes {
     /// Returns the number of commands sent to the group's actor; `None` without an actor.
     pub(crate) fn count_sent(&self, group: GroupId) -> Option<u64> {
         let slot = self.groups.get(group)?;
-        let route = lock(&slot);
+        let route = slot.lock();
         route.as_ref().map(|route| route.sent)
     }
-}
-
-fn lock(slot: &Mutex<Option<Route>>) -> MutexGuard<'_, Option<Route>> {
-    slot.lock()
 }

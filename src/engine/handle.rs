@@ -289,15 +289,7 @@ impl Engine {
         &self,
         change: ChangeAccess,
     ) -> Result<Result<(), AccessRefusal>, Rejection> {
-        if let Some(reason) = self.health.writes_unavailable() {
-            return Err(Rejection::WritesUnavailable(reason));
-        }
-        let (reply, answer) = oneshot::channel();
-        self.supervisor.send(SupervisorMessage::ChangeAccess { change, reply });
-        match answer.await {
-            Ok(answer) => Ok(answer),
-            Err(_) => Err(Rejection::Overloaded),
-        }
+        self.ask_supervisor(|reply| SupervisorMessage::ChangeAccess { change, reply }).await
     }
 
     /// Founds a group. Waits until it is durable and visible, and returns its state.
@@ -306,15 +298,21 @@ impl Engine {
     /// [`Rejection::Overloaded`] while the engine shuts down, [`Rejection::WritesUnavailable`]
     /// while the store takes no writes.
     pub async fn found_group(&self, command: FoundGroup) -> Result<Arc<GroupState>, Rejection> {
+        self.ask_supervisor(|reply| SupervisorMessage::FoundGroup { command, reply }).await
+    }
+
+    /// Sends a write to the supervisor, and waits for its answer. The reply port is dropped while
+    /// the engine shuts down.
+    async fn ask_supervisor<T>(
+        &self,
+        message: impl FnOnce(oneshot::Sender<T>) -> SupervisorMessage,
+    ) -> Result<T, Rejection> {
         if let Some(reason) = self.health.writes_unavailable() {
             return Err(Rejection::WritesUnavailable(reason));
         }
         let (reply, answer) = oneshot::channel();
-        self.supervisor.send(SupervisorMessage::FoundGroup { command, reply });
-        match answer.await {
-            Ok(group_state) => Ok(group_state),
-            Err(_) => Err(Rejection::Overloaded),
-        }
+        self.supervisor.send(message(reply));
+        answer.await.map_err(|_| Rejection::Overloaded)
     }
 
     /// Rejects new writes, waits until those in flight are answered, and stops the actors. The

@@ -41,6 +41,18 @@ pub struct JournalEntry {
     pub reply: Option<PendingReply>,
 }
 
+impl JournalEntry {
+    /// Creates the entry of an effect without a record.
+    pub(crate) const fn effect(effect: EntryEffect) -> Self {
+        Self { record: None, effect, reply: None }
+    }
+
+    /// Creates the entry of a reply that only waits for earlier entries.
+    pub(crate) const fn reply(reply: PendingReply) -> Self {
+        Self { record: None, effect: EntryEffect::None, reply: Some(reply) }
+    }
+}
+
 /// The effect of an entry once its batch is durable.
 #[derive(Debug)]
 pub enum EntryEffect {
@@ -145,11 +157,7 @@ impl WeakJournalHandle {
         let entries = self.entries.upgrade()?;
         let journal = JournalHandle { entries, arrivals: Arc::clone(&self.arrivals) };
         let (reply, turned) = oneshot::channel();
-        journal.append(JournalEntry {
-            record: None,
-            effect: EntryEffect::RotateJournal(next, reply),
-            reply: None,
-        });
+        journal.append(JournalEntry::effect(EntryEffect::RotateJournal(next, reply)));
         // A strong handle held while waiting would keep the journal from ending.
         drop(journal);
         turned.blocking_recv().ok()
@@ -359,8 +367,8 @@ impl<L: Log> Journal<L> {
     }
 
     /// Drives the journal on the calling thread until every handle is dropped, then closes the log.
-    /// The entries that arrive while a batch is written form the next batch, for which
-    /// the size of the last one may make it wait.
+    /// The entries that arrive while a batch is written form the next batch. By the size of the
+    /// last one, it may wait for more.
     ///
     /// # Errors
     /// The first failed append. Nothing more may be answered: end the process.

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
+use metrics::{
+    Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, NoopRecorder, Recorder, Unit,
+};
 use strum::IntoEnumIterator as _;
 use tokio::time::Instant as Stopwatch;
 
 use crate::domain::records::channel::Channel;
-
 use crate::domain::records::message::{Message, MessageKind, Progress};
 use crate::domain::state::command::Command;
 
@@ -59,10 +60,6 @@ struct WriteMetrics {
 }
 
 impl WriteMetrics {
-    fn noop() -> Self {
-        Self { queue: Histogram::noop(), decide: Histogram::noop(), total: Histogram::noop() }
-    }
-
     fn from_recorder(recorder: &dyn Recorder, kind: &'static str) -> Self {
         let histogram = |name: &'static str, help: &'static str| {
             register_seconds(recorder, name, help, vec![Label::new("kind", kind)])
@@ -86,17 +83,7 @@ impl WriteMetrics {
 
 impl Default for EngineMetrics {
     fn default() -> Self {
-        Self {
-            bookings: WriteMetrics::noop(),
-            others: WriteMetrics::noop(),
-            batch_entries: Histogram::noop(),
-            batch_seconds: Histogram::noop(),
-            messages: MessageMetrics {
-                settled: BTreeMap::new(),
-                channels: BTreeMap::new(),
-                scheduler_failures: Counter::noop(),
-            },
-        }
+        Self::from_recorder(&NoopRecorder)
     }
 }
 

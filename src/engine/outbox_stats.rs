@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::records::channel::Channel;
-
 use crate::domain::messaging::planning;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::message::{MessageKind, Progress};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;

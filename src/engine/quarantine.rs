@@ -24,7 +24,7 @@ impl IncompleteDocument {
     ) -> Result<(), Self> {
         let mut lines = String::new();
         for group in quarantined {
-            lines += &format!("\n  group {} is set quarantined: {}", group.group, group.reason);
+            lines += &format!("\n  group {} is set aside: {}", group.group, group.reason);
         }
         if lines.is_empty() { Ok(()) } else { Err(Self(lines)) }
     }

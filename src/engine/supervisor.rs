@@ -248,11 +248,8 @@ impl SupervisorState {
             }
             Ok(Err(refusal)) => {
                 // The refusal may depend on a change that is not durable yet.
-                self.parts.journal.append(JournalEntry {
-                    record: None,
-                    effect: EntryEffect::None,
-                    reply: Some(PendingReply::Operator(reply, Err(refusal))),
-                });
+                let reply = PendingReply::Operator(reply, Err(refusal));
+                self.parts.journal.append(JournalEntry::reply(reply));
             }
         }
     }
@@ -325,11 +322,7 @@ impl SupervisorState {
     }
 
     fn sync_watermark(&self) {
-        self.parts.journal.append(JournalEntry {
-            record: None,
-            effect: EntryEffect::SyncWatermark,
-            reply: None,
-        });
+        self.parts.journal.append(JournalEntry::effect(EntryEffect::SyncWatermark));
     }
 
     /// Asks every group without a command since the last sweep whether it is idle.
@@ -360,11 +353,7 @@ impl SupervisorState {
         self.parts.routes.close(group);
         self.groups.insert(group, GroupStatus::Draining);
         let (barrier, drained) = oneshot::channel();
-        self.parts.journal.append(JournalEntry {
-            record: None,
-            effect: EntryEffect::None,
-            reply: Some(PendingReply::Barrier(barrier)),
-        });
+        self.parts.journal.append(JournalEntry::reply(PendingReply::Barrier(barrier)));
         let own_mailbox = self.own_mailbox.clone();
         tokio::spawn(async move {
             if drained.await.is_ok() {

@@ -14,18 +14,26 @@ impl Engine {
     /// that never had others. Returns the number of these bookings. A group that rejects a step for
     /// want of capacity is left to the next call. Empties none while the clock is in doubt.
     pub async fn empty_cancelled(&self, keep_days: u32) -> usize {
-        let mut emptied = 0;
+        self.count_steps(|group| self.empty_cancelled_step(group, keep_days)).await
+    }
+
+    /// Takes steps in each group until it has no more, and returns the sum of their results.
+    async fn count_steps<S: Future<Output = Option<usize>>>(
+        &self,
+        step: impl Fn(GroupId) -> S,
+    ) -> usize {
+        let mut count = 0;
         if self.clock_doubt_seconds().is_some() {
-            return emptied;
+            return count;
         }
         let groups: Vec<GroupId> = self.published().groups().collect();
         for group in groups {
-            // A step is bounded and deals with at least one booking, so the loop ends.
-            while let Some(step) = self.empty_cancelled_step(group, keep_days).await {
-                emptied += step;
+            // A step is bounded and deals with at least one record, so the loop ends.
+            while let Some(done) = step(group).await {
+                count += done;
             }
         }
-        emptied
+        count
     }
 
     /// Makes one step in one group, and returns the number of bookings dealt with. `None` if the
@@ -46,18 +54,7 @@ impl Engine {
     /// number. A group that rejects a step for want of capacity is left to the next call. Removes
     /// none while the clock is in doubt.
     pub async fn remove_deleted(&self, keep_days: u32) -> usize {
-        let mut removed = 0;
-        if self.clock_doubt_seconds().is_some() {
-            return removed;
-        }
-        let groups: Vec<GroupId> = self.published().groups().collect();
-        for group in groups {
-            // A step is bounded and removes at least one vevent, so the loop ends.
-            while let Some(step) = self.remove_deleted_step(group, keep_days).await {
-                removed += step;
-            }
-        }
-        removed
+        self.count_steps(|group| self.remove_deleted_step(group, keep_days)).await
     }
 
     /// Makes one step in one group, and returns the number of vevents removed. `None` if the group
@@ -79,27 +76,18 @@ impl Engine {
     /// Returns the groups that have nearly used up a quota of space, with the bytes of each.
     #[must_use]
     pub fn find_nearly_full(&self, bytes_max: u64) -> Vec<(GroupId, u64)> {
-        let mut found = Vec::new();
-        for group in self.published().groups() {
-            let Some(group_state) = self.published().group_state(group) else { continue };
-            let bytes = group_state.space_bytes();
-            if is_nearly_full(bytes, bytes_max) {
-                found.push((group, bytes));
-            }
-        }
-        found
+        self.bytes_by_group().filter(|(_, bytes)| is_nearly_full(*bytes, bytes_max)).collect()
     }
 
     /// Returns the bytes of the group that takes most space; 0 without groups.
     #[must_use]
     pub fn largest_group_bytes(&self) -> u64 {
-        let mut largest = 0;
-        for group in self.published().groups() {
-            if let Some(group_state) = self.published().group_state(group) {
-                largest = largest.max(group_state.space_bytes());
-            }
-        }
-        largest
+        self.bytes_by_group().map(|(_, bytes)| bytes).max().unwrap_or(0)
+    }
+
+    fn bytes_by_group(&self) -> impl Iterator<Item = (GroupId, u64)> {
+        let states = self.published().groups().filter_map(|id| self.published().group_state(id));
+        states.map(|state| (state.catalogue.group.id, state.space_bytes()))
     }
 }
 
