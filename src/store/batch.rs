@@ -36,17 +36,27 @@ pub(crate) enum BatchFault {
 }
 
 /// Returns the key of a chunk. Keys sort as batches and their chunks do.
-pub(crate) fn chunk_key(number: BatchNumber, index: u32) -> [u8; 12] {
-    let mut key = [0; 12];
-    key[..8].copy_from_slice(&number.0.to_be_bytes());
-    key[8..].copy_from_slice(&index.to_be_bytes());
-    key
+pub(crate) fn chunk_key(number: BatchNumber, index: u32) -> Vec<u8> {
+    part_key(number.0, index)
 }
 
 /// Parses the batch and chunk of a key; `None` for other keys.
 pub(crate) fn parse_chunk_key(key: &[u8]) -> Option<(BatchNumber, u32)> {
-    let (number, index) = key.split_first_chunk::<8>()?;
-    Some((BatchNumber(u64::from_be_bytes(*number)), u32::from_be_bytes(index.try_into().ok()?)))
+    let (number, index) = parse_part_key(key)?;
+    Some((BatchNumber(number), index))
+}
+
+/// Returns the key of one part of something numbered. Keys sort by number, then by index.
+pub(crate) fn part_key(number: u64, index: u32) -> Vec<u8> {
+    [number.to_be_bytes().as_slice(), &index.to_be_bytes()].concat()
+}
+
+/// Parses the number and index of a key; `None` for other keys.
+pub(crate) fn parse_part_key(key: &[u8]) -> Option<(u64, u32)> {
+    let mut fields = Fields(key);
+    let number = fields.u64()?;
+    let index = fields.u32()?;
+    if fields.0.is_empty() { Some((number, index)) } else { None }
 }
 
 /// Encodes `records` as batch `number`.

@@ -172,7 +172,7 @@ impl Generations {
             ended.close()?;
         }
         let path = snapshots_path(&self.directory, generation);
-        let writer = SnapshotsWriter::throttled(Database::create(&path)?);
+        let writer = SnapshotsWriter::new(Database::create(&path)?).with_throttle();
         Ok(Compaction { generations: self, generation, first_batch, writer, current: None })
     }
 }
@@ -225,7 +225,7 @@ impl Compaction<'_> {
     ///
     /// # Panics
     ///
-    /// Returns an error when the one before was not finished.
+    /// If the one before was not finished.
     pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
         self.writer.begin_stream(stream, position)
     }

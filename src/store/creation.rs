@@ -59,7 +59,8 @@ impl CreationCleanup {
 
     /// Keeps all files: the creation is complete.
     fn keep_all(&mut self) {
-        (self.files, self.directories) = (None, Vec::new());
+        self.files = None;
+        self.directories.clear();
     }
 
     /// Removes the files of a first generation, complete or not.
@@ -164,7 +165,7 @@ impl NewGeneration {
     ///
     /// # Panics
     ///
-    /// Returns an error when the one before was not finished.
+    /// If the one before was not finished.
     pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
         self.snapshots.begin_stream(stream, position)
     }

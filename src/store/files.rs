@@ -100,6 +100,11 @@ pub(crate) fn sync_directory(directory: &Path) -> Result<(), StoreError> {
     sync_file(directory)
 }
 
+/// Makes the name of a file or directory durable.
+pub(crate) fn sync_parent(path: &Path) -> Result<(), StoreError> {
+    path.parent().map_or(Ok(()), sync_directory)
+}
+
 /// Makes the content of one file durable.
 pub(crate) fn sync_file(path: &Path) -> Result<(), StoreError> {
     let file = File::open(path).map_err(StoreError::io("sync", path))?;
@@ -197,8 +202,5 @@ pub(crate) fn drop_page_cache(directory: &Path) -> Result<(), StoreError> {
 /// Removes a directory with its content, durably.
 pub(crate) fn remove_directory(path: &Path) -> Result<(), StoreError> {
     fs::remove_dir_all(path).map_err(StoreError::io("remove", path))?;
-    match path.parent() {
-        Some(parent) => sync_directory(parent),
-        None => Ok(()),
-    }
+    sync_parent(path)
 }

@@ -11,7 +11,7 @@ use crate::store::codec::{self, STORE_FORMAT};
 use crate::store::database::Database;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::{DamageLocation, StoreError};
-use crate::store::files::{DirectoryLock, find_metadata, remove_directory, sync_directory};
+use crate::store::files::{DirectoryLock, find_metadata, remove_directory, sync_parent};
 use crate::store::generation::{Generation, journal_path};
 use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
 use crate::store::replay::advance_all;
@@ -101,10 +101,7 @@ pub(crate) fn create_journal(
     database.write([header_entry(generation, first_batch)])?;
     database.close()?;
     fs::rename(&unfinished, path).map_err(StoreError::io("rename", &unfinished))?;
-    match path.parent() {
-        Some(parent) => sync_directory(parent),
-        None => Ok(()),
-    }
+    sync_parent(path)
 }
 
 /// Opens the journal `path` to be written, without a batch in it and with `first_batch` as the
@@ -142,9 +139,7 @@ pub(crate) fn open_empty_journal(
 fn discard_journal(path: &Path) -> Result<(), StoreError> {
     let unfinished = path.with_extension("new");
     fs::rename(path, &unfinished).map_err(StoreError::io("rename", path))?;
-    if let Some(parent) = path.parent() {
-        sync_directory(parent)?;
-    }
+    sync_parent(path)?;
     remove_directory(&unfinished)
 }
 
@@ -182,7 +177,7 @@ pub(crate) fn read_header(
 
 /// Returns the key of the header: batch 0 does not exist.
 pub(crate) fn header_key() -> Vec<u8> {
-    chunk_key(BatchNumber(0), 0).to_vec()
+    chunk_key(BatchNumber(0), 0)
 }
 
 /// The journal on disk. One OS thread owns it.
@@ -228,8 +223,7 @@ impl SledLog {
         let journal = self.journal.as_mut().expect("it was begun");
         let encoded = batch::encode_batch(number, records);
         let chunks = (0..).zip(encoded.chunks);
-        journal
-            .write(chunks.map(|(index, chunk)| (chunk_key(number, index).to_vec(), Some(chunk))))?;
+        journal.write(chunks.map(|(index, chunk)| (chunk_key(number, index), Some(chunk))))?;
         self.watermark.write(Watermark { batch: number, crc: encoded.crc, clean: false })
     }
 

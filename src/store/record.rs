@@ -89,7 +89,7 @@ pub struct Position {
     pub sequence: u64,
 }
 
-/// StreamPositions of all streams. They decide whether a record continues its stream.
+/// Positions of all streams. They decide whether a record continues its stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamPositions {
     /// Streams that have a snapshot or a record. Entries are never removed.

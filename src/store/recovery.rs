@@ -288,7 +288,8 @@ impl ReplayBase {
                 // The operator has to know the damage of the current generation.
                 return Err(failed);
             }
-            (from, first_batch) = (previous, reading.first_batch);
+            from = previous;
+            first_batch = reading.first_batch;
         }
         let mut positions = StreamPositions::default();
         for (stream, position) in &reading.whole {

@@ -159,7 +159,7 @@ impl SimulatedDisk {
         replay.finish(&path)?;
         let Replay { positions, last, torn_batch, next_watermark, .. } = replay;
         let power_cuts = self.with(|contents| {
-            let end = batch::chunk_key(last.next(), 0).to_vec();
+            let end = batch::chunk_key(last.next(), 0);
             contents.live.split_off(&end);
             contents.durable = contents.live.clone();
             // Synced with its change, as in a real store.
@@ -214,7 +214,7 @@ impl SimulatedLog {
             contents.appends += 1;
             let fault = contents.faults.remove(&contents.appends);
             if fault != Some(InjectedFault::Write) {
-                let keys = (0..).map(|index| batch::chunk_key(number, index).to_vec());
+                let keys = (0..).map(|index| batch::chunk_key(number, index));
                 contents.live.extend(keys.zip(encoded.chunks.into_iter().map(Arc::from)));
             }
             fault
@@ -242,7 +242,7 @@ impl SimulatedLog {
         self.disk.with(|contents| {
             if fault != Some(InjectedFault::Sync) {
                 // Earlier batches are durable already.
-                let from = batch::chunk_key(watermark.batch, 0).to_vec();
+                let from = batch::chunk_key(watermark.batch, 0);
                 for (key, value) in contents.live.range(from..) {
                     contents.durable.insert(key.clone(), Arc::clone(value));
                 }

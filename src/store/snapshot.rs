@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::batch::{CHUNK_BYTES, Fields};
+use crate::store::batch::{CHUNK_BYTES, Fields, parse_part_key, part_key};
 use crate::store::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
 use crate::store::database::{Database, DatabaseEntries, DatabaseEntry};
 use crate::store::error::{DamageLocation, StoreError};
@@ -93,13 +93,8 @@ impl SnapshotsWriter {
         }
     }
 
-    /// Makes a writer that pauses after each sync for as long as the write took. So the journal's
-    /// syncs never wait long for it.
-    pub(crate) fn throttled(database: Database) -> Self {
-        Self::new(database).with_throttle()
-    }
-
-    /// Returns the same writer, throttled.
+    /// Returns the same writer, which pauses after each sync for as long as the write took. So the
+    /// journal's syncs never wait long for it.
     pub(crate) fn with_throttle(self) -> Self {
         Self { throttle: Some(IoThrottle::new()), ..self }
     }
@@ -473,6 +468,7 @@ impl<'a, 'e> Frames<'a, 'e> {
             bytes: Vec::new(),
         }
     }
+
     /// Format of the frames: [`SNAPSHOT_FORMAT`] or an earlier one.
     #[must_use]
     pub const fn format(&self) -> u16 {
@@ -547,15 +543,12 @@ impl<'a, 'e> Frames<'a, 'e> {
 }
 
 fn value_key(stream: Stream, index: u32) -> Vec<u8> {
-    let mut key = stream.number().to_be_bytes().to_vec();
-    key.extend_from_slice(&index.to_be_bytes());
-    key
+    part_key(stream.number(), index)
 }
 
 fn parse_value_key(key: &[u8]) -> Option<(Stream, u32)> {
-    let (stream, index) = key.split_first_chunk::<8>()?;
-    let stream = Stream::from_number(u64::from_be_bytes(*stream))?;
-    Some((stream, u32::from_be_bytes(index.try_into().ok()?)))
+    let (number, index) = parse_part_key(key)?;
+    Some((Stream::from_number(number)?, index))
 }
 
 /// Returns the stream of an entry; `None` for an error or a key of no value.

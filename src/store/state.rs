@@ -94,12 +94,12 @@ enum DirectoryFrame {
     LinkSecret(LinkSecret),
 }
 
-fn write_frames<'a, T: Clone + 'a, F: Serialize, E>(
-    rows: impl Iterator<Item = &'a T>,
+fn write_frames<T, F: Serialize, E>(
+    rows: impl Iterator<Item = T>,
     frame: impl Fn(Vec<T>) -> F,
     write: &mut impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut rows = rows.cloned().peekable();
+    let mut rows = rows.peekable();
     while rows.peek().is_some() {
         write(&codec::encode(&frame(rows.by_ref().take(FRAME_ROWS).collect())))?;
     }
@@ -121,31 +121,29 @@ pub fn write_group<E>(
         last_stamp: group_state.last_stamp,
         highest_ids: group_state.highest_ids,
     }))))?;
-    write_frames(catalogue.calendars.values(), GroupFrame::Calendars, &mut write)?;
-    write_frames(catalogue.calendarsets.values(), GroupFrame::Calendarsets, &mut write)?;
-    write_frames(catalogue.interventions.values(), GroupFrame::Interventions, &mut write)?;
-    write_frames(catalogue.interventionsets.values(), GroupFrame::Interventionsets, &mut write)?;
-    write_frames(catalogue.customfields.values(), GroupFrame::Customfields, &mut write)?;
-    write_frames(group_state.fiches.values(), GroupFrame::Fiches, &mut write)?;
-    write_frames(group_state.accounts.values(), GroupFrame::Accounts, &mut write)?;
-    write_frames(group_state.rows.values(), GroupFrame::Vevents, &mut write)?;
-    let mut removed = Vec::new();
-    for (kind, id) in &group_state.removed {
-        removed.push((*kind, *id));
-    }
-    write_frames(removed.iter(), GroupFrame::Removed, &mut write)?;
+    write_frames(catalogue.calendars.values().cloned(), GroupFrame::Calendars, &mut write)?;
+    write_frames(catalogue.calendarsets.values().cloned(), GroupFrame::Calendarsets, &mut write)?;
+    write_frames(catalogue.interventions.values().cloned(), GroupFrame::Interventions, &mut write)?;
     write_frames(
-        group_state.idempotency_records.iter(),
-        GroupFrame::IdempotencyRecords,
+        catalogue.interventionsets.values().cloned(),
+        GroupFrame::Interventionsets,
         &mut write,
     )?;
-    write_frames(group_state.outbox.messages(), GroupFrame::Messages, &mut write)?;
+    write_frames(catalogue.customfields.values().cloned(), GroupFrame::Customfields, &mut write)?;
+    write_frames(group_state.fiches.values().cloned(), GroupFrame::Fiches, &mut write)?;
+    write_frames(group_state.accounts.values().cloned(), GroupFrame::Accounts, &mut write)?;
+    write_frames(group_state.rows.values().cloned(), GroupFrame::Vevents, &mut write)?;
+    let removed = group_state.removed.iter().map(|(kind, id)| (*kind, *id));
+    write_frames(removed, GroupFrame::Removed, &mut write)?;
+    let answers = group_state.idempotency_records.iter().cloned();
+    write_frames(answers, GroupFrame::IdempotencyRecords, &mut write)?;
+    write_frames(group_state.outbox.messages().cloned(), GroupFrame::Messages, &mut write)?;
     match group_state.outbox.last_id() {
         0 => {}
         last => write(&codec::encode(&GroupFrame::LastMessage(last)))?,
     }
-    write_frames(group_state.links.iter(), GroupFrame::Links, &mut write)?;
-    write_frames(group_state.holds().iter(), GroupFrame::Holds, &mut write)?;
+    write_frames(group_state.links.iter().cloned(), GroupFrame::Links, &mut write)?;
+    write_frames(group_state.holds().iter().cloned(), GroupFrame::Holds, &mut write)?;
     match group_state.cancelled().emptied_until() {
         Some(until) => write(&codec::encode(&GroupFrame::EmptiedUntil(until))),
         None => Ok(()),
@@ -161,7 +159,7 @@ pub fn write_quarantined<E>(
     events: &[QuarantinedEvent],
     mut write: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    write_frames(events.iter(), GroupFrame::Quarantined, &mut write)
+    write_frames(events.iter().cloned(), GroupFrame::Quarantined, &mut write)
 }
 
 /// Decodes a group's state, frame by frame.
@@ -261,17 +259,11 @@ pub fn write_directory<E>(
     directory: &Directory,
     mut write: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut apikeys = Vec::new();
-    for (hash, key) in directory.apikeys.iter() {
-        apikeys.push((*hash, key.clone()));
-    }
-    let mut blocks = Vec::new();
-    for (place, block) in directory.blocks.iter() {
-        blocks.push((*place, block.clone()));
-    }
-    write_frames(apikeys.iter(), DirectoryFrame::Apikeys, &mut write)?;
-    write_frames(directory.pros.values(), DirectoryFrame::Pros, &mut write)?;
-    write_frames(blocks.iter(), DirectoryFrame::Blocks, &mut write)?;
+    let apikeys = directory.apikeys.iter().map(|(hash, key)| (*hash, key.clone()));
+    let blocks = directory.blocks.iter().map(|(place, block)| (*place, block.clone()));
+    write_frames(apikeys, DirectoryFrame::Apikeys, &mut write)?;
+    write_frames(directory.pros.values().cloned(), DirectoryFrame::Pros, &mut write)?;
+    write_frames(blocks, DirectoryFrame::Blocks, &mut write)?;
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
