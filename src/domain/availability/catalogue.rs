@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::availability::slot_request::{BookingMode, Chain, Leg};
-
 use crate::domain::availability::obstacle::NotOffered;
+use crate::domain::availability::slot_request::{BookingMode, Chain, Leg};
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, Customfield, Model};

@@ -14,12 +14,8 @@ use crate::domain::time::Instant;
 /// Returns the calendars that the module shows, by their order and id.
 #[must_use]
 pub fn shown_calendars(catalogue: &Catalogue) -> Vec<&Calendar> {
-    let mut shown: Vec<&Calendar> = Vec::new();
-    for calendar in catalogue.calendars.values() {
-        if catalogue.calendar_hidden(calendar.id).is_none() {
-            shown.push(calendar);
-        }
-    }
+    let all = catalogue.calendars.values().map(Arc::as_ref);
+    let mut shown: Vec<_> = all.filter(|row| catalogue.calendar_hidden(row.id).is_none()).collect();
     shown.sort_by_key(|calendar| (calendar.sort.number(), calendar.id));
     shown
 }
@@ -27,12 +23,9 @@ pub fn shown_calendars(catalogue: &Catalogue) -> Vec<&Calendar> {
 /// Returns the interventions that the module shows, by their order and id.
 #[must_use]
 pub fn shown_interventions(catalogue: &Catalogue) -> Vec<&Intervention> {
-    let mut shown: Vec<&Intervention> = Vec::new();
-    for intervention in catalogue.interventions.values() {
-        if catalogue.intervention_hidden(intervention.id).is_none() {
-            shown.push(intervention);
-        }
-    }
+    let all = catalogue.interventions.values().map(Arc::as_ref);
+    let mut shown: Vec<_> =
+        all.filter(|row| catalogue.intervention_hidden(row.id).is_none()).collect();
     shown.sort_by_key(|intervention| (intervention.sort.number(), intervention.id));
     shown
 }

@@ -10,7 +10,7 @@ const CHARACTERS_MAX: usize = 255;
 /// Scheme, host and port of a web page: `https://rdv.example.org` or `http://localhost:3000`. It is
 /// in lower case, and the default port of its scheme is left out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct SiteOrigin(Box<str>);
 
 impl SiteOrigin {
@@ -64,12 +64,6 @@ impl TryFrom<String> for SiteOrigin {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         Self::new(&text).map_err(|InvalidValue(rule)| rule)
-    }
-}
-
-impl From<SiteOrigin> for String {
-    fn from(origin: SiteOrigin) -> Self {
-        origin.0.into()
     }
 }
 

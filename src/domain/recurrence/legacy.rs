@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::domain::recurrence::rule::{Repetition, Rule, RuleEnd, Weekdays};
+use crate::domain::recurrence::rule::{Repetition, Rule, RuleEnd, WEEK, Weekdays};
 use crate::domain::recurrence::rule_error::RuleError;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Weekday};
@@ -129,37 +129,17 @@ fn positive(number: i64) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(number).ok()?)
 }
 
-/// The days of the bits of `repeat_byday`, from the lowest bit.
-const BYDAY: [Weekday; 7] = [
-    Weekday::Sunday,
-    Weekday::Monday,
-    Weekday::Tuesday,
-    Weekday::Wednesday,
-    Weekday::Thursday,
-    Weekday::Friday,
-    Weekday::Saturday,
-];
-
-/// Returns the bits of days; Sunday is the lowest.
-fn bits_from_weekdays(days: Weekdays) -> i64 {
-    let mut bits = 0;
-    for (bit, day) in BYDAY.into_iter().enumerate() {
-        if days.days().any(|other| other == day) {
-            bits |= 1 << bit;
-        }
-    }
-    bits
+/// The bit of a day in `repeat_byday`. There Sunday is the lowest.
+fn byday_bit(day: Weekday) -> i64 {
+    1 << ((day as i64 + 1) % 7)
 }
 
-/// Returns the days of the seven lowest bits; Sunday is the lowest.
+fn bits_from_weekdays(days: Weekdays) -> i64 {
+    days.days().map(byday_bit).sum()
+}
+
 fn weekdays_from_bits(bits: i64) -> Option<Weekdays> {
-    let mut days = Vec::new();
-    for (bit, day) in BYDAY.into_iter().enumerate() {
-        if bits >> bit & 1 == 1 {
-            days.push(day);
-        }
-    }
-    Weekdays::from_days(days)
+    Weekdays::from_days(WEEK.into_iter().filter(|day| bits & byday_bit(*day) != 0))
 }
 
 #[cfg(test)]

@@ -56,12 +56,12 @@ pub enum RuleEnd {
 
 /// Set of days of the week, never empty. Bit 0 is Monday.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "u8", into = "u8")]
+#[serde(try_from = "u8")]
 pub struct Weekdays(u8);
 
 /// Nth weekday of a month: 1 to 5 from the beginning, -1 to -5 from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "(i8, Weekday)", into = "(i8, Weekday)")]
+#[serde(try_from = "(i8, Weekday)")]
 pub struct NthWeekday {
     nth: i8,
     weekday: Weekday,
@@ -254,22 +254,10 @@ impl TryFrom<u8> for Weekdays {
     }
 }
 
-impl From<Weekdays> for u8 {
-    fn from(days: Weekdays) -> Self {
-        days.0
-    }
-}
-
 impl TryFrom<(i8, Weekday)> for NthWeekday {
     type Error = &'static str;
 
     fn try_from((nth, weekday): (i8, Weekday)) -> Result<Self, Self::Error> {
         Self::new(nth, weekday).ok_or("the number of a weekday in a month is 1 to 5 or -1 to -5")
-    }
-}
-
-impl From<NthWeekday> for (i8, Weekday) {
-    fn from(on: NthWeekday) -> Self {
-        (on.nth, on.weekday)
     }
 }

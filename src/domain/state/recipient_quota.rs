@@ -54,10 +54,7 @@ impl Message {
     /// They count all the same.
     #[must_use]
     pub const fn ignores_quota(&self) -> bool {
-        matches!(
-            &self.content,
-            MessageContent::AccountLink { .. } | MessageContent::AccountNotice(_)
-        )
+        self.is_account_link() || matches!(&self.content, MessageContent::AccountNotice(_))
     }
 
     const fn is_account_link(&self) -> bool {
@@ -86,11 +83,11 @@ impl Message {
     /// Whether the daily maximum of messages caused by a key alone stops it. A link for another
     /// password goes to a client with an account only, who must not be locked out by strangers.
     const fn is_stopped_by_key_quota(&self) -> bool {
-        if let MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } = &self.content
-        {
-            return false;
-        }
-        self.is_caused_by_key()
+        let is_password_link = matches!(
+            &self.content,
+            MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. }
+        );
+        self.is_caused_by_key() && !is_password_link
     }
 
     const fn quota_class(&self) -> QuotaClass {
@@ -150,11 +147,8 @@ impl RecipientQuota {
     pub(crate) fn insert(&mut self, message: &Message) {
         if let Some(entry) = quota_entry(message) {
             if message.is_caused_by_key() {
-                let by_key = if message.is_account_link() {
-                    &mut self.links_by_key
-                } else {
-                    &mut self.others_by_key
-                };
+                let is_link = message.is_account_link();
+                let by_key = if is_link { &mut self.links_by_key } else { &mut self.others_by_key };
                 by_key.insert((entry.1, entry.2));
             }
             self.attempts.insert(entry);

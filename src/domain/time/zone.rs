@@ -187,8 +187,9 @@ impl Offsets {
     /// Loads the span of `civil`.
     fn load_span(&mut self, civil: Civil) {
         let (span, holds_until) = self.zone.0.span_for_civil(civil.0);
-        (self.holds_from, self.holds_until, self.offset_seconds) =
-            (span.civil_from, holds_until, span.offset_seconds);
+        self.holds_from = span.civil_from;
+        self.holds_until = holds_until;
+        self.offset_seconds = span.offset_seconds;
     }
 }
 
