@@ -13,6 +13,7 @@ use crate::store::codec;
 use crate::store::state::{self, GroupReader, QuarantinedEvent};
 use crate::store::{
     BatchNumber, Frames, JournalRecord, Position, RecoveryVisitor, StoreError, Stream,
+    panic_message,
 };
 
 /// The states that a replay has built.
@@ -229,13 +230,6 @@ impl StateRebuilder {
 /// Runs a part of the core, and returns the panic's message if it panics. The caller discards what
 /// the part may have half changed.
 fn catch_panic<T>(part: impl FnOnce() -> T) -> Result<T, String> {
-    match std::panic::catch_unwind(AssertUnwindSafe(part)) {
-        Ok(value) => Ok(value),
-        Err(payload) => {
-            if let Some(text) = payload.downcast_ref::<&str>() {
-                return Err((*text).to_owned());
-            }
-            Err(payload.downcast_ref::<String>().cloned().unwrap_or_default())
-        }
-    }
+    let done = std::panic::catch_unwind(AssertUnwindSafe(part));
+    done.map_err(|payload| panic_message(&*payload).to_owned())
 }

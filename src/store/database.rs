@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::fs::FlockOperation;
 
 use crate::planted_faults::PlantedFault;
-use crate::store::error::StoreError;
+use crate::store::error::{StoreError, panic_message};
 use crate::store::files::{create_directory, find_metadata, list_paths, sync_directory, sync_file};
 use crate::store::io_throttle::IoThrottle;
 use crate::store::read_copy::ReadCopy;
@@ -377,14 +377,7 @@ fn guarded<T>(
             return Err(StoreError::Io { path: path.to_owned(), doing, source });
         }
         Ok(Err(error)) => error.to_string(),
-        Err(payload) => {
-            let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
-                (Some(text), _) => text,
-                (None, Some(text)) => text.as_str(),
-                (None, None) => "",
-            };
-            format!("sled panicked: {message}")
-        }
+        Err(payload) => format!("sled panicked: {}", panic_message(&*payload)),
     };
     Err(StoreError::Database { path: path.to_owned(), doing, reason })
 }

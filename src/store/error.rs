@@ -1,5 +1,6 @@
 //! Errors of the store: the fault, its file and place, and the operator's next step. Reference 8.
 
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -332,6 +333,12 @@ impl StoreError {
     pub(crate) fn located(self, path: &Path, place: DamageLocation) -> Self {
         if let Self::Rejected { what } = self { Self::damaged(path, place, what) } else { self }
     }
+}
+
+/// Returns the message of a panic; empty if it has none.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or_default()
 }
 
 impl From<DecodeError> for StoreError {

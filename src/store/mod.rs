@@ -66,6 +66,7 @@ mod tests;
 
 pub use compaction::{Compaction, Generations, StoreSizes, store_sizes};
 pub use creation::NewGeneration;
+pub(crate) use error::panic_message;
 pub use error::{DamageLocation, StoreError};
 pub use files::free_bytes;
 pub use journal::{JournalRotation, Log, NextJournal, SledLog};

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::domain::records::fault::Fault;
+use crate::domain::records::text::InvalidValue;
 
 /// Maximum number of faults that an import reports.
 pub(crate) const FAULTS_MAX: usize = 20;
@@ -38,6 +39,27 @@ impl ImportFaults {
         for fault in faults {
             self.add(format!("{path}.{}", fault.field), fault.rule);
         }
+    }
+
+    /// Returns what was parsed of the object at `path`; `None` after adding its faults.
+    pub(crate) fn keep<T>(&mut self, path: &str, parsed: Result<T, Vec<Fault>>) -> Option<T> {
+        match parsed {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.extend(path, wrong);
+                None
+            }
+        }
+    }
+
+    /// Returns what was parsed of a field of the object at `path`; `None` after adding its fault.
+    pub(crate) fn keep_field<T>(
+        &mut self,
+        path: &str,
+        name: &str,
+        parsed: Result<T, InvalidValue>,
+    ) -> Option<T> {
+        self.keep(path, parsed.map_err(|InvalidValue(rule)| vec![Fault::new(name, rule)]))
     }
 
     /// Whether further faults would not be reported.

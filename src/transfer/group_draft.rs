@@ -17,6 +17,7 @@ use crate::domain::records::vevent::{Appointment, Vevent, VeventKind};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::outbox::Outbox;
 use crate::domain::time::Instant;
+use crate::domain::time::interval_set::Interval;
 use crate::engine::randomness::Randomness;
 use crate::transfer::faults::ImportFaults;
 use crate::transfer::ids::{IdAllocator, record_highest_id};
@@ -31,9 +32,9 @@ use crate::wire::vevent::{self, VEVENT};
 /// Highest number of a message in a document, so that numbers are left for later messages.
 pub(crate) const MESSAGES_MADE_MAX: u64 = ID_MAX / 2;
 
-/// Start of reminders for mails and text messages. An import does not know it, so it is the
-/// earliest time; past reminders are suppressed per appointment.
-pub(crate) const ALWAYS: (Instant, Instant) = (Instant(0), Instant(0));
+/// Start of the reminders of a client or a group. An import does not know it, so it is the earliest
+/// time; past reminders are suppressed per appointment.
+pub(crate) const ALWAYS: Instant = Instant(0);
 
 /// A group under import.
 pub(crate) struct GroupDraft {
@@ -75,10 +76,15 @@ struct OccupiedTime {
 impl GroupDraft {
     pub(crate) fn new(path: String, state: GroupState, counters: GroupCounters) -> Self {
         let highest_vevent = counters.highest_ids.get(&IdKind::Vevent).copied().unwrap_or(0);
-        let fiches = Vec::new();
-        let vevents = Vec::new();
-        let messages = BTreeMap::new();
-        Self { path, state, counters, fiches, vevents, highest_vevent, messages }
+        Self {
+            path,
+            state,
+            counters,
+            fiches: Vec::new(),
+            vevents: Vec::new(),
+            highest_vevent,
+            messages: BTreeMap::new(),
+        }
     }
 
     /// Reads the fiche `row`.
@@ -99,14 +105,11 @@ impl GroupDraft {
         } else {
             FICHE.parse_new(object, &scope, Audience::Store)
         };
-        let patch = match parsed {
-            Ok(patch) => patch,
-            Err(wrong) => return faults.extend(&path, wrong),
-        };
-        let Some(id) = id else { return };
+        let (Some(patch), Some(id)) = (faults.keep(&path, parsed), id) else { return };
         parse_stamps(&FICHE, object, &scope, now, &path, faults);
         let mut fiche = Fiche::new(id, now);
-        (fiche.mail_since, fiche.sms_since) = ALWAYS;
+        fiche.mail_since = ALWAYS;
+        fiche.sms_since = ALWAYS;
         // Set before the patch: a deleted fiche's last name is given as it is shown, with a `$`.
         if let Some(deleted) = object.get("deleted") {
             fiche.deleted = value::parse_boolean(deleted) == Ok(true);
@@ -131,10 +134,7 @@ impl GroupDraft {
         let id = ids.claim("vevents", object, &path, faults).and_then(VeventId::new);
         let input = vevent::parse(object, &scope, Audience::Store);
         let stamps = parse_stamps(&VEVENT, object, &scope, now, &path, faults);
-        let input = match input {
-            Ok(input) => input,
-            Err(wrong) => return faults.extend(&path, wrong),
-        };
+        let Some(input) = faults.keep(&path, input) else { return };
         let (Some(id), Some((created_at, updated_at))) = (id, stamps) else { return };
         let mut row = input.into_vevent(id, draws.key(), created_at, updated_at);
         if let VeventKind::Appointment(appointment) = &mut row.kind {
@@ -154,10 +154,8 @@ impl GroupDraft {
     ) {
         let path = format!("{}.messages[{index}]", self.path);
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
-        let message = match message_row::parse_message(object, now) {
-            Ok(message) => message,
-            Err(fault) => return faults.extend(&path, vec![fault]),
-        };
+        let parsed = message_row::parse_message(object, now).map_err(|fault| vec![fault]);
+        let Some(message) = faults.keep(&path, parsed) else { return };
         if message.id.number() > MESSAGES_MADE_MAX {
             faults.add(format!("{path}.id"), format!("must be at most {MESSAGES_MADE_MAX}"));
         }
@@ -187,16 +185,12 @@ impl GroupDraft {
     pub(crate) fn check_overlaps(&self, faults: &mut ImportFaults) {
         let mut occupied = Vec::new();
         for (index, row) in &self.vevents {
-            if row.deleted {
-                continue;
-            }
-            if let Some(appointment) = row.appointment() {
-                let time = appointment.interval();
+            if let Some(appointment) = row.appointment()
+                && !row.deleted
+            {
+                let Interval { start, end } = appointment.interval();
                 let calendar = row.calendar_id;
-                let start = time.start;
-                let end = time.end;
-                let index = *index;
-                occupied.push(OccupiedTime { calendar, start, end, index });
+                occupied.push(OccupiedTime { calendar, start, end, index: *index });
             }
         }
         occupied.sort_unstable();
@@ -271,23 +265,13 @@ impl GroupDraft {
 
 /// Returns the latest stamp of a catalogue.
 fn last_catalogue_stamp(catalogue: &Catalogue) -> Instant {
-    let mut last = catalogue.group.updated_at.max(catalogue.group.created_at);
-    for row in catalogue.calendars.values() {
-        last = last.max(row.updated_at);
-    }
-    for row in catalogue.calendarsets.values() {
-        last = last.max(row.updated_at);
-    }
-    for row in catalogue.interventions.values() {
-        last = last.max(row.updated_at);
-    }
-    for row in catalogue.interventionsets.values() {
-        last = last.max(row.updated_at);
-    }
-    for row in catalogue.customfields.values() {
-        last = last.max(row.updated_at);
-    }
-    last
+    let group = catalogue.group.updated_at.max(catalogue.group.created_at);
+    let rows = (catalogue.calendars.values().map(|row| row.updated_at))
+        .chain(catalogue.calendarsets.values().map(|row| row.updated_at))
+        .chain(catalogue.interventions.values().map(|row| row.updated_at))
+        .chain(catalogue.interventionsets.values().map(|row| row.updated_at))
+        .chain(catalogue.customfields.values().map(|row| row.updated_at));
+    rows.max().map_or(group, |last| last.max(group))
 }
 
 /// Suppresses reminders whose time is past. They count as sent only where the document says so.

@@ -180,36 +180,32 @@ impl Import<'_> {
         let mut drafts = self.read_groups(&outline, &mut ids, &mut faults);
         faults.check_none()?;
         let mut done = 0;
-        walk_document(document, Some(RowSection::Fiches), &mut |part| {
-            let DocumentPart::Row(group, index, row) = part else { return };
-            if !faults.is_full() {
-                drafts[group].read_fiche(index, &row, self.now, &mut ids, &mut faults);
+        // Each section refers to those before it.
+        for section in [RowSection::Fiches, RowSection::Vevents, RowSection::Messages] {
+            walk_document(document, Some(section), &mut |part| {
+                let DocumentPart::Row(group, index, row) = part else { return };
+                if !faults.is_full() {
+                    let draft = &mut drafts[group];
+                    let now = self.now;
+                    match section {
+                        RowSection::Fiches => {
+                            draft.read_fiche(index, &row, now, &mut ids, &mut faults);
+                        }
+                        RowSection::Vevents => {
+                            let draws = &mut self.draws;
+                            draft.read_vevent(index, &row, now, draws, &mut ids, &mut faults);
+                        }
+                        RowSection::Messages => draft.read_message(index, &row, now, &mut faults),
+                    }
+                }
+                self.count_row(&mut done, outline.rows);
+            })
+            .map_err(|fault| vec![fault])?;
+            if section == RowSection::Fiches {
+                faults.check_none()?;
+                drafts.iter_mut().for_each(GroupDraft::settle_fiches);
             }
-            self.count_row(&mut done, outline.rows);
-        })
-        .map_err(|fault| vec![fault])?;
-        faults.check_none()?;
-        for draft in &mut drafts {
-            draft.settle_fiches();
         }
-        walk_document(document, Some(RowSection::Vevents), &mut |part| {
-            let DocumentPart::Row(group, index, row) = part else { return };
-            if !faults.is_full() {
-                let now = self.now;
-                let draws = &mut self.draws;
-                drafts[group].read_vevent(index, &row, now, draws, &mut ids, &mut faults);
-            }
-            self.count_row(&mut done, outline.rows);
-        })
-        .map_err(|fault| vec![fault])?;
-        walk_document(document, Some(RowSection::Messages), &mut |part| {
-            let DocumentPart::Row(group, index, row) = part else { return };
-            if !faults.is_full() {
-                drafts[group].read_message(index, &row, self.now, &mut faults);
-            }
-            self.count_row(&mut done, outline.rows);
-        })
-        .map_err(|fault| vec![fault])?;
         let people = self.read_people(&outline, &drafts, &mut ids, &mut faults);
         for draft in &drafts {
             draft.check_overlaps(&mut faults);
@@ -261,15 +257,14 @@ impl Import<'_> {
         let zone = fields.get("timezone").and_then(Value::as_str).and_then(ZoneName::from_name);
         let zone = zone.unwrap_or_else(|| ZoneName::from_name("UTC").expect("the table has UTC"));
         let mut group = Group::new(id, zone, self.now);
-        (group.mail_since, group.sms_since) = ALWAYS;
+        group.mail_since = ALWAYS;
+        group.sms_since = ALWAYS;
         let state = GroupState::new(Catalogue::new(group.clone()));
         let scope = Scope::for_group(&state);
-        match GROUP.parse_new(fields, &scope, Audience::Store) {
-            Ok(patch) => {
-                parse_stamps(&GROUP, fields, &scope, self.now, path, faults);
-                patch.apply_to(&mut group);
-            }
-            Err(wrong) => faults.extend(path, wrong),
+        let parsed = GROUP.parse_new(fields, &scope, Audience::Store);
+        if let Some(patch) = faults.keep(path, parsed) {
+            parse_stamps(&GROUP, fields, &scope, self.now, path, faults);
+            patch.apply_to(&mut group);
         }
         self.assign_urlname(&mut group, path, faults);
         group

@@ -1,5 +1,4 @@
-//! Keys, professionals and accounts of a document, with their secrets as hashes. Reference 3.1,
-//! 3.4,
+//! Keys, professionals and accounts of a document, with their secrets as hashes. Reference 3.1, 3.4,
 //! 3.5 and 11.2.
 
 use std::collections::BTreeMap;
@@ -13,6 +12,7 @@ use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::account::Account;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::group_state::GroupState;
@@ -25,6 +25,9 @@ use crate::transfer::rows::{collect_objects, given_field, given_text};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::value;
+
+/// Rule of a person without a password.
+const PASSWORD_REQUIRED: &str = "is required: give password, password_sha1 or password_hash";
 
 /// Hashes a password for storage, from its SHA-1 in lower-case hex.
 pub(crate) type HashPassword<'a> = &'a dyn Fn(&str) -> Text<255>;
@@ -46,31 +49,18 @@ pub(crate) fn read_apikeys(
             );
             continue;
         };
-        let label = parse_label(row.get("label"));
         let groups = parse_key_groups(row.get("groups"), known);
         let covers_all = matches!(groups, Ok(None));
-        let holder = parse_holder(row, covers_all);
-        let origins = parse_origins(row.get("origins"));
-        match (label, groups, holder, origins) {
-            (Ok(label), Ok(groups), Ok(holder), Ok(origins)) => {
-                if keys.insert(hash, Apikey { label, groups, holder, origins }).is_some() {
-                    faults.add(format!("{path}.key"), "appears twice in the document");
-                }
-            }
-            (label, groups, holder, origins) => {
-                if let Err(InvalidValue(rule)) = origins {
-                    faults.add(format!("{path}.origins"), rule);
-                }
-                if let Err((field, InvalidValue(rule))) = holder {
-                    faults.add(format!("{path}.{field}"), rule);
-                }
-                if let Err(InvalidValue(rule)) = label {
-                    faults.add(format!("{path}.label"), rule);
-                }
-                if let Err(InvalidValue(rule)) = groups {
-                    faults.add(format!("{path}.groups"), rule);
-                }
-            }
+        // All are read before one is missed, so that every fault of the row is reported.
+        let origins = faults.keep_field(&path, "origins", parse_origins(row.get("origins")));
+        let holder = faults.keep(&path, parse_holder(row, covers_all));
+        let label = faults.keep_field(&path, "label", parse_label(row.get("label")));
+        let groups = faults.keep_field(&path, "groups", groups);
+        if let (Some(label), Some(groups), Some(holder), Some(origins)) =
+            (label, groups, holder, origins)
+            && keys.insert(hash, Apikey { label, groups, holder, origins }).is_some()
+        {
+            faults.add(format!("{path}.key"), "appears twice in the document");
         }
     }
     keys
@@ -86,13 +76,11 @@ fn parse_label(given: Option<&Value>) -> Result<Text<255>, InvalidValue> {
 /// Parses the marks of a server's and of an operator's key; a key without them is public.
 ///
 /// # Errors
-/// The wrong mark, and its rule.
-fn parse_holder(
-    row: &Map<String, Value>,
-    covers_all: bool,
-) -> Result<ApikeyHolder, (&'static str, InvalidValue)> {
-    let marked = |name: &'static str| match row.get(name) {
-        Some(mark) => value::parse_boolean(mark).map_err(|rule| (name, rule)),
+/// The fault of a mark.
+fn parse_holder(row: &Map<String, Value>, covers_all: bool) -> Result<ApikeyHolder, Vec<Fault>> {
+    let marked = |name: &str| match row.get(name).map(value::parse_boolean) {
+        Some(Err(InvalidValue(rule))) => Err(vec![Fault::new(name, rule)]),
+        Some(Ok(mark)) => Ok(mark),
         None => Ok(false),
     };
     let is_server = marked("server")?;
@@ -101,7 +89,7 @@ fn parse_holder(
     }
     if !covers_all {
         let rule = "a key of the operator covers all groups: leave groups out";
-        return Err(("operator", InvalidValue(rule.into())));
+        return Err(vec![Fault::new("operator", rule)]);
     }
     Ok(ApikeyHolder::Operator)
 }
@@ -157,18 +145,18 @@ fn key_hash(row: &Map<String, Value>) -> Option<[u8; 32]> {
 fn password_hash(
     row: &Map<String, Value>,
     hash: HashPassword<'_>,
-) -> Result<Option<Text<255>>, (&'static str, InvalidValue)> {
+) -> Result<Option<Text<255>>, Vec<Fault>> {
     let mut found = None;
     for name in ["password", "password_sha1", "password_hash"] {
         let Some(value) = given_field(row, name) else { continue };
         if let Some((first, _)) = found {
             let rule = "give one of password, password_sha1 and password_hash";
-            return Err((first, InvalidValue(rule.into())));
+            return Err(vec![Fault::new(first, rule)]);
         }
         found = Some((name, value));
     }
     let Some((name, form)) = found else { return Ok(None) };
-    let wrong = |rule: &str| (name, InvalidValue(rule.into()));
+    let wrong = |rule: &str| vec![Fault::new(name, rule)];
     let Some(text) = form.as_str() else { return Err(wrong("must be a text")) };
     match name {
         "password" => Ok(Some(hash(&password::sha1_hex(text)))),
@@ -179,7 +167,7 @@ fn password_hash(
         }
         "password_sha1" => Err(wrong("must be 40 hexadecimal digits")),
         _ if password::is_hash(text) => {
-            Text::new(text).map(Some).map_err(|illegal| (name, illegal))
+            Text::new(text).map(Some).map_err(|InvalidValue(rule)| wrong(&rule))
         }
         _ => Err(wrong(
             "must be an argon2id hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$salt$hash",
@@ -229,26 +217,11 @@ impl ImportedPros {
         let group = draft.state.catalogue.group.id;
         let scope = Scope::for_group(&draft.state);
         for (path, row) in collect_objects(section, &format!("{}.pros", draft.path), faults) {
-            let patch = match PROFESSIONAL.parse_new(row, &scope, Audience::Store) {
-                Ok(patch) => patch,
-                Err(wrong) => {
-                    faults.extend(&path, wrong);
-                    continue;
-                }
-            };
+            let parsed = PROFESSIONAL.parse_new(row, &scope, Audience::Store);
+            let Some(patch) = faults.keep(&path, parsed) else { continue };
             let main = given_field(row, "main").map_or(Ok(false), value::parse_boolean);
-            let password = password_hash(row, hash);
-            let (main, password) = match (main, password) {
-                (Ok(main), Ok(password)) => (main, password),
-                (Err(InvalidValue(rule)), _) => {
-                    faults.add(format!("{path}.main"), rule);
-                    continue;
-                }
-                (_, Err((name, InvalidValue(rule)))) => {
-                    faults.add(format!("{path}.{name}"), rule);
-                    continue;
-                }
-            };
+            let Some(main) = faults.keep_field(&path, "main", main) else { continue };
+            let Some(password) = faults.keep(&path, password_hash(row, hash)) else { continue };
             // Replaced below by the claimed id.
             let placeholder = ProId::new(1).expect("1 is an id");
             let mut pro = Pro::blank(placeholder, group, now);
@@ -262,10 +235,7 @@ impl ImportedPros {
                         continue;
                     };
                     let Some(password) = password else {
-                        faults.add(
-                            format!("{path}.password"),
-                            "is required: give password, password_sha1 or password_hash",
-                        );
+                        faults.add(format!("{path}.password"), PASSWORD_REQUIRED);
                         continue;
                     };
                     pro.id = id;
@@ -349,33 +319,22 @@ pub(crate) fn read_accounts(
                 "must be a list of ids of the group's fiches",
             );
         }
-        match (email, fiche, password_hash(row, hash)) {
-            (Ok(email), Some(fiche_id), Ok(Some(password_hash))) => {
-                let folded = email.folded();
-                let account =
-                    Account { email, fiche_id, password_hash, former: former.unwrap_or_default() };
-                if accounts.insert(folded, account.into()).is_some() {
-                    faults.add(format!("{path}.email"), "appears twice among the group's accounts");
-                }
-            }
-            (email, fiche, password) => {
-                if let Err(InvalidValue(rule)) = email {
-                    faults.add(format!("{path}.email"), rule);
-                }
-                if fiche.is_none() {
-                    faults.add(
-                        format!("{path}.fiche_id"),
-                        "must be the id of one of the group's fiches",
-                    );
-                }
-                match password {
-                    Ok(Some(_)) => {}
-                    Ok(None) => faults.add(
-                        format!("{path}.password"),
-                        "is required: give password, password_sha1 or password_hash",
-                    ),
-                    Err((name, InvalidValue(rule))) => faults.add(format!("{path}.{name}"), rule),
-                }
+        let email = faults.keep_field(&path, "email", email);
+        if fiche.is_none() {
+            let rule = "must be the id of one of the group's fiches";
+            faults.add(format!("{path}.fiche_id"), rule);
+        }
+        let password = faults.keep(&path, password_hash(row, hash));
+        if password == Some(None) {
+            faults.add(format!("{path}.password"), PASSWORD_REQUIRED);
+        }
+        if let (Some(email), Some(fiche_id), Some(Some(password_hash)), Some(former)) =
+            (email, fiche, password, former)
+        {
+            let folded = email.folded();
+            let account = Account { email, fiche_id, password_hash, former };
+            if accounts.insert(folded, account.into()).is_some() {
+                faults.add(format!("{path}.email"), "appears twice among the group's accounts");
             }
         }
     }

@@ -55,13 +55,7 @@ pub(crate) fn parse_stamps<R: 'static>(
     path: &str,
     faults: &mut ImportFaults,
 ) -> Option<(Instant, Instant)> {
-    let (created_at, updated_at) = match table.parse_stamps(object, scope) {
-        Ok(stamps) => stamps,
-        Err(wrong) => {
-            faults.extend(path, wrong);
-            return None;
-        }
-    };
+    let (created_at, updated_at) = faults.keep(path, table.parse_stamps(object, scope))?;
     for (name, at) in [("created_at", created_at), ("updated_at", updated_at)] {
         if let Some(at) = at
             && at > now.plus_seconds(DAY)

@@ -88,13 +88,8 @@ impl SectionReader<'_> {
                 object.insert("sort".into(), (last_sort + 1).into());
             }
             let id = self.ids.claim(section, &object, &path, self.faults);
-            let patch = match table.parse_new(&object, &scope, Audience::Store) {
-                Ok(patch) => patch,
-                Err(wrong) => {
-                    self.faults.extend(&path, wrong);
-                    continue;
-                }
-            };
+            let parsed = table.parse_new(&object, &scope, Audience::Store);
+            let Some(patch) = self.faults.keep(&path, parsed) else { continue };
             let Some(mut row) = id.and_then(&blank) else { continue };
             parse_stamps(table, &object, &scope, self.now, &path, self.faults);
             patch.apply_to(&mut row);
