@@ -84,8 +84,8 @@ pub(crate) fn parse_message(row: &Map<String, Value>, now: Instant) -> Result<Me
     Ok(if by_key { message.caused_by_key() } else { message })
 }
 
-/// Returns the name of a message's kind: as in the list of messages, except that a restoration and a
-/// withdrawal have names of their own.
+/// Returns the name of a message's kind: as in the list of messages, except that a restoration and
+/// a withdrawal have names of their own.
 fn kind_name(message: &Message) -> &'static str {
     if matches!(message.content, MessageContent::Restoration(_)) {
         return "restoration";

@@ -1,5 +1,5 @@
-//! Keys, professionals and accounts of a document, with their secrets as hashes. Reference 3.1, 3.4,
-//! 3.5 and 11.2.
+//! Keys, professionals and accounts of a document, with their secrets as hashes. Reference 3.1,
+//! 3.4, 3.5 and 11.2.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -95,8 +95,8 @@ impl Apikey {
     }
 }
 
-/// The application keys by the SHA-256 of the key, by label, and by the origins that they name. They
-/// are read as the map of the keys by hash.
+/// The application keys by the SHA-256 of the key, by label, and by the origins that they name.
+/// They are read as the map by hash.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Apikeys {
     by_hash: OrdMap<[u8; 32], Apikey>,
