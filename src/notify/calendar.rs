@@ -66,9 +66,9 @@ pub(crate) fn render_ics(method: ItipMethod, events: &[CalendarEvent<'_>]) -> St
 fn to_ical(method: ItipMethod, calendar_event: &CalendarEvent<'_>) -> Event {
     let mut event = Event::with_uid(&calendar_event.uid);
     event.add_property("SEQUENCE", calendar_event.sequence.to_string());
-    event.add_property("DTSTAMP", format_utc(calendar_event.stamp));
-    event.add_property("DTSTART", format_utc(calendar_event.start));
-    event.add_property("DTEND", format_utc(calendar_event.end));
+    event.add_property("DTSTAMP", zone::format_ical(calendar_event.stamp));
+    event.add_property("DTSTART", zone::format_ical(calendar_event.start));
+    event.add_property("DTEND", zone::format_ical(calendar_event.end));
     event.summary(calendar_event.summary);
     if !calendar_event.location.is_empty() {
         event.location(calendar_event.location);
@@ -91,12 +91,4 @@ fn to_ical(method: ItipMethod, calendar_event: &CalendarEvent<'_>) -> Event {
         ItipMethod::Cancel => EventStatus::Cancelled,
     });
     event.done()
-}
-
-/// Formats a UTC time, like `20260303T100000Z`.
-fn format_utc(moment: Instant) -> String {
-    let civil = zone::utc_of(moment);
-    let (year, month, day) = civil.day().ymd();
-    let (hour, minute, second) = civil.hour_minute_second();
-    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }

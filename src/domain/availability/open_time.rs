@@ -9,7 +9,6 @@ use crate::domain::availability::slot_request::OwnTime;
 use crate::domain::availability::taken_time::{TakenInterval, TakenTime, TimeHolder};
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::records::vevent::{Permits, Vevent, VeventKind};
-use crate::domain::recurrence::Series;
 use crate::domain::time::interval_set::{Interval, IntervalSet};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, Instant};
@@ -61,7 +60,8 @@ impl Rules {
     ) -> impl Iterator<Item = (VeventId, Interval)> + '_ {
         self.plages.iter().flat_map(move |row| {
             let series = row.series().expect("a plage is a series");
-            occurrences_overlapping(series, zone, interval).map(|occurrence| (row.id, occurrence))
+            let occurrences = series.intervals_overlapping(zone, interval);
+            occurrences.map(|occurrence| (row.id, occurrence))
         })
     }
 
@@ -90,17 +90,6 @@ impl Rules {
         }
         false
     }
-}
-
-/// Returns the occurrences of a series that overlap a span.
-fn occurrences_overlapping(
-    series: &Series,
-    zone: Zone,
-    span: Interval,
-) -> impl Iterator<Item = Interval> + '_ {
-    series
-        .intervals_overlapping(zone, span.start, span.end)
-        .map(|(start, end)| Interval { start, end })
 }
 
 /// Permitted time of the interventions that the same availabilities permit.
@@ -171,7 +160,7 @@ impl OpenTime {
         for row in &rules.availabilities {
             let VeventKind::Availability(availability) = &row.kind else { continue };
             let occurrences: Vec<Interval> =
-                occurrences_overlapping(&availability.series, zone, span).collect();
+                availability.series.intervals_overlapping(zone, span).collect();
             match &availability.permits {
                 Permits::All => open_for_all.extend(&occurrences),
                 Permits::Only(ids) => named.extend(ids),

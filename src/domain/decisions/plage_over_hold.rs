@@ -20,8 +20,7 @@ pub(crate) fn find_holds_under(state: &GroupState, row: &Vevent, now: Instant) -
     let zone = state.catalogue.zone();
     let mut met = Vec::new();
     for held in view.held.ending_after(now) {
-        let mut occurrences =
-            series.intervals_overlapping(zone, held.interval.start, held.interval.end);
+        let mut occurrences = series.intervals_overlapping(zone, held.interval);
         if now < held.id.expires_at && occurrences.next().is_some() {
             met.push(held.id.id);
         }

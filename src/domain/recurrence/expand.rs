@@ -2,6 +2,7 @@
 
 use crate::domain::recurrence::days::PlanDays;
 use crate::domain::recurrence::series::{Occurrence, Series};
+use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::{Offsets, Zone};
 use crate::domain::time::{CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, DAY, INSTANT_MAX, Instant};
 
@@ -86,16 +87,14 @@ impl Series {
         })
     }
 
-    /// Returns start and end of each of [`Series::occurrences_overlapping`], not clipped to the
-    /// window.
+    /// Returns the time of each of [`Series::occurrences_overlapping`], not clipped to the window.
     pub fn intervals_overlapping(
         &self,
         zone: Zone,
-        from: Instant,
-        to: Instant,
-    ) -> impl Iterator<Item = (Instant, Instant)> + '_ {
-        self.occurrences_overlapping(zone, from, to)
-            .map(|occurrence| (occurrence.start, occurrence.end))
+        window: Interval,
+    ) -> impl Iterator<Item = Interval> + '_ {
+        self.occurrences_overlapping(zone, window.start, window.end)
+            .map(|occurrence| Interval { start: occurrence.start, end: occurrence.end })
     }
 
     /// Returns whether some occurrence ends after `instant` and after its own start. Exceptions are

@@ -85,21 +85,19 @@ impl LegacyFields<'_> {
     /// The first error. Fields are checked in the order freq, interval, count and until, byday; a
     /// count of 1 comes last.
     pub fn to_rule(&self, zone: Zone) -> Result<Rule, LegacyError> {
-        let freq = self.freq.to_ascii_lowercase();
-        if !matches!(freq.as_str(), "daily" | "weekly" | "monthly" | "yearly") {
-            return Err(LegacyError::Freq);
-        }
-        let Some(interval) = positive(self.interval.unwrap_or(1)) else {
-            return Err(LegacyError::Interval);
-        };
-        let repetition = match freq.as_str() {
+        let repetition = match self.freq.to_ascii_lowercase().as_str() {
+            "daily" => Repetition::Daily,
             "weekly" => Repetition::Weekly(weekdays_from_bits(self.byday.unwrap_or(0))),
             "monthly" => Repetition::Monthly(None),
             "yearly" => Repetition::Yearly,
-            _ => Repetition::Daily,
+            _ => return Err(LegacyError::Freq),
+        };
+        let Some(interval) = positive(self.interval.unwrap_or(1)) else {
+            return Err(LegacyError::Interval);
         };
         let end = self.parse_end(zone)?;
-        if freq == "weekly" && !(0..=127).contains(&self.byday.unwrap_or(0)) {
+        let is_weekly = matches!(repetition, Repetition::Weekly(_));
+        if is_weekly && !(0..=127).contains(&self.byday.unwrap_or(0)) {
             return Err(LegacyError::ByDay);
         }
         Rule::new(repetition, interval, end).map_err(|_: RuleError| LegacyError::Count)

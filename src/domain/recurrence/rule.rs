@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::recurrence::rule_error::RuleError;
 use crate::domain::time::zone;
-use crate::domain::time::{CivilDay, Instant, Weekday};
+use crate::domain::time::{Instant, Weekday};
 
 /// Recurrence rule: the days, the interval between them, and the end. Reference 5.2.
 ///
@@ -211,35 +211,22 @@ impl fmt::Display for Rule {
         if self.interval != NonZeroU32::MIN {
             write!(f, ";INTERVAL={}", self.interval)?;
         }
-        match self.repetition {
-            Repetition::Weekly(Some(days)) => {
-                let mut comma = ";BYDAY=";
-                for day in days.days() {
-                    write!(f, "{comma}{}", weekday_letters(day))?;
-                    comma = ",";
-                }
+        if let Repetition::Weekly(Some(days)) = self.repetition {
+            let mut comma = ";BYDAY=";
+            for day in days.days() {
+                write!(f, "{comma}{}", weekday_letters(day))?;
+                comma = ",";
             }
-            Repetition::Monthly(Some(on)) => {
-                write!(f, ";BYDAY={}{}", on.nth, weekday_letters(on.weekday))?
-            }
-            Repetition::Daily
-            | Repetition::Weekly(None)
-            | Repetition::Monthly(None)
-            | Repetition::Yearly => {}
+        }
+        if let Repetition::Monthly(Some(on)) = self.repetition {
+            write!(f, ";BYDAY={}{}", on.nth, weekday_letters(on.weekday))?;
         }
         match self.end {
             RuleEnd::Never => Ok(()),
             RuleEnd::Count(count) => write!(f, ";COUNT={count}"),
-            RuleEnd::Until(until) => write_until(f, until),
+            RuleEnd::Until(until) => write!(f, ";UNTIL={}", zone::format_ical(until)),
         }
     }
-}
-
-fn write_until(f: &mut fmt::Formatter<'_>, until: Instant) -> fmt::Result {
-    let utc = zone::utc_of(until);
-    let (year, month, day) = CivilDay::ymd(utc.day());
-    let (hour, minute, second) = utc.hour_minute_second();
-    write!(f, ";UNTIL={year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
 impl TryFrom<u8> for Weekdays {

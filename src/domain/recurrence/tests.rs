@@ -8,6 +8,7 @@ use chrono_tz::Tz;
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{
     CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, DAY, HOUR, INSTANT_MAX, Instant, MINUTE, Weekday,
@@ -127,7 +128,9 @@ impl Model<'_> {
             all.into_iter().filter(|o| o.start < to && from < o.end && o.start < o.end).collect();
         let found: Vec<_> = self.series.occurrences_overlapping(zone, from, to).collect();
         assert_eq!(found, expected, "{:?} {} overlapping {from:?} to {to:?}", self.series, self.tz);
-        let intervals: Vec<_> = self.series.intervals_overlapping(zone, from, to).collect();
+        let window = Interval { start: from, end: to };
+        let intervals = self.series.intervals_overlapping(zone, window);
+        let intervals: Vec<_> = intervals.map(|interval| (interval.start, interval.end)).collect();
         assert_eq!(intervals, expected.iter().map(|o| (o.start, o.end)).collect::<Vec<_>>());
         // An occurrence in the window proves that one ends after the window began.
         if !expected.is_empty() {

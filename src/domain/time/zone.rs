@@ -211,6 +211,15 @@ pub const fn utc_of(instant: Instant) -> Civil {
     Civil(instant.0)
 }
 
+/// Formats an instant as iCalendar does, like `20260303T100000Z`.
+#[must_use]
+pub fn format_ical(instant: Instant) -> String {
+    let utc = utc_of(instant);
+    let (year, month, day) = utc.day().ymd();
+    let (hour, minute, second) = utc.hour_minute_second();
+    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+}
+
 /// First probed second: 1970 as an instant is still 1969 as a civil time in some zones.
 const PROBED_FROM: i64 = -8 * DAY;
 /// End of probing: the database has no change after 2099.
