@@ -7,6 +7,7 @@ use crate::domain::decisions::plage_over_hold::find_holds_under_plages;
 use crate::domain::records::calendar::Calendarset;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::group::Group;
+use crate::domain::records::ids::RecordId as _;
 use crate::domain::records::intervention::Interventionset;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Patch, Put, RecordChange};
@@ -52,10 +53,10 @@ fn decide_put<R: EditableRecord>(
     put: &Put<R>,
 ) -> Result<Decision, Refusals> {
     let number = match put.id {
-        Some(id) => R::number(id),
+        Some(id) => id.to_number(),
         None => context.environment.id(R::KIND, 0),
     };
-    let id = R::id(number).expect("unused ids are in range");
+    let id = R::Id::from_number(number).expect("unused ids are in range");
     let before = R::find(context.state, id);
     if put.id.is_some() && before.is_none() {
         return Err(Refusal::NoResult.into());

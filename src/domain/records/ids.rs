@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 /// Largest identifier. Every JSON reader represents it exactly.
 pub const ID_MAX: u64 = 9_007_199_254_740_991;
 
+/// An identifier of any kind of record.
+pub trait RecordId: Copy + fmt::Debug + Send + Sync + 'static {
+    /// Returns the identifier of a number; `None` outside 1 to [`ID_MAX`].
+    fn from_number(number: u64) -> Option<Self>;
+
+    /// Its number.
+    fn to_number(self) -> u64;
+}
+
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
@@ -25,6 +34,16 @@ macro_rules! id {
             /// Its number, 1 to [`ID_MAX`].
             #[must_use]
             pub const fn number(self) -> u64 {
+                self.0
+            }
+        }
+
+        impl RecordId for $name {
+            fn from_number(number: u64) -> Option<Self> {
+                Self::new(number)
+            }
+
+            fn to_number(self) -> u64 {
                 self.0
             }
         }

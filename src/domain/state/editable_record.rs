@@ -9,7 +9,7 @@ use crate::domain::records::customfield::{CustomName, Customfield, Model};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{
-    CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId,
+    CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId, RecordId,
 };
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::text::Name;
@@ -20,16 +20,10 @@ use crate::domain::time::Instant;
 /// A kind of record that a professional makes and changes.
 pub trait EditableRecord: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// The type of its ids.
-    type Id: Copy + fmt::Debug + Send + Sync;
+    type Id: RecordId;
 
     /// The kind of its ids.
     const KIND: IdKind;
-
-    /// Returns the id of a number; `None` if it is out of range.
-    fn id(number: u64) -> Option<Self::Id>;
-
-    /// Returns the number of an id.
-    fn number(id: Self::Id) -> u64;
 
     /// Finds a record, deleted or not.
     fn find(state: &GroupState, id: Self::Id) -> Option<&Self>;
@@ -51,14 +45,6 @@ pub trait EditableRecord: Clone + PartialEq + fmt::Debug + Send + Sync + 'static
 impl EditableRecord for Fiche {
     type Id = FicheId;
     const KIND: IdKind = IdKind::Fiche;
-
-    fn id(number: u64) -> Option<FicheId> {
-        FicheId::new(number)
-    }
-
-    fn number(id: FicheId) -> u64 {
-        id.number()
-    }
 
     fn find(state: &GroupState, id: FicheId) -> Option<&Self> {
         state.fiches.get(&id).map(AsRef::as_ref)
@@ -99,14 +85,6 @@ macro_rules! catalogue_row {
         type Id = $id;
         const KIND: IdKind = IdKind::$record;
 
-        fn id(number: u64) -> Option<$id> {
-            $id::new(number)
-        }
-
-        fn number(id: $id) -> u64 {
-            id.number()
-        }
-
         fn find(state: &GroupState, id: $id) -> Option<&Self> {
             state.catalogue.$rows.get(&id).map(AsRef::as_ref)
         }
@@ -121,13 +99,19 @@ macro_rules! catalogue_row {
     };
 }
 
+/// The item of [`EditableRecord`] that rows with a display order have in common.
+macro_rules! sorted_row {
+    ($id:ident, $rows:ident) => {
+        fn blank(state: &GroupState, id: $id, at: Instant) -> Self {
+            let sort = next_sort_order(state.catalogue.$rows.values().map(|row| row.sort));
+            Self { sort, ..Self::new(id, at) }
+        }
+    };
+}
+
 impl EditableRecord for Calendar {
     catalogue_row!(Calendar, CalendarId, calendars, CalendarPut);
-
-    fn blank(state: &GroupState, id: CalendarId, at: Instant) -> Self {
-        let sort = next_sort_order(state.catalogue.calendars.values().map(|row| row.sort));
-        Self { sort, ..Self::new(id, at) }
-    }
+    sorted_row!(CalendarId, calendars);
 
     fn faults(&self, before: Option<&Self>, state: &GroupState) -> Vec<Fault> {
         let mut faults = Vec::new();
@@ -144,11 +128,7 @@ impl EditableRecord for Calendar {
 
 impl EditableRecord for Calendarset {
     catalogue_row!(Calendarset, CalendarsetId, calendarsets, CalendarsetPut);
-
-    fn blank(state: &GroupState, id: CalendarsetId, at: Instant) -> Self {
-        let sort = next_sort_order(state.catalogue.calendarsets.values().map(|row| row.sort));
-        Self { sort, ..Self::new(id, at) }
-    }
+    sorted_row!(CalendarsetId, calendarsets);
 
     fn faults(&self, before: Option<&Self>, _: &GroupState) -> Vec<Fault> {
         name_fault(&self.name, before.map(|before| &before.name)).into_iter().collect()
@@ -157,11 +137,7 @@ impl EditableRecord for Calendarset {
 
 impl EditableRecord for Intervention {
     catalogue_row!(Intervention, InterventionId, interventions, InterventionPut);
-
-    fn blank(state: &GroupState, id: InterventionId, at: Instant) -> Self {
-        let sort = next_sort_order(state.catalogue.interventions.values().map(|row| row.sort));
-        Self { sort, ..Self::new(id, at) }
-    }
+    sorted_row!(InterventionId, interventions);
 
     fn faults(&self, before: Option<&Self>, state: &GroupState) -> Vec<Fault> {
         let mut faults = Vec::new();
@@ -178,11 +154,7 @@ impl EditableRecord for Intervention {
 
 impl EditableRecord for Interventionset {
     catalogue_row!(Interventionset, InterventionsetId, interventionsets, InterventionsetPut);
-
-    fn blank(state: &GroupState, id: InterventionsetId, at: Instant) -> Self {
-        let sort = next_sort_order(state.catalogue.interventionsets.values().map(|row| row.sort));
-        Self { sort, ..Self::new(id, at) }
-    }
+    sorted_row!(InterventionsetId, interventionsets);
 
     fn faults(&self, before: Option<&Self>, _: &GroupState) -> Vec<Fault> {
         name_fault(&self.name, before.map(|before| &before.name)).into_iter().collect()

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::decisions::record_change::deletion;
+use crate::domain::records::ids::RecordId as _;
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
@@ -51,7 +52,7 @@ pub(crate) trait CrudRecord: EditableRecord + ListedRecord {
 /// # Errors
 /// 404 if the group has no record with that id.
 fn find_record<R: CrudRecord>(request: &GroupRequest) -> Result<(R::Id, &R), ApiError> {
-    let id = request.id(R::id)?;
+    let id = request.id(R::Id::from_number)?;
     match R::find(&request.state, id) {
         Some(record) => Ok((id, record)),
         None => Err(ApiError::no_result()),
@@ -97,7 +98,8 @@ pub(crate) async fn create<R: CrudRecord>(request: GroupRequest) -> HandlerResul
     let fields = R::table().parse_new(&object, &request.scope(), request.audience())?;
     let audience = request.audience();
     let render = move |done: &Committed| {
-        let id = R::id(done.object).expect("the engine returns the id of the new record");
+        let id =
+            R::Id::from_number(done.object).expect("the engine returns the id of the new record");
         let record = R::find(&done.group_state, id).expect("the new record exists");
         R::to_json(record, &Scope::for_group(&done.group_state), audience)
     };
@@ -141,7 +143,7 @@ async fn write_record<R: CrudRecord>(
 ) -> HandlerResult {
     let change = R::change(Put { id: Some(id), fields });
     let done = request.write(Command::ChangeRecord(change)).await?;
-    let id = R::id(done.object).ok_or_else(ApiError::no_result)?;
+    let id = R::Id::from_number(done.object).ok_or_else(ApiError::no_result)?;
     match R::find(&done.group_state, id) {
         Some(record) => Ok(record_response(record, &done.group_state, request.audience())),
         None => Err(ApiError::no_result()),
