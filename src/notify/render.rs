@@ -358,7 +358,7 @@ fn build_context(
         None => String::new(),
     };
     // The public may give any name, and have it mailed to any address.
-    if may_be_of_stranger(state, message) && looks_like_address(&client_name) {
+    if may_be_of_public(state, message) && looks_like_address(&client_name) {
         client_name.clear();
     }
     let previous_start = match subject_matter.previous_start {
@@ -393,9 +393,9 @@ fn build_context(
     }
 }
 
-/// Whether the name in a message may be that of a stranger to its address: a key alone caused it,
-/// or it is about a web booking whose address is not proved.
-fn may_be_of_stranger(state: &GroupState, message: &Message) -> bool {
+/// Whether the public may have given the name in a message to the address of another person: a key
+/// alone caused it, or it is about a web booking whose address is not proved.
+fn may_be_of_public(state: &GroupState, message: &Message) -> bool {
     if message.is_by_key() {
         return true;
     }

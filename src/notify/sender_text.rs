@@ -6,6 +6,12 @@ use unicode_normalization::char::is_combining_mark;
 /// Digits from which a text may hold a telephone number.
 const PHONE_DIGITS_MIN: usize = 6;
 
+/// The characters of addresses and links, and those that look like them.
+const AT_OR_SLASH: &str = "@/\u{2044}\u{2215}\u{29f8}\\:\u{2236}\u{a789}<>[]";
+
+/// The dot of a domain, and the characters that look like it or that programs take for it.
+const DOTS: &str = ".\u{3002}\u{6d4}\u{701}\u{702}\u{a4f8}\u{a60e}";
+
 /// Whether a text looks like a mail address, a link, a domain or a telephone number. Names of
 /// people have none of these, so it may find too much.
 pub(crate) fn looks_like_address(text: &str) -> bool {
@@ -14,13 +20,13 @@ pub(crate) fn looks_like_address(text: &str) -> bool {
     let mut digits = 0;
     let shown = plain_letters(text);
     for c in shown.chars() {
-        if is_at_or_slash(c) {
+        if AT_OR_SLASH.contains(c) {
             return true;
         }
         if after_dot && c.is_alphanumeric() {
             return true;
         }
-        after_dot = is_dot(c) && before.is_alphanumeric();
+        after_dot = DOTS.contains(c) && before.is_alphanumeric();
         digits += usize::from(c.is_numeric());
         before = c;
     }
@@ -32,30 +38,6 @@ pub(crate) fn looks_like_address(text: &str) -> bool {
 fn plain_letters(text: &str) -> String {
     let visible = text.chars().filter(|c| !takes_no_room(*c));
     visible.nfkd().filter(|c| !is_combining_mark(*c)).collect()
-}
-
-/// The characters of addresses and links, and those that look like them.
-const fn is_at_or_slash(c: char) -> bool {
-    matches!(
-        c,
-        '@' | '/'
-            | '\u{2044}'
-            | '\u{2215}'
-            | '\u{29f8}'
-            | '\\'
-            | ':'
-            | '\u{2236}'
-            | '\u{a789}'
-            | '<'
-            | '>'
-            | '['
-            | ']'
-    )
-}
-
-/// The dot of a domain, and the characters that look like it or that programs take for it.
-const fn is_dot(c: char) -> bool {
-    matches!(c, '.' | '\u{3002}' | '\u{6d4}' | '\u{701}' | '\u{702}' | '\u{a4f8}' | '\u{a60e}')
 }
 
 /// The characters that Unicode lets programs ignore, the marks of interlinear text, and the spaces

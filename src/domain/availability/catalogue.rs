@@ -57,21 +57,11 @@ impl Catalogue {
     #[must_use]
     pub fn ids(&self) -> Vec<(IdKind, u64)> {
         let mut ids = Vec::new();
-        for id in self.calendars.keys() {
-            ids.push((IdKind::Calendar, id.number()));
-        }
-        for id in self.calendarsets.keys() {
-            ids.push((IdKind::Calendarset, id.number()));
-        }
-        for id in self.interventions.keys() {
-            ids.push((IdKind::Intervention, id.number()));
-        }
-        for id in self.interventionsets.keys() {
-            ids.push((IdKind::Interventionset, id.number()));
-        }
-        for id in self.customfields.keys() {
-            ids.push((IdKind::Customfield, id.number()));
-        }
+        ids.extend(self.calendars.keys().map(|id| (IdKind::Calendar, id.number())));
+        ids.extend(self.calendarsets.keys().map(|id| (IdKind::Calendarset, id.number())));
+        ids.extend(self.interventions.keys().map(|id| (IdKind::Intervention, id.number())));
+        ids.extend(self.interventionsets.keys().map(|id| (IdKind::Interventionset, id.number())));
+        ids.extend(self.customfields.keys().map(|id| (IdKind::Customfield, id.number())));
         ids
     }
 

@@ -82,10 +82,7 @@ impl Apikey {
     /// Whether the key counts as one of a server.
     #[must_use]
     pub const fn is_server(&self) -> bool {
-        match self.holder {
-            ApikeyHolder::Public => false,
-            ApikeyHolder::Server | ApikeyHolder::Unknown | ApikeyHolder::Operator => true,
-        }
+        !matches!(self.holder, ApikeyHolder::Public)
     }
 
     /// Whether the key is held by the operator.

@@ -63,7 +63,7 @@ fn find_due_time(
     if row.deleted {
         return None;
     }
-    // A stranger may have made it beyond the number of messages that strangers may cause.
+    // The public may have made it beyond the number of messages that it may cause.
     if row.is_booked_by_key() && state.outbox.is_withheld(row.id) {
         return None;
     }

@@ -127,7 +127,8 @@ fn cancellation_reason(
     if state.outbox.is_withdrawn_since(appointment.id, message.id) {
         return Some(SuppressionReason::GivenAway);
     }
-    // An address that got no mail about the booking may belong to a stranger to it.
+    // The public may have given any address. One that got no mail about the booking may belong to
+    // a person who knows nothing of it.
     if message.is_by_key() && !state.outbox.is_confirmed(row.id, row.created_at, now) {
         return Some(SuppressionReason::Unconfirmed);
     }

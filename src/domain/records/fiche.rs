@@ -80,7 +80,7 @@ impl Fiche {
         }
     }
 
-    /// Ends the reminders by mail, as the link in each of them does. A stranger with the mail can
+    /// Ends the reminders by mail, as the link in each of them does. Any reader of the mail can
     /// follow it, so that it is no sign that the shop or the client needs the record.
     pub fn unsubscribe(&mut self) {
         self.rappel_email = false;

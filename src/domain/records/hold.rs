@@ -157,10 +157,7 @@ impl Hold {
     /// Whether its time is kept until it expires.
     #[must_use]
     pub const fn keeps_time(&self) -> bool {
-        match &self.state {
-            HoldState::Chosen | HoldState::Unconfirmed(_) => true,
-            HoldState::Confirmed { .. } | HoldState::Overwritten | HoldState::Guessed => false,
-        }
+        matches!(self.state, HoldState::Chosen | HoldState::Unconfirmed(_))
     }
 
     /// Whether it keeps its time now.

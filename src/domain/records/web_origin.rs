@@ -43,19 +43,13 @@ impl ClientProof {
     /// Whether the client's mail address is proved.
     #[must_use]
     pub const fn is_of_address(self) -> bool {
-        match self {
-            Self::Account | Self::MailedCode => true,
-            Self::KeyAlone | Self::TextedCode => false,
-        }
+        matches!(self, Self::Account | Self::MailedCode)
     }
 
     /// Whether a caller with a key alone made the booking, with a code or without.
     #[must_use]
     pub const fn is_of_key(self) -> bool {
-        match self {
-            Self::KeyAlone | Self::MailedCode | Self::TextedCode => true,
-            Self::Account => false,
-        }
+        !matches!(self, Self::Account)
     }
 }
 

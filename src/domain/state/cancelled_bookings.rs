@@ -29,38 +29,22 @@ pub struct CancelledBookings {
 impl CancelledBookings {
     /// Adds a vevent, if it is a deleted appointment or names a client otherwise.
     pub(crate) fn add(&mut self, row: &Vevent) {
-        let Some(appointment) = row.appointment() else {
-            if let Some(client) = row.fiche_id() {
-                increase(&mut self.by_hand, client);
-            }
-            return;
-        };
-        if !row.deleted {
-            return;
-        }
-        if !appointment.from_web {
-            increase(&mut self.by_hand, appointment.fiche_id);
+        let Some((client, is_by_hand)) = counted_client(row) else { return };
+        if is_by_hand {
+            increase(&mut self.by_hand, client);
         } else if self.is_waiting(place(row)) {
-            self.waiting.insert(place(row), appointment.fiche_id);
-            increase(&mut self.waiting_of_client, appointment.fiche_id);
+            self.waiting.insert(place(row), client);
+            increase(&mut self.waiting_of_client, client);
         }
     }
 
     /// Removes a vevent that was added in exactly this form.
     pub(crate) fn remove(&mut self, row: &Vevent) {
-        let Some(appointment) = row.appointment() else {
-            if let Some(client) = row.fiche_id() {
-                decrease(&mut self.by_hand, client);
-            }
-            return;
-        };
-        if !row.deleted {
-            return;
-        }
-        if !appointment.from_web {
-            decrease(&mut self.by_hand, appointment.fiche_id);
+        let Some((client, is_by_hand)) = counted_client(row) else { return };
+        if is_by_hand {
+            decrease(&mut self.by_hand, client);
         } else if self.waiting.remove(&place(row)).is_some() {
-            decrease(&mut self.waiting_of_client, appointment.fiche_id);
+            decrease(&mut self.waiting_of_client, client);
         }
     }
 
@@ -103,6 +87,12 @@ impl CancelledBookings {
     fn is_waiting(&self, place: DeletionPlace) -> bool {
         self.emptied_until.is_none_or(|until| until < place)
     }
+}
+
+/// The client of a vevent that is counted, and whether it was made by hand.
+fn counted_client(row: &Vevent) -> Option<(FicheId, bool)> {
+    let Some(appointment) = row.appointment() else { return Some((row.fiche_id()?, true)) };
+    if row.deleted { Some((appointment.fiche_id, !appointment.from_web)) } else { None }
 }
 
 fn place(row: &Vevent) -> DeletionPlace {

@@ -8,8 +8,8 @@
 //!
 //! ```text
 //! decide:  let message = state.outbox.draft(0, at, content, email.as_str());
-//!          Ok(Event::AccountLinkRequested { at, …, message: Some(Box::new(message)) })
-//! apply:   next.stamp(*at); … next.enqueue(message);
+//!          Event::AccountLinkRequested { at, …, message: Box::new(message) }
+//! apply:   self.enqueue(message)
 //! ```
 //!
 //! The message sender finds open messages in the newest published state, also after a restart. A
@@ -162,9 +162,7 @@ impl Outbox {
         by_key: bool,
         at: Instant,
     ) -> Option<(&Message, Instant)> {
-        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
-        for (_, id) in entries.rev() {
-            let message = self.messages.get(id)?;
+        for message in self.messages_about(appointment).rev() {
             let has_stayed = match &message.progress {
                 Progress::Waiting { attempts: 0, .. } | Progress::Kept { .. } => true,
                 Progress::Suppressed { .. } => message.first_claimed_at.is_none(),
@@ -199,16 +197,8 @@ impl Outbox {
         appointment: VeventId,
         channel: Channel,
     ) -> Option<&Arc<Message>> {
-        let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
-        for (_, id) in entries.rev() {
-            let message = self.messages.get(id)?;
-            if let Some((by, _)) = message.reminder()
-                && by == channel
-            {
-                return Some(message);
-            }
-        }
-        None
+        let mut newest_first = self.messages_about(appointment).rev();
+        newest_first.find(|message| message.reminder().is_some_and(|(by, _)| by == channel))
     }
 
     /// The messages that are new or changed since an earlier state of this outbox.
@@ -224,10 +214,7 @@ impl Outbox {
     /// message was for the former client.
     #[must_use]
     pub fn is_withdrawn_since(&self, appointment: VeventId, message: MessageId) -> bool {
-        match self.withdrawals.get(&appointment) {
-            Some(last) => *last > message,
-            None => false,
-        }
+        self.withdrawals.get(&appointment).is_some_and(|last| *last > message)
     }
 
     /// The appointments of a message that its client still has.
@@ -314,7 +301,10 @@ impl Outbox {
     }
 
     /// The kept messages about an appointment, ascending by id.
-    fn messages_about(&self, appointment: VeventId) -> impl Iterator<Item = &Arc<Message>> {
+    fn messages_about(
+        &self,
+        appointment: VeventId,
+    ) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
         let entries = self.by_appointment.range((appointment, FIRST)..=(appointment, LAST));
         entries.filter_map(|(_, id)| self.messages.get(id))
     }

@@ -81,7 +81,7 @@ impl Message {
     }
 
     /// Whether the daily maximum of messages caused by a key alone stops it. A link for another
-    /// password goes to a client with an account only, who must not be locked out by strangers.
+    /// password goes to a client with an account only, whom the public must not lock out.
     const fn is_stopped_by_key_quota(&self) -> bool {
         let is_password_link = matches!(
             &self.content,
