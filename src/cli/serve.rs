@@ -91,7 +91,8 @@ fn read_store(
     listener: &TcpListener,
     signals: &mut StopSignals,
 ) -> Result<Option<Loaded>, CommandError> {
-    let (data, demo) = (options.store.data.clone(), options.demo);
+    let data = options.store.data.clone();
+    let demo = options.demo;
     let reading = runtime.spawn_blocking(move || documents::open_store(&data, demo));
     let read = runtime.block_on(async {
         tokio::select! {
@@ -211,7 +212,8 @@ async fn serve_until_signal(
     started: StartedServer,
 ) -> Result<(), CommandError> {
     let StartedServer { listener, gateways, mut signals, recovery_time } = started;
-    let (gateways, data) = (Arc::new(gateways), &options.store.data);
+    let gateways = Arc::new(gateways);
+    let data = &options.store.data;
     let metrics = MetricsExporter::new(bind_metrics_listener(options).await?);
     let (engine, journal) =
         Engine::start_with_quarantined(quarantined, parts, log, metrics.engine_metrics()).await;

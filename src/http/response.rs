@@ -81,7 +81,8 @@ pub(crate) fn created_response(
     };
     let mut response = json_response(StatusCode::CREATED, bytes);
     if let Some(id) = id {
-        let (group, name) = (state.catalogue.group.id, pattern.rsplit('/').next());
+        let group = state.catalogue.group.id;
+        let name = pattern.rsplit('/').next();
         let location = format!("/api/v1/groups/{group}/{}/{id}", name.unwrap_or_default());
         let location = HeaderValue::from_str(&location).expect("a path of letters and digits");
         response.headers_mut().insert(LOCATION, location);

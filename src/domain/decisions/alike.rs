@@ -30,18 +30,18 @@ pub fn find_alike(
             "must be an appointment booked with a key alone or by an account: no other keeps its origin",
         )));
     };
-    let mut alike = Vec::new();
+    let mut ids = Vec::new();
     for view in state.calendars.values() {
         for taken in view.taken.ending_after(now) {
             let row = state.rows.get(&taken.id).expect("taken time has a vevent");
             if row.created_at >= since && web_origin(row).is_some_and(|other| other.is_like(origin))
             {
-                alike.push(row.id);
+                ids.push(row.id);
             }
         }
     }
-    alike.sort_unstable();
-    Ok(alike)
+    ids.sort_unstable();
+    Ok(ids)
 }
 
 fn web_origin(row: &Vevent) -> Option<&WebOrigin> {

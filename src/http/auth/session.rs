@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::Directory;
-use crate::domain::records::ids::{FicheId, GroupId, ProId};
+use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Text};
 use crate::domain::time::{HOUR, Instant};
 use crate::engine::published::Published;
@@ -42,7 +42,7 @@ struct SessionTable {
     randomness: Randomness,
 }
 
-/// The person that a session is of.
+/// The person that a session is of, as sessions are counted.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum SessionPerson {
     Pro(ProId),
@@ -50,20 +50,14 @@ enum SessionPerson {
 }
 
 /// A session, which may have ended meanwhile.
-#[derive(Clone)]
 struct Session {
     /// SHA-256 of the key that opened it, which the session stands for.
     apikey: [u8; 32],
-    owner: SessionOwner,
+    /// The person who has logged in, as it was at the last use.
+    person: Person,
+    /// The password hash at the login. A new password ends the session.
+    password_hash: Text<255>,
     last_used: Instant,
-}
-
-/// The person who has logged in, and the password hash at that time. A new password ends the
-/// session.
-#[derive(Clone, PartialEq)]
-enum SessionOwner {
-    Pro { id: ProId, password_hash: Text<255> },
-    Account { group: GroupId, email: Box<str>, fiche_id: FicheId, password_hash: Text<255> },
 }
 
 /// A session that has not ended.
@@ -92,11 +86,11 @@ impl Sessions {
         directory: &Directory,
         now: Instant,
     ) -> Option<HeaderValue> {
-        let owner = SessionOwner::from_person(person, published, directory)?;
+        let password_hash = find_password_hash(person, published, directory)?;
+        let session = Session { apikey, person: person.clone(), password_hash, last_used: now };
         let mut table = self.table.lock();
-        table.make_room(&owner.person(), now);
+        table.make_room(&session.owner(), now);
         let token = HEXLOWER.encode(&table.randomness.bytes());
-        let session = Session { apikey, owner, last_used: now };
         table.sessions.put(hash_token(token.as_bytes()), session);
         Some(self.cookie(&format!("{token}; path=/")))
     }
@@ -114,16 +108,15 @@ impl Sessions {
         let token_hash = session_tokens(headers)
             .map(hash_token)
             .find(|token_hash| table.sessions.get(token_hash).is_some())?;
-        let mut session = table.sessions.remove(&token_hash)?;
-        if session.is_fresh(now)
+        let session = table.sessions.get(&token_hash)?;
+        if is_fresh(session.last_used, now)
             && (directory.apikeys.contains_key(&session.apikey)
                 || PlantedFault::RevokedKeySessionKept.is_active())
-            && let Some(person) = session.owner.refresh(published, directory)
+            && let Some(person) = session.refresh(published, directory)
         {
-            let apikey = session.apikey;
-            table.sessions.put(token_hash, session);
-            return Some(ActiveSession { apikey, person, token_hash });
+            return Some(ActiveSession { apikey: session.apikey, person, token_hash });
         }
+        table.sessions.remove(&token_hash);
         None
     }
 
@@ -131,6 +124,7 @@ impl Sessions {
     pub(crate) fn touch(&self, session: &ActiveSession, now: Instant) {
         let mut table = self.table.lock();
         if let Some(mut used) = table.sessions.remove(&session.token_hash) {
+            used.person = session.person.clone();
             used.last_used = used.last_used.max(now);
             table.sessions.put(session.token_hash, used);
         }
@@ -189,13 +183,7 @@ impl Ranked for Session {
     type Second = (SessionPerson, Instant);
 
     fn ranks(&self) -> (Instant, (SessionPerson, Instant)) {
-        (self.last_used, (self.owner.person(), self.last_used))
-    }
-}
-
-impl Session {
-    fn is_fresh(&self, now: Instant) -> bool {
-        is_fresh(self.last_used, now)
+        (self.last_used, (self.owner(), self.last_used))
     }
 }
 
@@ -204,54 +192,53 @@ fn is_fresh(last_used: Instant, now: Instant) -> bool {
     now.seconds_since(last_used) < IDLE_SECONDS_MAX
 }
 
-impl SessionOwner {
-    /// Returns the owner of a new session; `None` if the person was removed meanwhile.
-    fn from_person(person: &Person, published: &Published, directory: &Directory) -> Option<Self> {
-        match person {
-            Person::Pro(id) => {
-                let password_hash = directory.pros.get(id)?.password_hash.clone();
-                Some(Self::Pro { id: *id, password_hash })
-            }
-            Person::Account(group, account) => {
-                let email = account.email.folded();
-                published.group_state(*group)?.accounts.get(&email)?;
-                let fiche_id = account.fiche_id;
-                let password_hash = account.password_hash.clone();
-                Some(Self::Account { group: *group, email, fiche_id, password_hash })
-            }
+/// Returns the password hash of a person who logs in; `None` if it was removed meanwhile.
+fn find_password_hash(
+    person: &Person,
+    published: &Published,
+    directory: &Directory,
+) -> Option<Text<255>> {
+    match person {
+        Person::Pro(id) => Some(directory.pros.get(id)?.password_hash.clone()),
+        Person::Account(group, account) => {
+            published.group_state(*group)?.accounts.get(&account.email.folded())?;
+            Some(account.password_hash.clone())
         }
     }
+}
 
-    /// Returns the person as they are now; `None` if the password has changed. An account whose
-    /// address has changed is found by the address of its fiche, which changed with it.
-    fn refresh(&mut self, published: &Published, directory: &Directory) -> Option<Person> {
-        match self {
-            Self::Pro { id, password_hash } => {
+impl Session {
+    /// Returns the person as it is now; `None` if the password has changed.
+    fn refresh(&self, published: &Published, directory: &Directory) -> Option<Person> {
+        match &self.person {
+            Person::Pro(id) => {
                 let pro = directory.pros.get(id)?;
-                if pro.password_hash == *password_hash { Some(Person::Pro(pro.id)) } else { None }
+                if pro.password_hash == self.password_hash { Some(Person::Pro(*id)) } else { None }
             }
-            Self::Account { group, email, fiche_id, password_hash } => {
+            Person::Account(group, known) => {
                 let state = published.group_state(*group)?;
-                let account = match state.accounts.get(email) {
-                    Some(account) if account.password_hash == *password_hash => account,
-                    _ => {
-                        let now = state.fiches.get(fiche_id)?.email.as_ref().map(Email::folded)?;
-                        state.accounts.get(&now)?
-                    }
+                let find = |email: &Email| {
+                    let account = state.accounts.get(&email.folded())?;
+                    if account.password_hash == self.password_hash { Some(account) } else { None }
                 };
-                if account.password_hash != *password_hash {
-                    return None;
-                }
-                *email = account.email.folded();
+                // An account whose address has changed is found by the address of its fiche, which
+                // changed with it.
+                let account = match find(&known.email) {
+                    Some(account) => account,
+                    None => find(state.fiches.get(&known.fiche_id)?.email.as_ref()?)?,
+                };
                 Some(Person::Account(*group, Arc::clone(account)))
             }
         }
     }
 
-    fn person(&self) -> SessionPerson {
-        match self {
-            Self::Pro { id, .. } => SessionPerson::Pro(*id),
-            Self::Account { group, email, .. } => SessionPerson::Account(*group, email.clone()),
+    /// The person by which its sessions are counted.
+    fn owner(&self) -> SessionPerson {
+        match &self.person {
+            Person::Pro(id) => SessionPerson::Pro(*id),
+            Person::Account(group, account) => {
+                SessionPerson::Account(*group, account.email.folded())
+            }
         }
     }
 }
@@ -279,8 +266,9 @@ mod tests {
 
     fn session(pro: u64, last_used: i64) -> Session {
         let id = ProId::new(pro).expect("an id");
-        let owner = SessionOwner::Pro { id, password_hash: Text::default() };
-        Session { apikey: [0; 32], owner, last_used: Instant(last_used) }
+        let password_hash = Text::default();
+        let last_used = Instant(last_used);
+        Session { apikey: [0; 32], person: Person::Pro(id), password_hash, last_used }
     }
 
     #[test]
@@ -299,9 +287,9 @@ mod tests {
 
     #[test]
     fn an_hour_without_use_ends_a_session_and_a_clock_set_back_does_not() {
-        assert!(session(1, 1_000).is_fresh(Instant(4_599)));
-        assert!(!session(1, 1_000).is_fresh(Instant(4_600)));
-        assert!(session(1, 1_000).is_fresh(Instant(0)));
+        assert!(is_fresh(Instant(1_000), Instant(4_599)));
+        assert!(!is_fresh(Instant(1_000), Instant(4_600)));
+        assert!(is_fresh(Instant(1_000), Instant(0)));
     }
 
     #[test]

@@ -28,11 +28,8 @@ pub(crate) struct BlockingPool {
     waiting: Arc<Semaphore>,
 }
 
-/// A permit to run one computation.
-pub(crate) struct BlockingPermit {
-    running: OwnedSemaphorePermit,
-    waiting: OwnedSemaphorePermit,
-}
+/// A permit to run one computation, of each semaphore that counts it.
+pub(crate) struct BlockingPermit(Vec<OwnedSemaphorePermit>);
 
 impl BlockingPool {
     /// A pool that runs at most `cores` computations at a time.
@@ -57,7 +54,7 @@ impl BlockingPool {
         };
         let running =
             Arc::clone(&self.running).acquire_owned().await.expect("the semaphore is never closed");
-        Ok(BlockingPermit { running, waiting })
+        Ok(BlockingPermit(vec![running, waiting]))
     }
 
     /// Waits for a permit, runs `compute` and returns its result.
@@ -89,14 +86,9 @@ impl BlockingPool {
         };
         let heavy =
             Arc::clone(&self.heavy).acquire_owned().await.expect("the semaphore is never closed");
-        // The permits move into the computation, which goes on if the caller is dropped.
-        let permits = (waiting, heavy);
-        let compute = move || {
-            let computed = compute();
-            drop(permits);
-            computed
-        };
-        self.run(compute).await
+        let mut permit = self.acquire().await?;
+        permit.0.extend([waiting, heavy]);
+        permit.run(compute).await
     }
 }
 
@@ -111,15 +103,11 @@ impl BlockingPermit {
         compute: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let task = tokio::task::spawn_blocking(move || {
-            let Self { running, waiting } = self;
             let computed = compute();
-            drop((running, waiting));
+            drop(self);
             computed
         });
-        match task.await {
-            Ok(computed) => Ok(computed),
-            Err(_) => Err(ApiError::internal()),
-        }
+        task.await.map_err(|_| ApiError::internal())
     }
 }
 

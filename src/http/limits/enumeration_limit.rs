@@ -31,8 +31,8 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(5);
 /// The refusals of the last hour, and the bookings under way.
 #[derive(Debug)]
 pub(crate) struct EnumerationLimit {
-    emails: Arc<RefusalCount<Box<str>>>,
-    sources: Arc<RefusalCount<IpAddr>>,
+    emails: Arc<RefusalCount>,
+    sources: Arc<RefusalCount>,
 }
 
 impl Default for EnumerationLimit {
@@ -44,15 +44,23 @@ impl Default for EnumerationLimit {
     }
 }
 
+/// Something that refusals and bookings under way are counted by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum RefusalKey {
+    /// A folded e-mail address.
+    Email(Box<str>),
+    Source(IpAddr),
+}
+
 /// The refusals of the last hour and the bookings under way, by one kind of key.
 #[derive(Debug)]
-struct RefusalCount<K: Ord> {
+struct RefusalCount {
     max: usize,
-    refusals: SlidingWindow<K>,
+    refusals: SlidingWindow<RefusalKey>,
     /// The bookings under way. Each may become a refusal, so together with the counted refusals
     /// they stay within the limit: a burst reveals no more than a sequence. A key without bookings
     /// under way or waiting has no entry.
-    under_way: Mutex<BTreeMap<K, UnderWay>>,
+    under_way: Mutex<BTreeMap<RefusalKey, UnderWay>>,
 }
 
 /// The bookings of one key that are under way or wait for that.
@@ -77,27 +85,21 @@ enum Admission {
 
 /// One booking under way, until it leaves or this is dropped.
 #[derive(Debug)]
-struct Turn<K: Ord> {
-    count: Arc<RefusalCount<K>>,
-    key: K,
+struct Turn {
+    count: Arc<RefusalCount>,
+    key: RefusalKey,
     is_under_way: AtomicBool,
 }
 
 /// A booking that waits to be under way, until this is dropped.
-struct Waiting<'c, K: Ord> {
-    count: &'c RefusalCount<K>,
-    key: &'c K,
+struct Waiting<'c> {
+    count: &'c RefusalCount,
+    key: &'c RefusalKey,
 }
 
 /// Permission for one booking, which is under way until it is accepted or this is dropped.
 #[derive(Debug)]
-pub(crate) struct BookingPermit(Arc<Turns>);
-
-#[derive(Debug)]
-struct Turns {
-    email: Option<Turn<Box<str>>>,
-    source: Option<Turn<IpAddr>>,
-}
+pub(crate) struct BookingPermit(Arc<Vec<Turn>>);
 
 impl EnumerationLimit {
     /// Permits a booking or a move for a folded e-mail address, if it has one, from a source. One
@@ -113,26 +115,23 @@ impl EnumerationLimit {
         now: Instant,
     ) -> Result<BookingPermit, ApiError> {
         let deadline = tokio::time::Instant::now() + WAIT_MAX;
-        let email = match email {
-            Some(email) => Some(enter(&self.emails, email, now, deadline).await?),
-            None => None,
-        };
-        let source = match from {
-            Some(from) => Some(enter(&self.sources, source(from), now, deadline).await?),
-            None => None,
-        };
-        Ok(BookingPermit(Arc::new(Turns { email, source })))
+        let mut turns = Vec::new();
+        if let Some(email) = email {
+            turns.push(enter(&self.emails, RefusalKey::Email(email), now, deadline).await?);
+        }
+        if let Some(from) = from {
+            let key = RefusalKey::Source(source(from));
+            turns.push(enter(&self.sources, key, now, deadline).await?);
+        }
+        Ok(BookingPermit(Arc::new(turns)))
     }
 }
 
 impl BookingPermit {
     /// Counts the booking as a refusal that reveals something about a client.
     pub(crate) fn count_refusal(&self, now: Instant) {
-        if let Some(email) = &self.0.email {
-            email.count.refusals.add(email.key.clone(), now);
-        }
-        if let Some(source) = &self.0.source {
-            source.count.refusals.add(source.key, now);
+        for turn in &*self.0 {
+            turn.count.refusals.add(turn.key.clone(), now);
         }
     }
 
@@ -141,23 +140,20 @@ impl BookingPermit {
     pub(crate) fn acceptance_hook(&self) -> AcceptanceHook {
         let turns = Arc::clone(&self.0);
         AcceptanceHook::new(move || {
-            if let Some(email) = &turns.email {
-                email.leave();
-            }
-            if let Some(source) = &turns.source {
-                source.leave();
+            for turn in &*turns {
+                turn.leave();
             }
         })
     }
 }
 
 /// Puts a booking under way once it could be refused without exceeding the limit.
-async fn enter<K: Ord + Clone>(
-    count: &Arc<RefusalCount<K>>,
-    key: K,
+async fn enter(
+    count: &Arc<RefusalCount>,
+    key: RefusalKey,
     now: Instant,
     deadline: tokio::time::Instant,
-) -> Result<Turn<K>, ApiError> {
+) -> Result<Turn, ApiError> {
     let entered = match count.try_enter(&key, now) {
         Admission::Entered => Ok(()),
         Admission::Exhausted(seconds) => Err(seconds),
@@ -175,7 +171,7 @@ async fn enter<K: Ord + Clone>(
     }
 }
 
-impl<K: Ord + Clone> RefusalCount<K> {
+impl RefusalCount {
     fn new(max: usize) -> Self {
         let refusals = SlidingWindow::new(max, WINDOW_SECONDS);
         Self { max, refusals, under_way: Mutex::default() }
@@ -187,7 +183,7 @@ impl<K: Ord + Clone> RefusalCount<K> {
     /// The refusals are used up. Holds the seconds until there is one more.
     async fn wait_in_line(
         &self,
-        key: &K,
+        key: &RefusalKey,
         mut left: OwnedNotified,
         now: Instant,
     ) -> Result<(), i64> {
@@ -207,7 +203,7 @@ impl<K: Ord + Clone> RefusalCount<K> {
         }
     }
 
-    fn try_enter(&self, key: &K, now: Instant) -> Admission {
+    fn try_enter(&self, key: &RefusalKey, now: Instant) -> Admission {
         let mut under_way = self.under_way.lock();
         if let Some(seconds) = self.refusals.wait(key, now) {
             return Admission::Exhausted(seconds);
@@ -226,6 +222,16 @@ impl<K: Ord + Clone> RefusalCount<K> {
         }
         Admission::Entered
     }
+
+    /// Changes the entry of a key, and removes it if no booking is left in it.
+    fn change(&self, key: &RefusalKey, change: impl FnOnce(&mut UnderWay)) {
+        let mut under_way = self.under_way.lock();
+        let Some(others) = under_way.get_mut(key) else { return };
+        change(others);
+        if others.count == 0 && others.waiting == 0 {
+            under_way.remove(key);
+        }
+    }
 }
 
 impl UnderWay {
@@ -237,19 +243,7 @@ impl UnderWay {
     }
 }
 
-impl<K: Ord> RefusalCount<K> {
-    /// Changes the entry of a key, and removes it if no booking is left in it.
-    fn change(&self, key: &K, change: impl FnOnce(&mut UnderWay)) {
-        let mut under_way = self.under_way.lock();
-        let Some(others) = under_way.get_mut(key) else { return };
-        change(others);
-        if others.count == 0 && others.waiting == 0 {
-            under_way.remove(key);
-        }
-    }
-}
-
-impl<K: Ord> Turn<K> {
+impl Turn {
     /// Ends the turn, if it has not ended yet, and wakes one booking that waits.
     fn leave(&self) {
         if !self.is_under_way.swap(false, Ordering::Relaxed) {
@@ -262,13 +256,13 @@ impl<K: Ord> Turn<K> {
     }
 }
 
-impl<K: Ord> Drop for Turn<K> {
+impl Drop for Turn {
     fn drop(&mut self) {
         self.leave();
     }
 }
 
-impl<K: Ord> Drop for Waiting<'_, K> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.count.change(self.key, |others| others.waiting -= 1);
     }
@@ -338,7 +332,7 @@ mod tests {
     async fn places_that_are_left_before_others_wait_for_them_are_all_taken() {
         let limit = EnumerationLimit::default();
         let mut permits = fill(&limit);
-        let key = source([10, 0, 0, 1].into());
+        let key = RefusalKey::Source(source([10, 0, 0, 1].into()));
         let mut lines = Vec::new();
         for _ in 0..3 {
             let Admission::Wait(left) = limit.sources.try_enter(&key, NOW) else {

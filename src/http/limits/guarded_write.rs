@@ -145,6 +145,7 @@ impl GuardedWrite {
             let done = server.engine.write_idempotent(group, command, once, None).await?;
             return Ok((done, None));
         };
+        // Guesses come first: a write that waits for its turn takes no place meanwhile.
         let permit = match &guess {
             Some(Guess { email, .. }) => {
                 Some(server.guesses.admit(email.clone(), origin.source(), now).await?)
@@ -158,6 +159,8 @@ impl GuardedWrite {
                 return Err(error.into());
             }
         };
+        // An accepted write cannot be refused any more, so it keeps no other one waiting until it is
+        // durable. A refused one does until it is counted.
         let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
         let written = server.engine.write_idempotent(group, command, once, hook).await;
         // The answer to a repeated request takes no place of its own.

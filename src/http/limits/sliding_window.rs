@@ -31,10 +31,6 @@ pub(crate) struct SlidingWindow<K> {
 struct KeyEvents {
     /// Moments, each with its number of events, at least 1.
     moments: VecDeque<(Instant, usize)>,
-    /// The sum of these numbers.
-    number: usize,
-    /// The newest moment.
-    newest: Instant,
 }
 
 impl<K: Ord + Clone> SlidingWindow<K> {
@@ -107,10 +103,12 @@ impl<K: Ord + Clone> SlidingWindow<K> {
         if let Some(place) = known.moments.iter().position(|(moment, _)| *moment == at) {
             let taken = known.moments[place].1.min(number);
             known.moments[place].1 -= taken;
-            known.number -= taken;
             known.moments.retain(|(_, number)| *number > 0);
         }
-        put_recent(&mut events, key.clone(), known);
+        // A key without events is not kept.
+        if !known.moments.is_empty() {
+            events.put(key.clone(), known);
+        }
     }
 
     /// Returns the seconds until `number` more events stay within the limit.
@@ -134,7 +132,6 @@ impl<K: Ord + Clone> SlidingWindow<K> {
             Some((at, count)) if *at == now => *count += number,
             _ => known.moments.push_back((now, number)),
         }
-        known.number = known.moments.iter().map(|(_, number)| number).sum();
         known.shrink(self.limit);
         while let Some((newest, expired)) = events.least_by_first().cloned()
             && now.seconds_since(newest) >= self.seconds
@@ -146,7 +143,7 @@ impl<K: Ord + Clone> SlidingWindow<K> {
         {
             events.remove(&evicted);
         }
-        put_recent(events, key, known);
+        events.put(key, known);
     }
 
     fn recent(&self, events: &KeyEvents, now: Instant) -> impl Iterator<Item = (Instant, usize)> {
@@ -165,27 +162,26 @@ impl Ranked for KeyEvents {
     type Second = (usize, Instant);
 
     fn ranks(&self) -> (Instant, (usize, Instant)) {
-        (self.newest, (self.number, self.newest))
-    }
-}
-
-/// Puts a key with its events. One without events is not kept.
-fn put_recent<K: Ord + Clone>(events: &mut RankedMap<K, KeyEvents>, key: K, mut known: KeyEvents) {
-    if let Some(newest) = known.moments.iter().map(|(at, _)| *at).max() {
-        known.newest = newest;
-        events.put(key, known);
+        // The clock may have been set back, so the last moment need not be the newest.
+        let newest = self.moments.iter().map(|(at, _)| *at).max().unwrap_or_default();
+        (newest, (self.number(), newest))
     }
 }
 
 impl KeyEvents {
+    fn number(&self) -> usize {
+        self.moments.iter().map(|(_, number)| number).sum()
+    }
+
     /// Drops the oldest events above the limit, and joins the oldest moments above the maximum.
     fn shrink(&mut self, limit: usize) {
-        while self.number > limit
-            && let Some((_, oldest)) = self.moments.front_mut()
+        let mut excess = self.number().saturating_sub(limit);
+        while let Some((_, oldest)) = self.moments.front_mut()
+            && excess > 0
         {
-            let excess = (self.number - limit).min(*oldest);
-            *oldest -= excess;
-            self.number -= excess;
+            let dropped = excess.min(*oldest);
+            *oldest -= dropped;
+            excess -= dropped;
             if *oldest == 0 {
                 self.moments.pop_front();
             }

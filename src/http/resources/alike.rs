@@ -75,13 +75,13 @@ async fn cancel_alike(request: GroupRequest) -> HandlerResult {
     let now = request.now;
     let found =
         request.server.blocking_pool.run(move || find_alike(&state, id, since, now)).await?;
-    let alike = match found {
-        Ok(alike) => alike,
+    let bookings = match found {
+        Ok(bookings) => bookings,
         Err(refusal) => {
             return Err(ApiError::from_refusals(&[refusal], request.zone(), request.audience()));
         }
     };
-    let number = alike.len();
+    let number = bookings.len();
     let response = |cancelled| ok_response(&AlikeCount { count: number, cancelled });
     let Some(count) = count else { return Ok(response(0)) };
     if i64::try_from(number).is_ok_and(|number| number != count) {
@@ -91,11 +91,11 @@ async fn cancel_alike(request: GroupRequest) -> HandlerResult {
         return Err(ErrorEntry { field: Some("count".to_owned()), ..entry }.into());
     }
     let group = request.state.catalogue.group.id;
-    let done = request.server.engine.cancel_many(group, &alike, !sendmail).await;
+    let done = request.server.engine.cancel_many(group, &bookings, !sendmail).await;
     let Err(rejection) = done else { return Ok(response(number)) };
     // Of an overloaded server, the answer says how many are cancelled, unless none is.
     let state = request.server.engine.published().group_state(group);
-    let cancelled = state.map_or(0, |state| count_deleted(&state, &alike));
+    let cancelled = state.map_or(0, |state| count_deleted(&state, &bookings));
     if cancelled > 0 {
         return Ok(response(cancelled));
     }
