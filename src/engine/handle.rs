@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 use crate::domain::decisions::founding::FoundGroup;
 use crate::domain::directory::Directory;
-use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
+use crate::domain::directory::access::ChangeAccess;
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
@@ -30,7 +30,9 @@ use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
 use crate::engine::steady_clock::{SteadyClock, find_last_stamp};
 use crate::engine::supervisor::{self, SupervisorParts};
-use crate::engine::write::{AcceptanceHook, Envelope, IdempotentRequest, Rejection, WriteResult};
+use crate::engine::write::{
+    AcceptanceHook, AccessError, Envelope, IdempotentRequest, Rejection, WriteResult,
+};
 use crate::store::{Generations, Log};
 
 /// The recovered states and the resources that an engine starts from.
@@ -283,13 +285,11 @@ impl Engine {
     /// request.
     ///
     /// # Errors
-    /// Outer: [`Rejection::Overloaded`] while the engine shuts down,
-    /// [`Rejection::WritesUnavailable`] while the store takes no writes. Inner: the refusal.
-    pub async fn change_access(
-        &self,
-        change: ChangeAccess,
-    ) -> Result<Result<(), AccessRefusal>, Rejection> {
-        self.ask_supervisor(|reply| SupervisorMessage::ChangeAccess { change, reply }).await
+    /// The rule that the change breaks, [`Rejection::Overloaded`] while the engine shuts down, or
+    /// [`Rejection::WritesUnavailable`] while the store takes no writes.
+    pub async fn change_access(&self, change: ChangeAccess) -> Result<(), AccessError> {
+        let message = |reply| SupervisorMessage::ChangeAccess { change, reply };
+        self.ask_supervisor(message).await?.map_err(AccessError::Refused)
     }
 
     /// Founds a group. Waits until it is durable and visible, and returns its state.

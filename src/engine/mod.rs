@@ -40,4 +40,6 @@ mod write;
 
 pub use self::handle::{Engine, EngineParts};
 pub use self::messaging::{MessagingHandle, MessagingOptions};
-pub use self::write::{AcceptanceHook, Committed, IdempotentRequest, Rejection, WriteResult};
+pub use self::write::{
+    AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, WriteResult,
+};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::domain::decisions::decision::Outcome;
+use crate::domain::directory::access::AccessRefusal;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::command::Command;
@@ -122,6 +123,21 @@ pub enum Rejection {
     GroupNotFound,
     /// A bug: the decision panicked. The group's state is unchanged.
     InternalError,
+}
+
+/// Reason why keys and professionals were not changed.
+#[derive(Clone, Debug)]
+pub enum AccessError {
+    /// A rule refuses the change.
+    Refused(AccessRefusal),
+    /// The engine takes no writes.
+    Rejected(Rejection),
+}
+
+impl From<Rejection> for AccessError {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
 }
 
 /// A command on its way to its group.

@@ -139,7 +139,11 @@ impl Database {
         let Some(first) = changes.next() else { return self.sync() };
         let Some(second) = changes.next() else {
             // One change is atomic by itself. sled would write a batch of one as two messages.
-            return self.run_durably(|db| apply_one(db, first));
+            let (key, value) = first;
+            return self.run_durably(|db| match value {
+                Some(value) => db.insert(key, value).map(drop),
+                None => db.remove(key).map(drop),
+            });
         };
         let mut batch = sled::Batch::default();
         for (key, value) in [first, second].into_iter().chain(changes) {
@@ -285,14 +289,6 @@ impl Iterator for DatabaseEntries<'_> {
             }
         }
     }
-}
-
-fn apply_one(db: &sled::Db, (key, value): (sled::IVec, Option<sled::IVec>)) -> sled::Result<()> {
-    match value {
-        Some(value) => drop(db.insert(key, value)?),
-        None => drop(db.remove(key)?),
-    }
-    Ok(())
 }
 
 /// A choice of sled's page tables, its files `snap.*`.

@@ -87,7 +87,9 @@ impl Replay {
         if self.torn_batch.as_ref().is_some_and(|(torn, _)| first_batch == Some(torn.batch)) {
             self.torn_batch = None;
         }
-        let mut chunks = chunks.map(|entry| parse_chunk(path, entry?)).peekable();
+        let chunks =
+            chunks.map(|entry| entry.and_then(|(key, value)| parse_chunk(path, &key, value)));
+        let mut chunks = chunks.peekable();
         while let Some(first) = chunks.next() {
             let (number, found) = collect_batch(first?, &mut chunks)?;
             self.expect_next(path, number)?;
@@ -229,9 +231,8 @@ fn collect_batch(
     Ok((number, found))
 }
 
-fn parse_chunk(path: &Path, entry: (Vec<u8>, Vec<u8>)) -> Result<Chunk, StoreError> {
-    let (key, value) = entry;
-    match parse_chunk_key(&key) {
+fn parse_chunk(path: &Path, key: &[u8], value: Vec<u8>) -> Result<Chunk, StoreError> {
+    match parse_chunk_key(key) {
         Some((number, index)) => Ok((number, index, value)),
         None => {
             let what = format!("{key:02x?} is the key of no chunk");

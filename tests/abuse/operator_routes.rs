@@ -22,7 +22,7 @@ async fn no_request_over_tcp_reaches_what_the_socket_alone_may() {
         holder: ApikeyHolder::Operator,
         origins: Vec::new(),
     });
-    added.await.expect("it takes writes").expect("the key is new");
+    added.await.expect("it takes writes and the key is new");
     let directory = practice.engine.published().directory();
     let stranger = practice.visitor("127.0.0.2");
     let forged = [

@@ -251,7 +251,7 @@ async fn a_session_ends_with_the_key_that_opened_it() {
     answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
     let name = ApikeyName { hash: Sha256::digest(KEY).into(), text: KEY.to_owned() };
     let revoked = server.engine.change_access(ChangeAccess::RevokeApikey(name)).await;
-    revoked.expect("writes are taken").expect("the key is known");
+    revoked.expect("writes are taken and the key is known");
     answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.refused(403, 1, None);
 }
 

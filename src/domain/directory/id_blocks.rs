@@ -61,15 +61,14 @@ impl IdBlocks {
     }
 
     /// Inserts a block, or replaces the one with its kind and number. Returns the one before.
-    pub fn insert(&mut self, place: (IdKind, u64), block: Block) -> Option<Block> {
-        let (kind, number) = place;
-        if let Some(Block::Granted(before)) = self.owners.get(&place) {
+    pub fn insert(&mut self, kind: IdKind, number: u64, block: Block) -> Option<Block> {
+        if let Some(Block::Granted(before)) = self.owners.get(&(kind, number)) {
             self.granted.remove(&(*before, kind, number));
         }
         if let Block::Granted(group) = &block {
             self.granted.insert((*group, kind, number));
         }
-        self.owners.insert(place, block)
+        self.owners.insert((kind, number), block)
     }
 
     /// The number of the block after the highest one in use.
@@ -97,8 +96,8 @@ impl IdBlocks {
 
     /// Marks the block of an id as filled by an import.
     pub fn claim_imported(&mut self, kind: IdKind, id: u64, group: GroupId) {
-        let place = (kind, id / BLOCK);
-        let owners = match self.owners.get_mut(&place) {
+        let number = id / BLOCK;
+        let owners = match self.owners.get_mut(&(kind, number)) {
             None => vec![group],
             Some(Block::Granted(owner)) if *owner == group => return,
             Some(Block::Granted(owner)) => vec![group.min(*owner), group.max(*owner)],
@@ -109,14 +108,14 @@ impl IdBlocks {
                 return;
             }
         };
-        self.insert(place, Block::Imported(owners));
+        self.insert(kind, number, Block::Imported(owners));
     }
 }
 
 impl Extend<((IdKind, u64), Block)> for IdBlocks {
     fn extend<I: IntoIterator<Item = ((IdKind, u64), Block)>>(&mut self, blocks: I) {
-        for (place, block) in blocks {
-            self.insert(place, block);
+        for ((kind, number), block) in blocks {
+            self.insert(kind, number, block);
         }
     }
 }
@@ -141,7 +140,7 @@ mod tests {
             for (is_granted, owner, id) in steps {
                 if is_granted {
                     let number = blocks.next_number(IdKind::Fiche);
-                    blocks.insert((IdKind::Fiche, number), Block::Granted(group(owner)));
+                    blocks.insert(IdKind::Fiche, number, Block::Granted(group(owner)));
                 } else {
                     blocks.claim_imported(IdKind::Fiche, id, group(owner));
                 }

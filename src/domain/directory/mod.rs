@@ -115,7 +115,7 @@ impl Directory {
         self.sequence += 1;
         match event {
             DirectoryEvent::BlockGranted { kind, block, group } => {
-                let before = self.blocks.insert((*kind, *block), Block::Granted(*group));
+                let before = self.blocks.insert(*kind, *block, Block::Granted(*group));
                 assert!(before.is_none(), "a block is granted once");
             }
             DirectoryEvent::ApikeyAdded { hash, apikey } => {

@@ -13,8 +13,8 @@ pub const KEPT_SECONDS: i64 = DAY;
 const RECORD_BYTES: usize = 256;
 
 /// The share of a group's records that a caller uses. A share that is full refuses requests with a
-/// key, since no answer is dropped before its time. So the public does not stop those who log in. The
-/// order of the variants is the format on disk.
+/// key, since no answer is dropped before its time. So the public does not stop those who log in.
+/// The order of the variants is the format on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IdempotencyShare {
     /// Applications by their key alone. All records of format 1 count here.

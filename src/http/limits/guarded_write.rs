@@ -159,8 +159,8 @@ impl GuardedWrite {
                 return Err(error.into());
             }
         };
-        // An accepted write cannot be refused any more, so it keeps no other one waiting until it is
-        // durable. A refused one does until it is counted.
+        // An accepted write cannot be refused any more, so it keeps no other one waiting until it
+        // is durable. A refused one does until it is counted.
         let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
         let written = server.engine.write_idempotent(group, command, once, hook).await;
         // The answer to a repeated request takes no place of its own.

@@ -11,6 +11,7 @@ use crate::domain::directory::professionals::Pro;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::ProId;
 use crate::domain::state::command::Caller;
+use crate::engine::AccessError;
 use crate::http::auth::login_failed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
@@ -153,17 +154,16 @@ fn pro_response(pro: &Pro, request: &GroupRequest) -> Response {
 
 /// Carries out a change of professionals, and waits until it is durable.
 async fn change_access(request: &GroupRequest, change: ChangeAccess) -> Result<(), ApiError> {
-    match request.server.engine.change_access(change).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(AccessRefusal::LastOfGroup(group))) => {
-            let rule = AccessRefusal::LastOfGroup(group).to_string();
-            Err(Fault::new("id", rule).into())
+    let changed = request.server.engine.change_access(change).await;
+    changed.map_err(|error| match error {
+        AccessError::Refused(AccessRefusal::PasswordChanged(_)) => login_failed().into(),
+        AccessError::Refused(last @ AccessRefusal::LastOfGroup(_)) => {
+            Fault::new("id", last.to_string()).into()
         }
-        Ok(Err(AccessRefusal::PasswordChanged(_))) => Err(login_failed().into()),
         // Another request removed the professional meanwhile.
-        Ok(Err(_)) => Err(ApiError::no_result()),
-        Err(rejection) => {
-            Err(ApiError::from_rejection(rejection, request.zone(), request.audience()))
+        AccessError::Refused(_) => ApiError::no_result(),
+        AccessError::Rejected(rejection) => {
+            ApiError::from_rejection(rejection, request.zone(), request.audience())
         }
-    }
+    })
 }

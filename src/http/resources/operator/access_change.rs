@@ -10,6 +10,7 @@ use crate::domain::directory::access::ChangeAccess;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::InvalidValue;
+use crate::engine::AccessError;
 use crate::http::error::ApiError;
 use crate::http::request::ApiRequest;
 use crate::http::response::HandlerResult;
@@ -67,9 +68,11 @@ pub(crate) fn group_ids(given: &Value) -> Result<BTreeSet<GroupId>, InvalidValue
 /// The rule that the change breaks, or 503 if the store takes no writes.
 pub(crate) async fn change_access(request: &ApiRequest, change: ChangeAccess) -> HandlerResult {
     match request.server.engine.change_access(change).await {
-        Ok(Ok(())) => Ok(StatusCode::NO_CONTENT.into_response()),
-        Ok(Err(refusal)) => Err(ApiError::new(Problem::InvalidParameter, refusal.to_string())),
-        Err(rejection) => {
+        Ok(()) => Ok(StatusCode::NO_CONTENT.into_response()),
+        Err(AccessError::Refused(refusal)) => {
+            Err(ApiError::new(Problem::InvalidParameter, refusal.to_string()))
+        }
+        Err(AccessError::Rejected(rejection)) => {
             let zone = GROUP.blank.timezone.zone();
             Err(ApiError::from_rejection(rejection, zone, Audience::Pro))
         }
