@@ -49,7 +49,6 @@ impl Argon2Memory {
 /// ```
 /// assert_eq!(slotbook::password::sha1_hex("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
 /// ```
-#[must_use]
 pub fn sha1_hex(plain: &str) -> String {
     HEXLOWER.encode(&Sha1::digest(plain.as_bytes()))
 }
@@ -59,7 +58,6 @@ pub fn sha1_hex(plain: &str) -> String {
 ///
 /// # Panics
 /// If the machine provides no randomness, or no memory.
-#[must_use]
 pub fn hash_password(sha1_hex: &str) -> Text<255> {
     hash_password_in(&mut Argon2Memory::default(), sha1_hex)
 }
@@ -68,7 +66,6 @@ pub fn hash_password(sha1_hex: &str) -> Text<255> {
 ///
 /// # Panics
 /// If the machine provides no randomness, or no memory.
-#[must_use]
 pub fn hash_password_in(memory: &mut Argon2Memory, sha1_hex: &str) -> Text<255> {
     let salt = generate_salt();
     let password = sha1_hex.to_ascii_lowercase();
@@ -88,7 +85,6 @@ pub fn hash_password_in(memory: &mut Argon2Memory, sha1_hex: &str) -> Text<255> 
 /// ```
 /// assert!(!slotbook::password::is_hash("$argon2id$ somehow"));
 /// ```
-#[must_use]
 pub fn is_hash(text: &str) -> bool {
     PasswordHash::new(text).is_ok_and(|hash| {
         hash.algorithm.as_str() == "argon2id" && hash.salt.is_some() && hash.hash.is_some()

@@ -51,7 +51,6 @@ impl Admission {
     ///
     /// # Panics
     /// If `limits.writes_max` exceeds `u32::MAX`.
-    #[must_use]
     pub fn new(limits: AdmissionLimits, groups: impl Iterator<Item = GroupId>) -> Self {
         let semaphore = |group| (group, Arc::new(Semaphore::new(limits.group_writes_max)));
         Self {
@@ -83,14 +82,12 @@ impl Admission {
     }
 
     /// Returns whether a permit is available now. Another write may take it a moment later.
-    #[must_use]
     pub fn has_room(&self, group: GroupId) -> bool {
         let has_room = |group: &Arc<Semaphore>| has_permit(&self.all_groups) && has_permit(group);
         self.groups.with(group, has_room).unwrap_or(false)
     }
 
     /// Returns the permits in use: of all groups together, and of the group that uses most.
-    #[must_use]
     pub fn permits_in_use(&self) -> (usize, usize) {
         let total = (self.writes_max as usize).saturating_sub(self.all_groups.available_permits());
         let mut fullest = 0;

@@ -77,7 +77,6 @@ fn check_group(group_state: &GroupState) -> GroupCheck {
 
 impl StoreCheck {
     /// Returns one line for each problem; empty if the store is sound.
-    #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let restored = self.report.restored;

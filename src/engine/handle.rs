@@ -141,7 +141,6 @@ impl Engine {
     }
 
     /// Returns the published states, which readers use.
-    #[must_use]
     pub fn published(&self) -> &Published {
         &self.published
     }
@@ -150,7 +149,6 @@ impl Engine {
     ///
     /// A generation is due when the journals exceed `journal_bytes` and half of the snapshots. It
     /// is made only while the disk keeps `reserve_bytes` free.
-    #[must_use]
     pub fn new_compactor(
         &self,
         generations: Generations,
@@ -175,33 +173,28 @@ impl Engine {
     }
 
     /// Returns the health of the store.
-    #[must_use]
     pub fn health(&self) -> &Arc<Health> {
         &self.health
     }
 
     /// Returns the number of writes in flight: of all groups, and of the group that has most.
-    #[must_use]
     pub fn writes_in_flight(&self) -> (usize, usize) {
         self.admission.permits_in_use()
     }
 
     /// Returns the engine's clock.
-    #[must_use]
     pub fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
     }
 
     /// Returns the time by which idempotency records and account links expire. It is never after
     /// the clock, and a step of the clock does not move it ahead.
-    #[must_use]
     pub fn steady_now(&self) -> Instant {
         self.steady_clock.now()
     }
 
     /// Returns the seconds by which the clock is ahead of the last known time, while it is in
     /// doubt; `None` if it is not in doubt. Irreversible upkeep waits while it is.
-    #[must_use]
     pub fn clock_doubt_seconds(&self) -> Option<i64> {
         self.steady_clock.doubt_seconds()
     }
@@ -218,7 +211,6 @@ impl Engine {
 
     /// Returns why a write to a group would be rejected now, so that a caller need not read its
     /// body. It reserves nothing: [`Engine::write`] may still reject the write.
-    #[must_use]
     pub fn find_write_rejection(&self, group: GroupId) -> Option<Rejection> {
         if let Some(reason) = self.health.writes_unavailable() {
             return Some(Rejection::WritesUnavailable(reason));

@@ -61,7 +61,6 @@ impl Default for Health {
 
 impl Health {
     /// Returns why writes are rejected now; `None` if they are taken.
-    #[must_use]
     pub fn writes_unavailable(&self) -> Option<WritesUnavailable> {
         if self.disk_is_low.load(Ordering::Relaxed) {
             return Some(WritesUnavailable::LowDiskSpace);
@@ -74,7 +73,6 @@ impl Health {
     }
 
     /// Returns why the process has to end; `None` if it may go on.
-    #[must_use]
     pub fn fatal_condition(&self) -> Option<FatalCondition> {
         let supervisor_ended = self.supervisor_ended.load(Ordering::Relaxed);
         if supervisor_ended && !self.shutting_down.load(Ordering::Relaxed) {

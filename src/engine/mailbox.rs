@@ -49,14 +49,12 @@ pub struct Transport {
 
 impl Transport {
     /// Creates a transport that delivers at once.
-    #[must_use]
     pub fn direct() -> Self {
         Self::default()
     }
 
     /// Creates a transport that delays each message by at most `max` of the runtime's time; zero is
     /// no delay. The same seed gives the same delays.
-    #[must_use]
     pub fn delayed(seed: u64, max: Duration) -> Self {
         if max.is_zero() {
             return Self::direct();

@@ -89,7 +89,6 @@ impl Default for EngineMetrics {
 
 impl EngineMetrics {
     /// Creates metrics that a recorder keeps.
-    #[must_use]
     pub fn from_recorder(recorder: &dyn Recorder) -> Self {
         Self {
             bookings: WriteMetrics::from_recorder(recorder, "booking"),

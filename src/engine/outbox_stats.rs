@@ -21,7 +21,6 @@ pub struct OutboxStats {
 impl Engine {
     /// Counts the messages to be sent within this many seconds. It scans every group's
     /// appointments of that time: do not call it on a thread that serves connections.
-    #[must_use]
     pub fn outbox_stats(&self, within_seconds: i64) -> OutboxStats {
         let now = self.clock().now();
         let until = now.plus_seconds(within_seconds);

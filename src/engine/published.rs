@@ -37,7 +37,6 @@ pub struct Published {
 
 impl Published {
     /// Publishes the recovered states.
-    #[must_use]
     pub fn new(
         directory: Directory,
         group_states: impl IntoIterator<Item = GroupState>,
@@ -67,31 +66,26 @@ impl Published {
     }
 
     /// Returns the current directory.
-    #[must_use]
     pub fn directory(&self) -> Arc<Directory> {
         self.directory.load_full()
     }
 
     /// Returns a group's current state. `None` for a group that is unknown or quarantined.
-    #[must_use]
     pub fn group_state(&self, group: GroupId) -> Option<Arc<GroupState>> {
         self.groups.with(group, ArcSwap::load_full)
     }
 
     /// Returns the id of the served group with a `urlname`.
-    #[must_use]
     pub fn group_of_urlname(&self, urlname: &str) -> Option<GroupId> {
         self.urlnames.load().get(urlname).copied()
     }
 
     /// Returns the first group, from `from` on, that has an account of a folded address.
-    #[must_use]
     pub fn next_group_of_account(&self, folded: &str, from: GroupId) -> Option<GroupId> {
         self.accounts.next_group(folded, from)
     }
 
     /// Returns the groups that are not served, by id.
-    #[must_use]
     pub fn quarantined(&self) -> &BTreeMap<GroupId, QuarantinedGroup> {
         &self.quarantined
     }
@@ -102,7 +96,6 @@ impl Published {
     }
 
     /// Returns the number of served groups.
-    #[must_use]
     pub fn count_groups(&self) -> usize {
         self.groups.len()
     }

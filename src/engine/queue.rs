@@ -61,7 +61,6 @@ impl Queue {
     }
 
     /// Returns the first due time; `None` if the queue is empty.
-    #[must_use]
     pub fn next(&self) -> Option<Instant> {
         let (due, _) = self.by_due.first()?;
         Some(*due)
@@ -78,13 +77,11 @@ impl Queue {
     }
 
     /// Returns the number of items.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.by_due.len()
     }
 
     /// Returns whether the queue is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_due.is_empty()
     }

@@ -17,7 +17,6 @@ pub struct Randomness(StdRng);
 
 impl Randomness {
     /// Creates a generator; the same seed gives the same values.
-    #[must_use]
     pub fn seeded(seed: [u8; 32]) -> Self {
         Self(StdRng::from_seed(seed))
     }
@@ -26,7 +25,6 @@ impl Randomness {
     ///
     /// # Panics
     /// If the operating system provides no randomness.
-    #[must_use]
     pub fn from_os() -> Self {
         Self(StdRng::try_from_rng(&mut rand::rngs::SysRng).expect("the OS has randomness"))
     }

@@ -66,7 +66,6 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
 }
 
 /// Returns the first half of a state's hash, as 16 hexadecimal digits.
-#[must_use]
 pub fn short_hash(group_state: &GroupState) -> String {
     HEXLOWER.encode(&state::hash(group_state)[..8])
 }

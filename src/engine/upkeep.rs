@@ -74,13 +74,11 @@ impl Engine {
     }
 
     /// Returns the groups that have nearly used up a quota of space, with the bytes of each.
-    #[must_use]
     pub fn find_nearly_full(&self, bytes_max: u64) -> Vec<(GroupId, u64)> {
         self.bytes_by_group().filter(|(_, bytes)| is_nearly_full(*bytes, bytes_max)).collect()
     }
 
     /// Returns the bytes of the group that takes most space; 0 without groups.
-    #[must_use]
     pub fn largest_group_bytes(&self) -> u64 {
         self.bytes_by_group().map(|(_, bytes)| bytes).max().unwrap_or(0)
     }

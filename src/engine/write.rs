@@ -54,7 +54,6 @@ impl Committed {
     }
 
     /// Whether the answer is that of an earlier request under the same Idempotency-Key.
-    #[must_use]
     pub fn is_replay(&self) -> bool {
         self.answer.is_some() && Arc::ptr_eq(&self.before, &self.group_state)
     }
@@ -90,7 +89,6 @@ pub struct AcceptanceHook(Box<dyn FnOnce() + Send>);
 
 impl AcceptanceHook {
     /// Creates a hook. It runs in the group's actor, so it must be short.
-    #[must_use]
     pub fn new(hook: impl FnOnce() + Send + 'static) -> Self {
         Self(Box::new(hook))
     }

@@ -62,7 +62,6 @@ pub struct StoreSizes {
 
 impl StoreSizes {
     /// Bytes of both.
-    #[must_use]
     pub const fn sum(&self) -> u64 {
         self.snapshots.saturating_add(self.journals)
     }
@@ -120,7 +119,6 @@ impl SledLog {
 
 impl Generations {
     /// The data directory.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }

@@ -273,7 +273,6 @@ impl StoreError {
     }
 
     /// Returns the message without the advice: for the report of a check.
-    #[must_use]
     pub fn finding(&self) -> String {
         let message = self.to_string();
         for advice in [COPY_THEN_CHECK, COPY_THEN_RESTORE] {
@@ -324,7 +323,6 @@ impl StoreError {
     }
 
     /// Reports bytes that a recovery visitor cannot decode. The store adds the place.
-    #[must_use]
     pub fn rejected(what: impl Into<String>) -> Self {
         Self::Rejected { what: what.into() }
     }

@@ -205,7 +205,6 @@ pub struct SledLog {
 
 impl SledLog {
     /// The last batch on disk; 0 before the first.
-    #[must_use]
     pub const fn last(&self) -> BatchNumber {
         self.last
     }

@@ -74,7 +74,6 @@ pub struct JournalRecord {
 
 impl JournalRecord {
     /// Makes a record in the format that this release writes.
-    #[must_use]
     pub const fn new(stream: Stream, epoch: u32, sequence: u64, bytes: Vec<u8>) -> Self {
         Self { format: RECORD_FORMAT, stream, epoch, sequence, bytes }
     }

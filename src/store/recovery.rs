@@ -411,7 +411,6 @@ pub struct RecoveredStore {
 
 impl RecoveredStore {
     /// The result of the recovery.
-    #[must_use]
     pub const fn report(&self) -> &RecoveryReport {
         &self.report
     }

@@ -67,7 +67,6 @@ pub enum Tail {
 
 impl SimulatedDisk {
     /// An empty disk.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -78,7 +77,6 @@ impl SimulatedDisk {
     }
 
     /// Number of appends tried on this disk.
-    #[must_use]
     pub fn appends(&self) -> u64 {
         self.with(|contents| contents.appends)
     }
@@ -89,7 +87,6 @@ impl SimulatedDisk {
     }
 
     /// Returns the live and the durable image with their watermarks, as bytes for comparisons.
-    #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.with(|contents| {
             let mut bytes = Vec::new();

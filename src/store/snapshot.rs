@@ -470,7 +470,6 @@ impl<'a, 'e> Frames<'a, 'e> {
     }
 
     /// Format of the frames: [`SNAPSHOT_FORMAT`] or an earlier one.
-    #[must_use]
     pub const fn format(&self) -> u16 {
         self.header.format
     }

@@ -220,7 +220,6 @@ impl GroupReader {
     }
 
     /// Returns the state at `sequence`; `None` when its first frame is missing.
-    #[must_use]
     pub fn group_state(self, sequence: u64) -> Option<GroupState> {
         let head = *self.head?;
         let catalogue = Catalogue {
@@ -291,7 +290,6 @@ pub fn read_directory(
 }
 
 /// Returns the SHA-256 of a group's sequence and frames: equal for equal states only.
-#[must_use]
 pub fn hash(group_state: &GroupState) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(group_state.sequence.to_be_bytes());

@@ -91,7 +91,6 @@ pub fn bookable(
 
 /// Returns the first and the last start that the calendar's lead times allow. `None` if there is no
 /// such calendar. Reference 4.1.
-#[must_use]
 pub fn lead_times(
     catalogue: &Catalogue,
     calendar: CalendarId,

@@ -41,7 +41,6 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// Makes a catalogue without rows.
-    #[must_use]
     pub fn new(group: Group) -> Self {
         Self {
             group,
@@ -54,7 +53,6 @@ impl Catalogue {
     }
 
     /// The ids of all rows with their kinds.
-    #[must_use]
     pub fn ids(&self) -> Vec<(IdKind, u64)> {
         let mut ids = Vec::new();
         ids.extend(self.calendars.keys().map(|id| (IdKind::Calendar, id.number())));
@@ -102,13 +100,11 @@ impl Catalogue {
     }
 
     /// The group's time zone.
-    #[must_use]
     pub fn zone(&self) -> Zone {
         self.group.timezone.zone()
     }
 
     /// Finds the live definition of a customised attribute.
-    #[must_use]
     pub fn customfield(&self, model: Model, name: CustomName) -> Option<&Customfield> {
         let mut fields = self.customfields.values().map(Arc::as_ref);
         fields.find(|field| field.model == model && field.name == name && !field.deleted)
@@ -168,7 +164,6 @@ impl Catalogue {
 
     /// Returns the reason why the module does not show an intervention; `None` if it does. The
     /// intervention is deleted, or it or its set has a blank `publicname`. Reference 4.6.
-    #[must_use]
     pub fn intervention_hidden(&self, id: InterventionId) -> Option<NotOffered> {
         let Some(intervention) = self.interventions.get(&id) else {
             return Some(NotOffered::InterventionDeleted(id));
@@ -190,7 +185,6 @@ impl Catalogue {
 
     /// Returns the reason why the module does not show a calendar; `None` if it does. The calendar
     /// is deleted or has a blank `publicname`. Reference 4.6.
-    #[must_use]
     pub fn calendar_hidden(&self, id: CalendarId) -> Option<NotOffered> {
         match self.calendars.get(&id) {
             None => Some(NotOffered::CalendarDeleted(id)),

@@ -20,7 +20,6 @@ pub struct FreePlaces<'f>(&'f [FreeWord]);
 
 impl<'f> FreePlaces<'f> {
     /// Returns the number of places.
-    #[must_use]
     pub fn count(self) -> usize {
         self.0.iter().map(|free| free.bits.count_ones() as usize).sum()
     }

@@ -106,7 +106,6 @@ impl StartSearch<'_> {
     }
 
     /// Returns the first free start of a window.
-    #[must_use]
     pub fn first_start(&self, window: Interval) -> Option<Instant> {
         let mut first = None;
         let end = self.each_start(window, SearchExtent::Nearest, |start, _| {
@@ -118,7 +117,6 @@ impl StartSearch<'_> {
     }
 
     /// Returns the local days of a window with free starts, ascending.
-    #[must_use]
     pub fn count_by_day(&self, window: Interval) -> Vec<DayStarts> {
         let zone = self.catalogue.zone();
         let mut days: Vec<DayStarts> = Vec::new();
@@ -181,7 +179,6 @@ impl StartSearch<'_> {
 
     /// Returns an upper bound on the grid points and the occurrences that a search of a window
     /// looks at, and the cost of its calendars.
-    #[must_use]
     pub fn estimate_cost(&self, window: Interval, extent: SearchExtent) -> i64 {
         let catalogue = self.catalogue;
         let mut cost: i64 = 0;
@@ -219,7 +216,6 @@ pub struct StartStep<'f> {
 
 impl StartStep<'_> {
     /// Returns a number that is not below that of the starts.
-    #[must_use]
     pub fn count_max(&self) -> usize {
         self.merged.count_max()
     }

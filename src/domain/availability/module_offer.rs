@@ -12,7 +12,6 @@ use crate::domain::records::intervention::Intervention;
 use crate::domain::time::Instant;
 
 /// Returns the calendars that the module shows, by their order and id.
-#[must_use]
 pub fn shown_calendars(catalogue: &Catalogue) -> Vec<&Calendar> {
     let all = catalogue.calendars.values().map(Arc::as_ref);
     let mut shown: Vec<_> = all.filter(|row| catalogue.calendar_hidden(row.id).is_none()).collect();
@@ -21,7 +20,6 @@ pub fn shown_calendars(catalogue: &Catalogue) -> Vec<&Calendar> {
 }
 
 /// Returns the interventions that the module shows, by their order and id.
-#[must_use]
 pub fn shown_interventions(catalogue: &Catalogue) -> Vec<&Intervention> {
     let all = catalogue.interventions.values().map(Arc::as_ref);
     let mut shown: Vec<_> =
@@ -32,7 +30,6 @@ pub fn shown_interventions(catalogue: &Catalogue) -> Vec<&Intervention> {
 
 /// Returns whether a calendar has, or will have, open time for each of some interventions. A search
 /// finds no start on any other calendar. Reference 4.
-#[must_use]
 pub fn offers_all(
     catalogue: &Catalogue,
     views: &OrdMap<CalendarId, Arc<CalendarView>>,

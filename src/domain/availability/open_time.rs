@@ -66,7 +66,6 @@ impl Rules {
     }
 
     /// Returns an upper bound on the occurrences that an expansion over `span` looks at.
-    #[must_use]
     pub fn count_looked_at(&self, zone: Zone, span: Interval) -> i64 {
         let mut count: i64 = 0;
         for row in self.availabilities.iter().chain(&self.plages) {
@@ -78,7 +77,6 @@ impl Rules {
 
     /// Returns whether the calendar offers an intervention: some live availability permits it and
     /// has an occurrence that ends after `now`. Reference 4.
-    #[must_use]
     pub fn offers(&self, zone: Zone, intervention: InterventionId, now: Instant) -> bool {
         for row in &self.availabilities {
             if let VeventKind::Availability(availability) = &row.kind
@@ -149,7 +147,6 @@ pub struct OpenTime {
 
 impl OpenTime {
     /// Expands the availabilities and plages over a span.
-    #[must_use]
     pub fn expand(span: Interval, rules: &Rules, zone: Zone) -> Self {
         let plages =
             rules.plages_overlapping(zone, span).map(|(_, occurrence)| occurrence).collect();
@@ -198,7 +195,6 @@ impl OpenTime {
 
     /// Returns the place of an intervention's permitted time. Interventions with the same place
     /// have the same open time.
-    #[must_use]
     pub fn permitted_time_index(&self, intervention: InterventionId) -> usize {
         match self.named.binary_search_by_key(&intervention, |(id, _)| *id) {
             Ok(at) => self.named[at].1,
@@ -213,7 +209,6 @@ impl OpenTime {
     }
 
     /// Returns the seconds of a span that some availability opens and no plage takes.
-    #[must_use]
     pub fn open_seconds(&self, span: Interval) -> i64 {
         let mut opened = Vec::new();
         for permitted in &self.permitted_times {
@@ -226,7 +221,6 @@ impl OpenTime {
     }
 
     /// Returns the moments that plages take.
-    #[must_use]
     pub fn plages(&self) -> &IntervalSet {
         &self.plages
     }
@@ -252,7 +246,6 @@ pub struct CalendarView {
 
 impl CalendarView {
     /// Returns a calendar without any event.
-    #[must_use]
     pub fn new(id: CalendarId) -> Self {
         Self {
             id,
@@ -284,7 +277,6 @@ impl CalendarView {
 
     /// Returns the open time of at least `span`. Up to about 100 days after `now` it is cached;
     /// beyond that it is expanded for this call alone.
-    #[must_use]
     pub fn open_time(&self, zone: Zone, span: Interval, now: Instant) -> Arc<OpenTime> {
         if let Some(expanded) = self.expanded.load_full()
             && expanded.span.covers(span)

@@ -16,7 +16,6 @@ pub struct PostalAddress<'a> {
 
 impl<'a> PostalAddress<'a> {
     /// The address of the group.
-    #[must_use]
     pub fn of_group(catalogue: &'a Catalogue) -> Self {
         let group = &catalogue.group;
         Self {
@@ -28,7 +27,6 @@ impl<'a> PostalAddress<'a> {
 
     /// The address of a calendar's appointments: its own, else that of its set, else the group's. A
     /// record with any part of an address replaces the whole of it.
-    #[must_use]
     pub fn of_calendar(catalogue: &'a Catalogue, calendar: &'a Calendar) -> Self {
         let own = Self {
             address: calendar.address.as_str(),
@@ -54,7 +52,6 @@ impl<'a> PostalAddress<'a> {
     }
 
     /// The line with the zip code and the town; empty if both are.
-    #[must_use]
     pub fn town_line(&self) -> String {
         match (self.zipcode, self.city) {
             ("", city) => city.to_owned(),

@@ -25,20 +25,17 @@ pub enum BookingMode {
 
 impl BookingMode {
     /// Returns whether lead times, the grid, availabilities and public names count.
-    #[must_use]
     pub const fn follows_module_rules(self) -> bool {
         matches!(self, Self::Module | Self::ModuleByAccount | Self::ModuleByPro)
     }
 
     /// Returns whether the caller is none of the shop. Such a caller learns less, and is bound by
     /// `inactive`.
-    #[must_use]
     pub const fn is_for_web_callers(self) -> bool {
         matches!(self, Self::Module | Self::ModuleByAccount)
     }
 
     /// Returns whether the holds of other callers take time. Reference 6.7.
-    #[must_use]
     pub const fn respects_holds(self) -> bool {
         self.is_for_web_callers()
     }
@@ -73,7 +70,6 @@ pub struct Chain {
 
 impl Chain {
     /// Returns the chain of these legs; `None` without any leg.
-    #[must_use]
     pub fn new(legs: Vec<Leg>) -> Option<Self> {
         if legs.is_empty() {
             return None;
@@ -83,19 +79,16 @@ impl Chain {
     }
 
     /// Returns its legs in order.
-    #[must_use]
     pub fn legs(&self) -> &[Leg] {
         &self.legs
     }
 
     /// Returns the elapsed seconds of all legs together.
-    #[must_use]
     pub const fn length_seconds(&self) -> i64 {
         self.length_seconds
     }
 
     /// Returns the time that the whole chain takes.
-    #[must_use]
     pub fn interval_from(&self, start: Instant) -> Interval {
         Interval { start, end: start.plus_seconds(self.length_seconds) }
     }
@@ -136,7 +129,6 @@ pub struct ChainSearch<'a> {
 
 impl<'a> ChainSearch<'a> {
     /// Returns the search of a caller without time of its own.
-    #[must_use]
     pub fn new(chain: &'a Chain, mode: BookingMode) -> Self {
         Self { chain, mode, own: OwnTime::default() }
     }
@@ -144,13 +136,11 @@ impl<'a> ChainSearch<'a> {
 
 impl SlotRequest {
     /// Returns the request of a caller without time of its own.
-    #[must_use]
     pub fn new(chain: Chain, start: Instant, mode: BookingMode) -> Self {
         Self { chain, start, mode, own: OwnTime::default() }
     }
 
     /// Returns the time from the start of the first leg to the end of the last.
-    #[must_use]
     pub fn interval(&self) -> Interval {
         self.chain.interval_from(self.start)
     }

@@ -109,7 +109,6 @@ pub struct BlockedTime<'a> {
 
 impl<'a> BlockedTime<'a> {
     /// Returns the time that is blocked for a search within `span`. Outside it, holds do not count.
-    #[must_use]
     pub fn new(
         view: &'a CalendarView,
         search: ChainSearch<'_>,

@@ -82,7 +82,6 @@ impl<I: Copy + Ord> TakenTime<I> {
     }
 
     /// Returns these rows, given in any order. Equal to adding one after another.
-    #[must_use]
     pub fn from_rows(mut all: Vec<TakenInterval<I>>) -> Self {
         all.sort_unstable();
         let mut days: BTreeMap<i64, Vec<TakenInterval<I>>> = BTreeMap::new();

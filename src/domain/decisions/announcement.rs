@@ -32,7 +32,6 @@ struct Announcement {
 ///
 /// No message is about a past appointment, or about one that a professional makes by hand. `next`
 /// is the state after the event.
-#[must_use]
 pub fn draft_messages(
     state: &GroupState,
     next: &GroupState,

@@ -18,7 +18,6 @@ use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
 
 /// Returns the mode of a move of an appointment by this right. A professional is not bound by
 /// `inactive`.
-#[must_use]
 pub fn move_mode(right: &CancelRight, row: &Vevent) -> BookingMode {
     match right {
         CancelRight::Pro => BookingMode::ModuleByPro,
@@ -29,13 +28,11 @@ pub fn move_mode(right: &CancelRight, row: &Vevent) -> BookingMode {
 
 /// Returns the mode of a move by the appointment's secret. That of an appointment that was booked
 /// with a key alone proves no more than the key.
-#[must_use]
 pub fn move_mode_by_secret(row: &Vevent) -> BookingMode {
     if row.is_booked_by_key() { BookingMode::Module } else { BookingMode::ModuleByAccount }
 }
 
 /// Returns the chain that a move books: the appointment's own intervention and length.
-#[must_use]
 pub fn moved_chain(appointment: &Appointment) -> Chain {
     let length_seconds = i64::from(appointment.length_seconds);
     let leg = Leg { intervention_id: appointment.intervention_id, length_seconds };

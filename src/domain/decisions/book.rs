@@ -31,7 +31,6 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
 
 /// Returns the mode of a booking or a search by this caller. Reference 6.1.
-#[must_use]
 pub const fn booking_mode(caller: &Caller, from_web: bool) -> BookingMode {
     match (caller, from_web) {
         (Caller::Pro(_), false) => BookingMode::BackOffice,

@@ -58,7 +58,6 @@ pub(crate) fn check_in_time(
 }
 
 /// Returns the last moment at which a client may cancel or move an appointment. Reference 6.10.
-#[must_use]
 pub fn changeable_until(state: &GroupState, row: &Vevent, appointment: &Appointment) -> Instant {
     let calendar =
         state.catalogue.calendars.get(&row.calendar_id).expect("an event's calendar exists");

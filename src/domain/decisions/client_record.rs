@@ -174,7 +174,6 @@ fn fiche_by_email(state: &GroupState, command: &BookAppointment) -> Option<Known
 }
 
 /// Returns the rule that a wrong `fiche.id` breaks. Reference 6.3.
-#[must_use]
 pub const fn unknown_fiche_rule(caller: &Caller) -> &'static str {
     match caller {
         Caller::Account(_) => "must be the id of one of your own fiches",

@@ -172,7 +172,6 @@ impl Candidates {
 
 impl Pending {
     /// Returns the slot and the calendar to ask for it now.
-    #[must_use]
     pub fn slot(&self) -> &CalendarSlotRequest {
         &self.candidates.slot
     }

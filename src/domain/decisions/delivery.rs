@@ -52,7 +52,6 @@ fn is_given_up(message: &Message) -> bool {
 }
 
 /// Finds the message of an item. `None` for a reminder that was never claimed.
-#[must_use]
 pub fn find_message(state: &GroupState, item: DueItem) -> Option<&Message> {
     let message = match item {
         DueItem::Message(id) => state.outbox.message(id)?,
@@ -234,7 +233,6 @@ fn settle_attempt(
 /// Returns the reason why a claimed message must be claimed again before it is sent; `None` if the
 /// claim still holds. A claim ends with the sending hours, with a change of the recipient, and for
 /// a confirmation with a move of one of its appointments.
-#[must_use]
 pub fn find_reclaim_reason(
     state: &GroupState,
     message: &Message,

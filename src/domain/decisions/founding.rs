@@ -38,7 +38,6 @@ pub fn decide(
 
 impl GroupState {
     /// Returns the state of a group after the event that founded it; `None` for another event.
-    #[must_use]
     pub fn founded_by(event: &Event) -> Option<Self> {
         let Event::GroupFounded { at, group, tzdata } = event else { return None };
         let mut state = Self::new(Catalogue::new(Group::clone(group)));

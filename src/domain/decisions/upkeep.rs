@@ -143,7 +143,6 @@ pub fn decide_emptying(
 }
 
 /// Returns the number of deleted web bookings that the next step of [`decide_emptying`] deals with.
-#[must_use]
 pub fn count_cancelled_before(state: &GroupState, moment: Instant) -> usize {
     state.cancelled().deleted_before(moment).take(EMPTIED_PER_STEP_MAX).count()
 }

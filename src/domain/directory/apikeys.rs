@@ -50,7 +50,6 @@ fn holder_unless_known<'de, D: Deserializer<'de>>(
 
 impl Apikey {
     /// Whether the key covers a group.
-    #[must_use]
     pub fn covers(&self, group: GroupId) -> bool {
         if PlantedFault::ForeignGroupKeyAccepted.is_active() {
             return true;
@@ -62,7 +61,6 @@ impl Apikey {
     }
 
     /// The first group, from `from` on, that the key may cover; `None` if it covers none of them.
-    #[must_use]
     pub fn first_covered(&self, from: GroupId) -> Option<GroupId> {
         match &self.groups {
             Some(groups) => groups.get(groups.partition_point(|group| *group < from)).copied(),
@@ -71,7 +69,6 @@ impl Apikey {
     }
 
     /// Whether pages of an origin, as a browser sends it, may log people in with this key.
-    #[must_use]
     pub fn names_origin(&self, origin: &str) -> bool {
         match SiteOrigin::new(origin) {
             Ok(origin) => self.origins.contains(&origin),
@@ -80,13 +77,11 @@ impl Apikey {
     }
 
     /// Whether the key counts as one of a server.
-    #[must_use]
     pub const fn is_server(&self) -> bool {
         !matches!(self.holder, ApikeyHolder::Public)
     }
 
     /// Whether the key is held by the operator.
-    #[must_use]
     pub fn is_operator(&self) -> bool {
         self.holder == ApikeyHolder::Operator
     }
@@ -127,7 +122,6 @@ impl Apikeys {
     }
 
     /// Whether some key names an origin, as a browser sends it.
-    #[must_use]
     pub fn name_origin(&self, origin: &str) -> bool {
         let Ok(origin) = SiteOrigin::new(origin) else { return false };
         let mut naming = self.origins.range((origin.clone(), [0; 32])..=(origin, [0xff; 32]));

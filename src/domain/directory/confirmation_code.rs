@@ -23,7 +23,6 @@ impl ConfirmationCode {
     pub const LENGTH: usize = 6;
 
     /// Derives the code of a booking.
-    #[must_use]
     pub fn derive(secret: &LinkSecret, group: GroupId, hold: HoldId) -> Self {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(secret.bits()).expect("any length makes a key");
@@ -42,13 +41,11 @@ impl ConfirmationCode {
     }
 
     /// The six digits.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("digits are ASCII")
     }
 
     /// Whether `guess` is this code. The time does not depend on the position of a difference.
-    #[must_use]
     pub fn matches(&self, guess: &str) -> bool {
         is_secret(&self.0, guess)
     }

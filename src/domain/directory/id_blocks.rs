@@ -55,7 +55,6 @@ impl Deref for IdBlocks {
 
 impl IdBlocks {
     /// Finds the block of an id.
-    #[must_use]
     pub fn find(&self, kind: IdKind, id: u64) -> Option<&Block> {
         self.owners.get(&(kind, id / BLOCK))
     }
@@ -72,7 +71,6 @@ impl IdBlocks {
     }
 
     /// The number of the block after the highest one in use.
-    #[must_use]
     pub fn next_number(&self, kind: IdKind) -> u64 {
         match self.owners.range((kind, 0)..=(kind, u64::MAX)).next_back() {
             Some(((_, last), _)) => last + 1,

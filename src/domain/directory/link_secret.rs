@@ -8,13 +8,11 @@ pub struct LinkSecret([u8; 32]);
 
 impl LinkSecret {
     /// Makes the secret from random bits, which must not be guessable.
-    #[must_use]
     pub const fn new(bits: [u8; 32]) -> Self {
         Self(bits)
     }
 
     /// The bits, as the key of signatures.
-    #[must_use]
     pub const fn bits(&self) -> &[u8; 32] {
         &self.0
     }

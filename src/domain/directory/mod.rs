@@ -84,7 +84,6 @@ pub enum DirectoryEvent {
 
 impl Directory {
     /// Whether there are no application keys, no professionals and no blocks.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         self.apikeys.is_empty() && self.pros.is_empty() && self.blocks.is_empty()
     }

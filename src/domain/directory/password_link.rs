@@ -31,7 +31,6 @@ pub struct AccountStamp([u8; STAMP_BYTES]);
 impl AccountStamp {
     /// Returns the stamp of an account, or of its absence. Each password hash has a salt of its
     /// own, so that the same password set again gives another stamp.
-    #[must_use]
     pub fn from_account(account: Option<&Account>) -> Self {
         let Some(account) = account else { return Self([0; STAMP_BYTES]) };
         let digest = Sha256::new()
@@ -81,7 +80,6 @@ impl PasswordLink {
     }
 
     /// Returns the link of a token; `None` if this store has not sealed it for this group.
-    #[must_use]
     pub fn open(token: &str, group: GroupId, secret: &LinkSecret) -> Option<Self> {
         let encoded = token.strip_prefix(&format!("{group}-"))?;
         let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
@@ -106,7 +104,6 @@ impl PasswordLink {
 
     /// Returns whether the link can be followed: it has not expired by the steady time, and the
     /// account of its address is as it was.
-    #[must_use]
     pub fn is_valid(&self, account: Option<&Account>, steady_now: Instant) -> bool {
         steady_now < self.expires && self.stamp == AccountStamp::from_account(account)
     }

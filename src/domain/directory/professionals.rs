@@ -38,7 +38,6 @@ pub struct Pro {
 
 impl Pro {
     /// Creates a professional of one group with a placeholder address, which must be replaced.
-    #[must_use]
     pub fn blank(id: ProId, group: GroupId, now: Instant) -> Self {
         Self {
             id,
@@ -56,7 +55,6 @@ impl Pro {
     }
 
     /// Whether the professional works for a group.
-    #[must_use]
     pub fn works_for(&self, group: GroupId) -> bool {
         self.groups.binary_search(&group).is_ok()
     }
@@ -82,7 +80,6 @@ impl Deref for Professionals {
 
 impl Professionals {
     /// Finds the professional with a folded address; of several, the one with the lowest id.
-    #[must_use]
     pub fn find_by_email(&self, folded: &str) -> Option<&Pro> {
         let first = ProId::new(1).expect("1 is an id");
         let (email, id) = self.emails.range((Box::from(folded), first)..).next()?;

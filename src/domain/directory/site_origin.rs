@@ -53,7 +53,6 @@ impl SiteOrigin {
     }
 
     /// The origin as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

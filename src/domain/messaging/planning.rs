@@ -116,14 +116,12 @@ fn moved_at(group: &Group, fiche: &Fiche, appointment: &Appointment, channel: Ch
 
 /// Returns the due time of the reminder of a live appointment, whatever moved it and whatever its
 /// outcome; `None` if none is wanted.
-#[must_use]
 pub fn due_time(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
     Some(find_due_time(state, zone, row, channel)?.due)
 }
 
 /// Returns the time at which a reminder is or was due, as records show it. `None` if none is wanted
 /// or it was given up. Reference 12.7 `mailtime` and `smstime`.
-#[must_use]
 pub fn shown_time(
     state: &GroupState,
     zone: Zone,
@@ -141,7 +139,6 @@ pub fn shown_time(
 
 /// Returns the due time of a reminder that is still to be sent. It may be in the past. A reminder
 /// that was given up at a time after `now` is still to be sent: the clock was ahead then.
-#[must_use]
 pub fn pending_due_time(
     state: &GroupState,
     zone: Zone,
@@ -194,7 +191,6 @@ fn is_reopened(state: &GroupState, row: &Vevent, channel: Channel, now: Instant)
 
 /// Finds the message of a reminder for the present start that was given up at a time after `now`.
 /// It is to be sent after all.
-#[must_use]
 pub fn find_reopened_message<'a>(
     state: &'a GroupState,
     row: &Vevent,
@@ -212,7 +208,6 @@ pub fn find_reopened_message<'a>(
 
 /// Returns the due time as [`pending_due_time`] does; `None` if the outbox has an open message for
 /// that reminder.
-#[must_use]
 pub fn unclaimed_due_time(
     state: &GroupState,
     zone: Zone,

@@ -10,7 +10,6 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 
 /// Returns the e-mail address of a client. `None` for a deleted client or one without an address.
-#[must_use]
 pub fn email_address(state: &GroupState, client: FicheId) -> Option<String> {
     let email = live_client(state, client)?.email.as_ref()?;
     Some(email.as_str().to_owned())
@@ -18,7 +17,6 @@ pub fn email_address(state: &GroupState, client: FicheId) -> Option<String> {
 
 /// Returns the address or number of an appointment's client. `None` if the event is no appointment,
 /// the client is deleted, or the channel does not reach the client.
-#[must_use]
 pub fn appointment_recipient(state: &GroupState, row: &Vevent, channel: Channel) -> Option<String> {
     let client = row.appointment()?.fiche_id;
     match channel {
@@ -33,7 +31,6 @@ pub fn appointment_recipient(state: &GroupState, row: &Vevent, channel: Channel)
 
 /// Returns the recipient of a message by the newest state. If that has none, the recipient that the
 /// message holds.
-#[must_use]
 pub fn current_recipient(state: &GroupState, message: &Message) -> Text<255> {
     if let Some(recipient) = newest_recipient(state, message)
         && let Ok(recipient) = Text::new(&recipient)

@@ -22,7 +22,6 @@ const SMS_EVE: i64 = 18 * HOUR + 30 * MINUTE;
 /// assert_eq!(mail_time(Instant(7_200), 60), Some(Instant(3_600)));
 /// assert_eq!(mail_time(Instant(7_200), 0), None);
 /// ```
-#[must_use]
 pub fn mail_time(start: Instant, mailreminder_minutes: u32) -> Option<Instant> {
     if mailreminder_minutes == 0 {
         return None;
@@ -45,7 +44,6 @@ pub fn mail_time(start: Instant, mailreminder_minutes: u32) -> Option<Instant> {
 /// assert_eq!(sms_time(paris, at(12, 10, 0), 60), Some(at(12, 9, 0)));
 /// assert_eq!(sms_time(paris, at(12, 9, 45), 60), Some(at(11, 18, 30)));
 /// ```
-#[must_use]
 pub fn sms_time(zone: Zone, start: Instant, smsreminder_minutes: u32) -> Option<Instant> {
     if smsreminder_minutes == 0 {
         return None;
@@ -60,7 +58,6 @@ pub fn sms_time(zone: Zone, start: Instant, smsreminder_minutes: u32) -> Option<
 
 /// Whether text messages may be sent at a local time: from 09:00 up to, but not including, 19:00.
 /// Reference 7.1.
-#[must_use]
 pub fn is_sms_hour(local: Civil) -> bool {
     let second = local.second_of_day();
     SMS_DAY_BEGINS <= second && second < SMS_DAY_ENDS

@@ -16,7 +16,6 @@ const BACKOFF_SECONDS_MAX: i64 = HOUR;
 
 /// Returns the first moment from `from` on at which a message may be sent: at once for mails and
 /// for codes, which a client waits for, between 09:00 and 19:00 local time for text messages.
-#[must_use]
 pub fn earliest_send_time(zone: Zone, message: &Message, from: Instant) -> Instant {
     let local = zone.civil_of(from);
     match message.channel() {
@@ -33,7 +32,6 @@ pub fn earliest_send_time(zone: Zone, message: &Message, from: Instant) -> Insta
 /// Returns the moment from which an attempt is too late. A reminder is sent up to 15 minutes before
 /// its appointment. If a text message is held back by the night at that time, it is sent at 09:00,
 /// provided that the appointment has not started.
-#[must_use]
 pub fn send_deadline(zone: Zone, message: &Message) -> Instant {
     let given_up = message.created_at.plus_seconds(GIVEN_UP_SECONDS);
     match &message.content {
@@ -67,7 +65,6 @@ pub fn send_deadline(zone: Zone, message: &Message) -> Instant {
 /// Returns the seconds between a failed attempt and the next. The delay doubles with each attempt,
 /// up to an hour. `draw` is a random number that shortens it by up to half, so that messages that
 /// failed together are not all retried together.
-#[must_use]
 pub fn backoff_seconds(attempt: u32, draw: u64) -> i64 {
     let doubled = BACKOFF_SECONDS.saturating_mul(1 << attempt.saturating_sub(1).min(16));
     let whole = doubled.min(BACKOFF_SECONDS_MAX);

@@ -12,7 +12,6 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 
 /// Returns the reason why a message is not wanted any more; `None` if it is to be sent.
-#[must_use]
 pub fn find_suppression_reason(
     state: &GroupState,
     message: &Message,

@@ -34,7 +34,6 @@ impl Account {
     /// let account = Account { email, fiche_id: id(7), password_hash, former: vec![id(3)] };
     /// assert!(account.owns(id(7)) && account.owns(id(3)) && !account.owns(id(4)));
     /// ```
-    #[must_use]
     pub fn owns(&self, fiche: FicheId) -> bool {
         self.fiche_id == fiche || self.former.contains(&fiche)
     }

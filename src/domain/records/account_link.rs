@@ -99,7 +99,6 @@ pub struct AccountLinks {
 
 impl AccountLinks {
     /// Builds the table from its links.
-    #[must_use]
     pub fn from_links(links: Vec<Arc<AccountLink>>) -> Self {
         let mut table = Self::default();
         for link in links {
@@ -114,7 +113,6 @@ impl AccountLinks {
     }
 
     /// Finds the link whose token has a hash; `None` if it has expired.
-    #[must_use]
     pub fn find(&self, hash: &[u8; 32], now: Instant) -> Option<&Arc<AccountLink>> {
         let link = self.by_hash.get(hash)?;
         if now < link.expires { Some(link) } else { None }
@@ -125,7 +123,6 @@ impl AccountLinks {
     ///
     /// A key at its maximum gets another link after an hour. So no mailbox is flooded, and a full
     /// key locks no owner out for long.
-    #[must_use]
     pub fn has_room(&self, folded: &str, account: &str, now: Instant) -> bool {
         let keys = [LimitKey::ChangesTo(folded.into()), LimitKey::ChangesOf(account.into())];
         keys.iter().all(|key| self.key_has_room(key, now))

@@ -39,7 +39,6 @@ pub struct Calendar {
 
 impl Calendar {
     /// Makes a calendar with the defaults of Reference 12.2 and no name.
-    #[must_use]
     pub fn new(id: CalendarId, now: Instant) -> Self {
         Self {
             id,
@@ -81,7 +80,6 @@ pub struct Calendarset {
 
 impl Calendarset {
     /// Makes a set without a name.
-    #[must_use]
     pub fn new(id: CalendarsetId, now: Instant) -> Self {
         Self {
             id,
@@ -100,7 +98,6 @@ impl Calendarset {
     }
 
     /// The name that the module shows: the public name, or the name if that is blank.
-    #[must_use]
     pub fn shown_name(&self) -> &str {
         if self.publicname.is_blank() { self.name.as_str() } else { self.publicname.as_str() }
     }

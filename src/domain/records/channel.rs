@@ -18,7 +18,6 @@ impl Channel {
     pub const ALL: [Self; 2] = [Self::Mail, Self::Sms];
 
     /// The channel's name in metrics and lists.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

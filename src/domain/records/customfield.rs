@@ -55,7 +55,6 @@ impl CustomName {
     /// assert!(CustomName::new("str15").is_none());
     /// assert!(CustomName::new("str01").is_none());
     /// ```
-    #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         for (kind, prefix, count) in CustomKind::ALL {
             let Some(digits) = name.strip_prefix(prefix) else { continue };
@@ -68,7 +67,6 @@ impl CustomName {
     }
 
     /// The type of the attribute's values.
-    #[must_use]
     pub const fn kind(self) -> CustomKind {
         self.kind
     }
@@ -100,7 +98,6 @@ pub struct Customs(Vec<(CustomName, CustomValue)>);
 
 impl Customs {
     /// The value of an attribute, if it is set.
-    #[must_use]
     pub fn value(&self, name: CustomName) -> Option<&CustomValue> {
         let index = self.0.binary_search_by_key(&name, |(other, _)| *other).ok()?;
         Some(&self.0[index].1)
@@ -117,7 +114,6 @@ impl Customs {
     }
 
     /// Whether nothing is set.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -150,7 +146,6 @@ pub enum Model {
 
 impl Model {
     /// The name in requests and answers.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -179,7 +174,6 @@ pub struct Customfield {
 
 impl Customfield {
     /// Makes a definition with the defaults of Reference 12.9.
-    #[must_use]
     pub fn new(id: CustomfieldId, model: Model, name: CustomName, now: Instant) -> Self {
         Self {
             id,

@@ -11,7 +11,6 @@ pub struct Fault {
 
 impl Fault {
     /// Makes a fault of a field.
-    #[must_use]
     pub fn new(field: impl Into<String>, rule: impl Into<String>) -> Self {
         Self { field: field.into(), rule: rule.into() }
     }

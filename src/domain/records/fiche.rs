@@ -42,7 +42,6 @@ pub struct Fiche {
 
 impl Fiche {
     /// Makes a fiche with the defaults of Reference 12.6 and no name.
-    #[must_use]
     pub fn new(id: FicheId, now: Instant) -> Self {
         Self {
             id,
@@ -68,7 +67,6 @@ impl Fiche {
     }
 
     /// The fiche without anything that tells of the person. Reference 6.16.
-    #[must_use]
     pub fn emptied(&self, at: Instant) -> Self {
         Self {
             from_web: self.from_web,
@@ -88,7 +86,6 @@ impl Fiche {
     }
 
     /// Whether it has not changed since it was made, but for an unsubscription.
-    #[must_use]
     pub fn is_as_made(&self) -> bool {
         self.created_at == self.updated_at || self.is_only_unsubscribed
     }
@@ -105,7 +102,6 @@ impl Fiche {
 
     /// Whether reminders reach the client by a channel. The client must accept them, have an
     /// address or a number, and not be deleted. Reference 7.5.
-    #[must_use]
     pub fn can_be_reached(&self, channel: Channel) -> bool {
         if self.deleted {
             return false;
@@ -137,14 +133,12 @@ impl Fiche {
     }
 
     /// The last name as it is shown. That of a deleted fiche begins with `$`. Reference 12.6.
-    #[must_use]
     pub fn shown_lastname(&self) -> Cow<'_, str> {
         let lastname = self.lastname.as_str();
         if self.deleted { format!("${lastname}").into() } else { lastname.into() }
     }
 
     /// The last and first name, as the text of an appointment holds them. Reference 12.7.
-    #[must_use]
     pub fn names(&self) -> String {
         let lastname = self.shown_lastname();
         match (lastname.is_empty(), self.firstname.as_str()) {

@@ -31,7 +31,6 @@ static TABLE: LazyLock<Vec<Option<[u8; 2]>>> = LazyLock::new(|| {
 /// use slotbook::domain::records::folding::fold_text;
 /// assert_eq!(fold_text("ZOÉ Œillet"), "zoe oeillet");
 /// ```
-#[must_use]
 pub fn fold_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     append_folded(text, &mut out);
@@ -51,7 +50,6 @@ pub fn append_folded(text: &str, out: &mut String) {
 
 /// Orders two texts by their folded forms, so that `Émile` stands among the texts with `E`. Texts
 /// with the same form are ordered by themselves: only identical texts are equal.
-#[must_use]
 pub fn compare_texts(a: &str, b: &str) -> Ordering {
     let folded = if a.is_ascii() && b.is_ascii() {
         let lower = |byte: u8| byte.to_ascii_lowercase();

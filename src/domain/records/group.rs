@@ -81,7 +81,6 @@ fn all_of_the_day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bounded<
 
 impl Group {
     /// Makes a group with the defaults of Reference 12.1 and no name.
-    #[must_use]
     pub fn new(id: GroupId, timezone: ZoneName, now: Instant) -> Self {
         Self {
             id,
@@ -171,7 +170,6 @@ impl VerifyBookings {
     pub const ALL: [Self; 3] = [Self::Off, Self::Mail, Self::Sms];
 
     /// The setting's name in requests and answers.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -218,7 +216,6 @@ impl Currency {
         [Self::Cad, Self::Eur, Self::Xpf, Self::Xaf, Self::Gbp, Self::Chf, Self::Usd];
 
     /// The ISO 4217 code.
-    #[must_use]
     pub fn code(self) -> &'static str {
         self.into()
     }
@@ -277,7 +274,6 @@ impl Usercolors {
     }
 
     /// The JSON text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }

@@ -27,19 +27,16 @@ impl HoldToken {
     pub const LENGTH: usize = 32;
 
     /// Parses a token; `None` if the text is not 32 ASCII letters and digits.
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         parse_alphanumeric(text).map(Self)
     }
 
     /// The 32 characters.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a token is ASCII")
     }
 
     /// The id of its hold.
-    #[must_use]
     pub fn id(&self) -> HoldId {
         HoldId(Sha256::digest(self.0).into())
     }
@@ -139,13 +136,11 @@ pub struct UnconfirmedBooking {
 
 impl Hold {
     /// The id, by which it is kept.
-    #[must_use]
     pub fn id(&self) -> HoldId {
         self.token.id()
     }
 
     /// The time from the start of the first leg to the end of the last.
-    #[must_use]
     pub fn interval(&self) -> Interval {
         let mut end = self.start;
         for leg in &self.legs {
@@ -155,13 +150,11 @@ impl Hold {
     }
 
     /// Whether its time is kept until it expires.
-    #[must_use]
     pub const fn keeps_time(&self) -> bool {
         matches!(self.state, HoldState::Chosen | HoldState::Unconfirmed(_))
     }
 
     /// Whether it keeps its time now.
-    #[must_use]
     pub fn is_live(&self, now: Instant) -> bool {
         self.keeps_time() && now < self.expires_at
     }

@@ -26,13 +26,11 @@ macro_rules! id {
 
         impl $name {
             /// Returns the identifier of a number; `None` outside 1 to [`ID_MAX`].
-            #[must_use]
             pub const fn new(number: u64) -> Option<Self> {
                 if number == 0 || number > ID_MAX { None } else { Some(Self(number)) }
             }
 
             /// Its number, 1 to [`ID_MAX`].
-            #[must_use]
             pub const fn number(self) -> u64 {
                 self.0
             }

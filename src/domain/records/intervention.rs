@@ -30,7 +30,6 @@ pub struct Intervention {
 
 impl Intervention {
     /// Makes an intervention with the defaults of Reference 12.4 and no name.
-    #[must_use]
     pub fn new(id: InterventionId, now: Instant) -> Self {
         Self {
             id,
@@ -65,7 +64,6 @@ pub struct Interventionset {
 
 impl Interventionset {
     /// Makes a set without a name.
-    #[must_use]
     pub fn new(id: InterventionsetId, now: Instant) -> Self {
         Self {
             id,

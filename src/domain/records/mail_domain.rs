@@ -29,7 +29,6 @@ pub fn with_ascii_domain(address: &str) -> Option<Cow<'_, str>> {
 
 /// Returns a domain in its letters, in lower case. `None` if both spellings are one, or if no
 /// domain can have these letters.
-#[must_use]
 pub fn in_letters(domain: &str) -> Option<Cow<'_, str>> {
     let mut starts = domain.as_bytes().windows(A_LABEL.len());
     if domain.is_ascii() && !starts.any(|start| start.eq_ignore_ascii_case(A_LABEL)) {

@@ -214,7 +214,6 @@ pub struct AppointmentTime {
 
 impl AppointmentTime {
     /// Returns the appointment with its start; `None` for an event of another kind.
-    #[must_use]
     pub fn from_vevent(row: &Vevent) -> Option<Self> {
         Some(Self { id: row.id, start: row.appointment()?.start })
     }
@@ -333,7 +332,6 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// Returns the kind of a reminder by a channel.
-    #[must_use]
     pub const fn of_reminder(channel: Channel) -> Self {
         match channel {
             Channel::Mail => Self::MailReminder,
@@ -342,13 +340,11 @@ impl MessageKind {
     }
 
     /// The kind's name in lists and metrics.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// The channel of messages of this kind.
-    #[must_use]
     pub const fn channel(self) -> Channel {
         if matches!(self, Self::SmsReminder | Self::SmsCode) { Channel::Sms } else { Channel::Mail }
     }
@@ -356,13 +352,11 @@ impl MessageKind {
 
 impl Message {
     /// Whether it is still to be sent: waiting or claimed.
-    #[must_use]
     pub const fn is_open(&self) -> bool {
         self.settled_at().is_none()
     }
 
     /// The time at which its delivery ended; `None` while it is open.
-    #[must_use]
     pub const fn settled_at(&self) -> Option<Instant> {
         match &self.progress {
             Progress::Waiting { .. } | Progress::Claimed { .. } => None,
@@ -376,7 +370,6 @@ impl Message {
 
     /// The time at which it was given up as too late by the clock. `None` if it is open, was sent,
     /// is not wanted, or was rejected: a rejection is final, whatever the clock said.
-    #[must_use]
     pub const fn given_up_at(&self) -> Option<Instant> {
         if let Progress::Missed { at }
         | Progress::Suppressed {
@@ -410,7 +403,6 @@ impl Message {
 
     /// Whether it was given up at a time that has not come yet. The clock was ahead then, so the
     /// message counts as open again.
-    #[must_use]
     pub fn is_reopened(&self, now: Instant) -> bool {
         match self.given_up_at() {
             Some(at) => now < at,
@@ -419,7 +411,6 @@ impl Message {
     }
 
     /// The time of its last attempt or of its end. While it waits, the time of its cause.
-    #[must_use]
     pub const fn last_progress_at(&self) -> Instant {
         match &self.progress {
             Progress::Waiting { .. } => self.created_at,
@@ -434,7 +425,6 @@ impl Message {
 
     /// The outcome that its appointment stores for a reminder. `None` for other messages, for an
     /// open one, and for one suppressed by a later change: another reminder may follow that.
-    #[must_use]
     pub fn settled_reminder(&self) -> Option<ReminderOutcome> {
         let (_, AppointmentTime { start, .. }) = self.reminder()?;
         match &self.progress {
@@ -452,7 +442,6 @@ impl Message {
     }
 
     /// Its kind. A withdrawal is a cancellation to the former client.
-    #[must_use]
     pub const fn kind(&self) -> MessageKind {
         match &self.content {
             MessageContent::AccountLink { purpose: LinkPurpose::Confirm, .. } => {
@@ -478,14 +467,12 @@ impl Message {
     }
 
     /// Its channel.
-    #[must_use]
     pub const fn channel(&self) -> Channel {
         self.kind().channel()
     }
 
     /// The appointments it is about, with the starts it announces; empty for a message about an
     /// account or a code.
-    #[must_use]
     pub fn appointments(&self) -> &[AppointmentTime] {
         match &self.content {
             MessageContent::AccountLink { .. }
@@ -501,13 +488,11 @@ impl Message {
     }
 
     /// The appointment it is about; the first of several.
-    #[must_use]
     pub fn appointment(&self) -> Option<VeventId> {
         self.appointments().first().map(|appointment| appointment.id)
     }
 
     /// The channel and appointment of a reminder; `None` for other messages.
-    #[must_use]
     pub const fn reminder(&self) -> Option<(Channel, AppointmentTime)> {
         if let MessageContent::Reminder(channel, appointment) = &self.content {
             return Some((*channel, *appointment));
@@ -531,7 +516,6 @@ impl Message {
     }
 
     /// Whether an application's key alone caused it. Nothing else causes a code.
-    #[must_use]
     pub const fn is_by_key(&self) -> bool {
         self.by_key || matches!(self.content, MessageContent::BookingCode { .. })
     }

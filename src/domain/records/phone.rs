@@ -30,7 +30,6 @@ const MOBILE_FIRST_DIGITS: [(&str, &str); 7] =
 /// assert_eq!(to_international("06 12 34 56 78 07 11 22 33 44", "33"), None);
 /// assert_eq!(to_international("none", "33"), None);
 /// ```
-#[must_use]
 pub fn to_international(number: &str, default_prefix: &str) -> Option<String> {
     let dialled = dialled_form(first_number(number), default_prefix)?;
     if digits(&dialled).len() > DIGITS_MAX {
@@ -49,7 +48,6 @@ pub fn to_international(number: &str, default_prefix: &str) -> Option<String> {
 /// assert_eq!(number("01 23 45 67 89", "").as_deref(), Some("+33123456789"));
 /// assert_eq!(number("01 23 45 67 89", "+49 30 123456").as_deref(), Some("+33123456789"));
 /// ```
-#[must_use]
 pub fn text_message_number(phones: [&str; 2], default_prefix: &str) -> Option<String> {
     let [first, second] = phones.map(|phone| to_international(phone, default_prefix));
     let (Some(first), Some(second)) = (&first, &second) else { return first.or(second) };

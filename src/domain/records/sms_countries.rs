@@ -17,7 +17,6 @@ pub struct SmsCountries(Text<255>);
 
 impl SmsCountries {
     /// The group's own country.
-    #[must_use]
     pub fn own() -> Self {
         Self(Text::new(OWN_COUNTRY).expect("a short text"))
     }
@@ -48,7 +47,6 @@ impl SmsCountries {
     }
 
     /// The list.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -63,7 +61,6 @@ impl SmsCountries {
     /// assert!(allows("+32, +49", "+491711234567") && !allows("+32, +49", "+33612345678"));
     /// assert!(allows("", "+88213"));
     /// ```
-    #[must_use]
     pub fn allow(&self, number: &str, country_code: &str) -> bool {
         let mut is_any_given = false;
         for element in elements(self.as_str()) {

@@ -70,14 +70,12 @@ macro_rules! text {
             }
 
             /// The text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
             /// Whether it holds only white space. The module hides a record whose public name is
             /// blank.
-            #[must_use]
             pub fn is_blank(&self) -> bool {
                 self.0.trim().is_empty()
             }
@@ -120,13 +118,11 @@ impl Email {
     }
 
     /// The address as it was given.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The form for comparisons, by [`folded`].
-    #[must_use]
     pub fn folded(&self) -> Box<str> {
         folded(&self.0)
     }
@@ -153,7 +149,6 @@ fn looks_like_address(text: &str) -> bool {
 /// assert_eq!(folded("kim@xn--lan-9la.fr"), folded("kim@élan.fr"));
 /// assert_ne!(folded("\u{212a}im@x.org"), folded("kim@x.org"));
 /// ```
-#[must_use]
 pub fn folded(text: &str) -> Box<str> {
     if let Some((local, domain)) = text.rsplit_once('@')
         && let Some(domain) = mail_domain::in_letters(domain)
@@ -214,7 +209,6 @@ impl Colour {
     }
 
     /// The seven characters.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a colour is ASCII")
     }
@@ -248,14 +242,12 @@ impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
     ///
     /// # Panics
     /// If the number lies outside `MIN` to `MAX`.
-    #[must_use]
     pub const fn known(number: i64) -> Self {
         assert!(MIN <= number && number <= MAX, "a constant must lie within its bounds");
         Self(number)
     }
 
     /// The number.
-    #[must_use]
     pub const fn number(self) -> i64 {
         self.0
     }
@@ -283,7 +275,6 @@ impl<const MAX: i64> ReminderLead<MAX> {
     }
 
     /// The minutes; `None` if no reminder is sent.
-    #[must_use]
     pub const fn minutes(self) -> Option<i64> {
         if self.0 == 0 { None } else { Some(self.0) }
     }

@@ -77,7 +77,6 @@ pub struct Appointment {
 
 impl Appointment {
     /// The time that it takes.
-    #[must_use]
     pub fn interval(&self) -> Interval {
         Interval { start: self.start, end: self.start.plus_seconds(i64::from(self.length_seconds)) }
     }
@@ -103,7 +102,6 @@ pub enum Permits {
 
 impl Permits {
     /// Permits the listed interventions; every intervention if the list is empty. Reference 12.7.
-    #[must_use]
     pub fn only(mut ids: Vec<InterventionId>) -> Self {
         ids.sort_unstable();
         ids.dedup();
@@ -111,7 +109,6 @@ impl Permits {
     }
 
     /// Whether an intervention is permitted.
-    #[must_use]
     pub fn permits(&self, intervention: InterventionId) -> bool {
         match self {
             Self::All => true,
@@ -175,7 +172,6 @@ pub enum BookingComments {
 
 impl BookingComments {
     /// Records the comments that came with a booking, beside the present ones.
-    #[must_use]
     pub fn record(booked: LongText, present: &LongText) -> Self {
         if booked != *present {
             Self::Replaced(booked)
@@ -214,7 +210,6 @@ impl State {
     pub const ALL: [Self; 4] = [Self::InProgress, Self::Attended, Self::NoShow, Self::Pending];
 
     /// The number, 0 to 3.
-    #[must_use]
     pub const fn number(self) -> i64 {
         self as i64
     }
@@ -307,7 +302,6 @@ impl Reminder {
 
     /// The moment at which the appointment was made, moved or restored, or this reminder was asked
     /// for. A reminder due before is not sent.
-    #[must_use]
     pub const fn since(&self) -> Instant {
         self.since.instant()
     }
@@ -318,7 +312,6 @@ impl Reminder {
     }
 
     /// Its outcome.
-    #[must_use]
     pub const fn settled(&self) -> ReminderOutcome {
         let start = self.outcome_start.instant();
         match self.outcome {
@@ -353,14 +346,12 @@ pub enum ReminderOutcome {
 
 impl Reminders {
     /// The state for an appointment made, moved or restored at a moment.
-    #[must_use]
     pub const fn since(moment: Instant) -> Self {
         let reminder = Reminder::new(moment);
         Self { mail: reminder, sms: reminder }
     }
 
     /// The reminder of a channel.
-    #[must_use]
     pub const fn by_channel(&self, channel: Channel) -> Reminder {
         match channel {
             Channel::Mail => self.mail,
@@ -386,19 +377,16 @@ impl AppointmentKey {
     pub const LENGTH: usize = 20;
 
     /// Parses a key; `None` if the text is not 20 ASCII letters and digits.
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         parse_alphanumeric(text).map(Self)
     }
 
     /// The 20 characters.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a key is ASCII")
     }
 
     /// Whether `guess` is this key. The time does not depend on the position of a difference.
-    #[must_use]
     pub fn matches(&self, guess: &str) -> bool {
         is_secret(&self.0, guess)
     }
@@ -412,7 +400,6 @@ impl std::fmt::Debug for AppointmentKey {
 
 impl VeventKind {
     /// Returns the series of a kind that may repeat; `None` for an appointment.
-    #[must_use]
     pub fn series(&self) -> Option<&Series> {
         match self {
             Self::Appointment(_) => None,
@@ -424,13 +411,11 @@ impl VeventKind {
 
 impl Vevent {
     /// The appointment; `None` for an event of another kind.
-    #[must_use]
     pub fn appointment(&self) -> Option<&Appointment> {
         if let VeventKind::Appointment(appointment) = &self.kind { Some(appointment) } else { None }
     }
 
     /// The client that it names: that of an appointment, or the one given alone.
-    #[must_use]
     pub fn fiche_id(&self) -> Option<FicheId> {
         if let Some(appointment) = self.appointment() {
             return Some(appointment.fiche_id);
@@ -439,7 +424,6 @@ impl Vevent {
     }
 
     /// The intervention that it names: that of an appointment, or the one given alone.
-    #[must_use]
     pub fn intervention_id(&self) -> Option<InterventionId> {
         if let Some(appointment) = self.appointment() {
             return Some(appointment.intervention_id);
@@ -477,7 +461,6 @@ impl Vevent {
     /// The comments that came with the booking of an appointment; empty if they are not known. An
     /// appointment of an earlier release shows them if it was made from the web and has not changed
     /// since.
-    #[must_use]
     pub fn booking_comments(&self) -> &str {
         let (Some(rare), Some(appointment)) = (&self.rare, self.appointment()) else { return "" };
         match &rare.booking_comments {
@@ -499,14 +482,12 @@ impl Vevent {
     }
 
     /// The proof that links a web booking to its client; `None` if its origin is not known.
-    #[must_use]
     pub fn client_proof(&self) -> Option<ClientProof> {
         Some(self.appointment()?.web_origin.as_deref()?.proof)
     }
 
     /// Whether it is an appointment that was booked with a key alone, so that no proof links it to
     /// its client.
-    #[must_use]
     pub fn is_booked_by_key(&self) -> bool {
         self.client_proof() == Some(ClientProof::KeyAlone)
     }
@@ -527,7 +508,6 @@ impl Vevent {
     }
 
     /// The series; `None` for an appointment.
-    #[must_use]
     pub fn series(&self) -> Option<&Series> {
         self.kind.series()
     }

@@ -32,7 +32,6 @@ pub enum ClientProof {
 
 impl ClientProof {
     /// The proof by a code that was sent by a channel.
-    #[must_use]
     pub const fn by_code(channel: Channel) -> Self {
         match channel {
             Channel::Mail => Self::MailedCode,
@@ -41,13 +40,11 @@ impl ClientProof {
     }
 
     /// Whether the client's mail address is proved.
-    #[must_use]
     pub const fn is_of_address(self) -> bool {
         matches!(self, Self::Account | Self::MailedCode)
     }
 
     /// Whether a caller with a key alone made the booking, with a code or without.
-    #[must_use]
     pub const fn is_of_key(self) -> bool {
         !matches!(self, Self::Account)
     }
@@ -55,7 +52,6 @@ impl ClientProof {
 
 impl WebOrigin {
     /// Whether another booking came from the same source with the same key.
-    #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.source == other.source && self.apikey == other.apikey
     }

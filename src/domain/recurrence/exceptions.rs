@@ -54,7 +54,6 @@ impl Exceptions {
     }
 
     /// Returns the days, ascending.
-    #[must_use]
     pub fn days(&self) -> &[CivilDay] {
         &self.0
     }

@@ -41,7 +41,6 @@ impl Series {
     /// let starts: Vec<_> = found.map(|occurrence| occurrence.start_civil).collect();
     /// assert_eq!(starts, [at(4, 9), at(11, 9)]);
     /// ```
-    #[must_use]
     pub fn occurrences(&self, zone: Zone, from: Civil, to: Civil) -> Occurrences<'_> {
         let second_of_day = self.start().second_of_day();
         // Bounds beyond the calendar find nothing more and could overflow.
@@ -101,7 +100,6 @@ impl Series {
     /// left out. For a note this is always false.
     ///
     /// If it is false for now, an availability offers nothing more. Reference 4.
-    #[must_use]
     pub fn has_occurrence_ending_after(&self, zone: Zone, instant: Instant) -> bool {
         self.occurrences_overlapping(zone, instant, INSTANT_MAX).next().is_some()
     }

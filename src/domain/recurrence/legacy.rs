@@ -49,7 +49,6 @@ pub enum LegacyError {
 
 impl LegacyFields<'static> {
     /// Returns the fields that say a rule, without its end at a time; `None` if none do.
-    #[must_use]
     pub fn from_rule(rule: &Rule) -> Option<Self> {
         let (freq, byday) = match rule.repetition() {
             Repetition::Daily => ("daily", None),

@@ -96,25 +96,21 @@ impl Rule {
     }
 
     /// Returns its days.
-    #[must_use]
     pub const fn repetition(&self) -> Repetition {
         self.repetition
     }
 
     /// Returns its interval in days, weeks, months or years.
-    #[must_use]
     pub const fn interval(&self) -> NonZeroU32 {
         self.interval
     }
 
     /// Returns its end.
-    #[must_use]
     pub const fn end(&self) -> RuleEnd {
         self.end
     }
 
     /// Returns the days from one period to the next: the shortest for months and years.
-    #[must_use]
     pub(crate) fn period_days(&self) -> i64 {
         let days = match self.repetition {
             Repetition::Daily => 1,
@@ -126,7 +122,6 @@ impl Rule {
     }
 
     /// Returns the maximum number of days of one period on which an occurrence begins.
-    #[must_use]
     pub(crate) fn days_per_period(&self) -> i64 {
         if let Repetition::Weekly(Some(days)) = self.repetition {
             return i64::from(days.bits().count_ones());
@@ -143,7 +138,6 @@ impl Rule {
 
 impl Weekdays {
     /// Returns the set of these days, or `None` without any day. A repeated day counts once.
-    #[must_use]
     pub fn from_days(days: impl IntoIterator<Item = Weekday>) -> Option<Self> {
         let mut bits = 0;
         for day in days {
@@ -158,7 +152,6 @@ impl Weekdays {
     }
 
     /// Returns one bit per day; Monday is the lowest.
-    #[must_use]
     pub(crate) const fn bits(self) -> u8 {
         self.0
     }
@@ -166,7 +159,6 @@ impl Weekdays {
 
 impl NthWeekday {
     /// Returns the nth weekday, or `None` if `nth` is not 1 to 5 or -1 to -5.
-    #[must_use]
     pub fn new(nth: i8, weekday: Weekday) -> Option<Self> {
         match nth {
             -5..=-1 | 1..=5 => Some(Self { nth, weekday }),
@@ -175,13 +167,11 @@ impl NthWeekday {
     }
 
     /// Returns its number: 1 is the first of the month, -1 the last.
-    #[must_use]
     pub const fn nth(self) -> i8 {
         self.nth
     }
 
     /// Returns the day of the week.
-    #[must_use]
     pub const fn weekday(self) -> Weekday {
         self.weekday
     }

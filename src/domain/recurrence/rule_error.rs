@@ -56,7 +56,6 @@ pub enum RuleKey {
 
 impl RuleKey {
     /// Returns the key's name, in capitals.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

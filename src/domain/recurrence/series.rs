@@ -151,32 +151,27 @@ impl Series {
     }
 
     /// Returns the wall-clock start of the first instance.
-    #[must_use]
     pub const fn start(&self) -> Civil {
         self.start
     }
 
     /// Returns the wall-clock end of the first instance.
-    #[must_use]
     pub const fn end(&self) -> Civil {
         self.end
     }
 
     /// Returns its rule; `None` if it does not repeat.
-    #[must_use]
     pub const fn rule(&self) -> Option<&Rule> {
         self.rule.as_ref()
     }
 
     /// Returns the days on which it does not take place.
-    #[must_use]
     pub const fn exceptions(&self) -> &Exceptions {
         &self.exceptions
     }
 
     /// Returns the instant of the rule's UNTIL, if it has one. In the group's local time it is the
     /// field `repeat_until`. Reference 5.2.
-    #[must_use]
     pub fn repeat_until(&self) -> Option<Instant> {
         match self.rule?.end() {
             RuleEnd::Until(until) => Some(until),
@@ -200,7 +195,6 @@ impl Series {
     }
 
     /// Returns whether this event and another one have the same length and the same maximum of it.
-    #[must_use]
     pub fn has_length_of(&self, other: &Self) -> bool {
         self.wall_length_seconds() == other.wall_length_seconds()
             && self.days_max() == other.days_max()
@@ -213,7 +207,6 @@ impl Series {
 
     /// Returns an upper bound on the occurrences that [`Series::occurrences_overlapping`] looks at.
     /// It is computed from the rule, at the same cost for every window.
-    #[must_use]
     pub fn count_looked_at(&self, zone: Zone, from: Instant, to: Instant) -> i64 {
         let Some(rule) = self.rule else { return 1 };
         let from = zone.civil_of(from);

@@ -60,7 +60,6 @@ impl CancelledBookings {
     }
 
     /// The last deleted web booking that upkeep has dealt with.
-    #[must_use]
     pub const fn emptied_until(&self) -> Option<DeletionPlace> {
         self.emptied_until
     }

@@ -21,7 +21,6 @@ pub struct ChangedRecords {
 
 impl ChangedRecords {
     /// Returns the records that an event changes. The cost is that of the event.
-    #[must_use]
     pub fn by_event(event: &Event) -> Self {
         let mut changed = Self::default();
         changed.add_event(event);
@@ -30,7 +29,6 @@ impl ChangedRecords {
 
     /// Returns the records that are new or changed between two states of a group. The cost is that
     /// of the parts that the states do not share.
-    #[must_use]
     pub fn between(before: &GroupState, after: &GroupState) -> Self {
         let vevents = after.rows.changed_since(&before.rows);
         let mut changed = Self { vevents, ..Self::default() };
@@ -51,7 +49,6 @@ impl ChangedRecords {
     }
 
     /// Returns whether no record changed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.vevents.is_empty() && self.fiches.is_empty() && self.messages.is_empty()
     }

@@ -181,7 +181,6 @@ impl<R> Patch<R> {
     }
 
     /// Whether it has no field.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -218,7 +217,6 @@ pub struct CancelAppointment {
 impl Command {
     /// Whether it comes from an application by its key alone, or from a caller with an
     /// appointment's secret. Then no proof links the caller to the client that its messages go to.
-    #[must_use]
     pub const fn is_by_key(&self) -> bool {
         match self {
             Self::BookAppointment(command) => matches!(command.caller, Caller::Application),
@@ -239,13 +237,11 @@ impl Command {
     }
 
     /// Whether it causes no messages to clients.
-    #[must_use]
     pub const fn is_quiet(&self) -> bool {
         matches!(self, Self::Quietly(_))
     }
 
     /// Returns the kinds of ids that it may use.
-    #[must_use]
     pub fn needed_ids(&self) -> &'static [IdKind] {
         match self {
             Self::BookAppointment(_) | Self::ConfirmBooking(_) => &[IdKind::Fiche, IdKind::Vevent],

@@ -238,13 +238,11 @@ pub enum Event {
 impl Event {
     /// Makes an event that changes nothing. It takes a sequence number, a stamp and a write to
     /// disk, so that a caller cannot distinguish it from a change.
-    #[must_use]
     pub fn nothing(at: Instant) -> Self {
         Self::VeventsRemoved { at, ids: Vec::new() }
     }
 
     /// Its stamp.
-    #[must_use]
     pub const fn at(&self) -> Instant {
         match self {
             Self::AppointmentsBooked { at, .. }
@@ -275,7 +273,6 @@ impl Event {
     }
 
     /// The event that it carries, if any. Both are one entry of the journal and have one number.
-    #[must_use]
     pub fn inner(&self) -> Option<&Self> {
         if let Self::Announced { event, .. }
         | Self::DoneOnce { event, .. }
@@ -287,7 +284,6 @@ impl Event {
     }
 
     /// The hold that it makes, if any.
-    #[must_use]
     pub fn made_hold(&self) -> Option<HoldId> {
         if let Self::HoldMade { hold, .. } = self {
             return Some(hold.id());

@@ -85,7 +85,6 @@ pub struct HighestIds {
 
 impl GroupState {
     /// Makes the state of a group without fiches and events.
-    #[must_use]
     pub fn new(catalogue: Catalogue) -> Self {
         let view = |id: &CalendarId| (*id, Arc::new(CalendarView::new(*id)));
         Self {
@@ -115,7 +114,6 @@ impl GroupState {
     ///
     /// # Panics
     /// If the calendar or the fiche of an event does not exist.
-    #[must_use]
     pub fn from_records(
         catalogue: Catalogue,
         fiches: Vec<Arc<Fiche>>,
@@ -186,7 +184,6 @@ impl GroupState {
     }
 
     /// Highest id ever used of a kind; 0 if none was.
-    #[must_use]
     pub fn highest_id(&self, kind: IdKind) -> u64 {
         let catalogue = &self.catalogue;
         let last = match kind {
@@ -208,7 +205,6 @@ impl GroupState {
 
     /// The stamp of an event decided at `now`. It is never before an earlier stamp, so clients that
     /// synchronise by `updated_at` miss nothing.
-    #[must_use]
     pub fn stamp_for(&self, now: Instant) -> Instant {
         if PlantedFault::StampGoesBack.is_active() {
             return now;
@@ -217,7 +213,6 @@ impl GroupState {
     }
 
     /// Finds the live fiche with a folded address; of several, the one with the lowest id.
-    #[must_use]
     pub fn fiche_of_email(&self, folded: &str) -> Option<&Arc<Fiche>> {
         for id in self.emails.candidates(folded) {
             let fiche = self.fiches.get(&id)?;
@@ -229,13 +224,11 @@ impl GroupState {
     }
 
     /// The live appointments of a client, ascending by start.
-    #[must_use]
     pub fn appointments_of(&self, client: FicheId) -> &[TakenInterval] {
         self.clients.for_client(client)
     }
 
     /// The deleted appointments.
-    #[must_use]
     pub const fn cancelled(&self) -> &CancelledBookings {
         &self.cancelled
     }
@@ -247,7 +240,6 @@ impl GroupState {
 
     /// The bytes of the group's clients, events, messages, accounts and kept answers. Follows from
     /// the records alone. Reference 3.8.
-    #[must_use]
     pub fn space_bytes(&self) -> u64 {
         self.record_bytes
             + ACCOUNT_BYTES * self.accounts.len() as u64

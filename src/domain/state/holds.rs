@@ -28,7 +28,6 @@ pub struct Holds {
 
 impl Holds {
     /// Finds a hold, live or not.
-    #[must_use]
     pub fn get(&self, id: HoldId) -> Option<&Arc<Hold>> {
         self.by_id.get(&id)
     }

@@ -28,7 +28,6 @@ pub enum IdempotencyShare {
 
 impl IdempotencyShare {
     /// Maximum bytes of the records of one group.
-    #[must_use]
     pub const fn bytes_max(self) -> usize {
         const MIB: usize = 1_024 * 1_024;
         match self {
@@ -85,14 +84,12 @@ pub struct IdempotencyRecords {
 
 impl IdempotencyRecords {
     /// Finds the answer in a scope. It expires exactly 24 hours after its stamp.
-    #[must_use]
     pub fn find(&self, scope: &[u8; 32], now: Instant) -> Option<&Arc<IdempotencyRecord>> {
         let record = self.by_scope.get(scope)?;
         if IdempotencyRecord::is_valid(record.at, now) { Some(record) } else { None }
     }
 
     /// Whether a record can be kept beside all valid ones of its share.
-    #[must_use]
     pub fn have_room_for(&self, record: &IdempotencyRecord, now: Instant) -> bool {
         let share = record.share;
         let bytes = record.bytes();

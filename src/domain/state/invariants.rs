@@ -63,7 +63,6 @@ impl fmt::Display for BrokenInvariant {
 }
 
 /// Finds all broken invariants. A state made by commands alone has none.
-#[must_use]
 pub fn find_broken(state: &GroupState) -> Vec<BrokenInvariant> {
     let mut broken = find_overlaps(state);
     broken.extend(find_taken_holds(state));
@@ -72,7 +71,6 @@ pub fn find_broken(state: &GroupState) -> Vec<BrokenInvariant> {
 }
 
 /// Finds the live appointments that overlap an earlier one of their calendar.
-#[must_use]
 pub fn find_overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
     let mut found = Vec::new();
     for (calendar, view) in &state.calendars {

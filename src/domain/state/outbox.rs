@@ -66,7 +66,6 @@ pub struct Outbox {
 
 impl Outbox {
     /// Builds an outbox from its messages. `last_id` is the highest id ever used.
-    #[must_use]
     pub fn from_messages(messages: Vec<Arc<Message>>, last_id: u64) -> Self {
         let mut outbox = Self { last_id, ..Self::default() };
         for message in messages {
@@ -84,7 +83,6 @@ impl Outbox {
     /// # Panics
     /// If the recipient is longer than 255 characters or holds control characters. No valid address
     /// or number does.
-    #[must_use]
     pub fn draft(
         &self,
         position: u64,
@@ -110,13 +108,11 @@ impl Outbox {
     }
 
     /// Finds a kept message.
-    #[must_use]
     pub fn message(&self, id: MessageId) -> Option<&Arc<Message>> {
         self.messages.get(&id)
     }
 
     /// All kept messages, ascending by id.
-    #[must_use]
     pub fn messages(&self) -> impl ExactSizeIterator<Item = &Arc<Message>> {
         self.messages.values()
     }
@@ -143,7 +139,6 @@ impl Outbox {
     /// however often an appointment is moved, a day leaves few rows. It then announces the
     /// difference to the start before both. The time of the first cause stays, since messages are
     /// removed in the order of their ids.
-    #[must_use]
     pub fn replace_unsent_change(&self, message: Message) -> Message {
         let MessageContent::Change { appointment, .. } = message.content else { return message };
         let at = message.created_at;
@@ -185,13 +180,11 @@ impl Outbox {
     }
 
     /// The open reminder message of an appointment by a channel.
-    #[must_use]
     pub fn open_reminder(&self, appointment: VeventId, channel: Channel) -> Option<&Arc<Message>> {
         self.messages.get(self.reminders.get(&(appointment, channel))?)
     }
 
     /// The newest reminder message of an appointment by a channel, open or settled.
-    #[must_use]
     pub fn newest_reminder(
         &self,
         appointment: VeventId,
@@ -212,7 +205,6 @@ impl Outbox {
 
     /// Whether an appointment was given to another client after a message was caused. If so, the
     /// message was for the former client.
-    #[must_use]
     pub fn is_withdrawn_since(&self, appointment: VeventId, message: MessageId) -> bool {
         self.withdrawals.get(&appointment).is_some_and(|last| *last > message)
     }
@@ -229,7 +221,6 @@ impl Outbox {
     /// Returns the start of an appointment that its client was last notified of before `message`.
     /// If no earlier notification is known, it is the start before the first unsent change, and
     /// `previous_start` if there is none.
-    #[must_use]
     pub fn last_notified_start(
         &self,
         message: MessageId,
@@ -257,7 +248,6 @@ impl Outbox {
 
     /// Whether one more message may go to its recipient, by the first attempts since `since`.
     /// Reference 7.6.
-    #[must_use]
     pub fn has_room_for(&self, message: &Message, quota: MessageQuota, since: Instant) -> bool {
         self.quota.has_room_for(message, quota, since)
     }
@@ -265,7 +255,6 @@ impl Outbox {
     /// Whether the booking of an appointment is known to its client, as far as messages tell: a
     /// confirmation or a later mail was sent or is being sent. Messages are kept for 90 days, so an
     /// older booking counts as known.
-    #[must_use]
     pub fn is_confirmed(&self, appointment: VeventId, made_at: Instant, now: Instant) -> bool {
         let is_announced = self.messages_about(appointment).any(|one| has_announced_booking(one));
         is_announced || is_older_than_messages(made_at, now)
@@ -273,7 +262,6 @@ impl Outbox {
 
     /// Whether a mail about an appointment has left, or is leaving. One that no gateway took has
     /// not. Messages are kept for 90 days, so an older booking counts as mailed about.
-    #[must_use]
     pub fn is_mailed_about(&self, appointment: VeventId, made_at: Instant, now: Instant) -> bool {
         let has_left = |message: &Arc<Message>| {
             let is_kept = matches!(message.progress, Progress::Kept { .. });
@@ -284,7 +272,6 @@ impl Outbox {
 
     /// Whether the client of an appointment was to be mailed about it by a message that a key alone
     /// caused, which exceeded a quota, and has got no mail since. Reference 7.6.
-    #[must_use]
     pub fn is_withheld(&self, appointment: VeventId) -> bool {
         let mut is_withheld = false;
         for message in self.messages_about(appointment) {
@@ -315,7 +302,6 @@ impl Outbox {
     }
 
     /// Highest id ever used; 0 if none was.
-    #[must_use]
     pub const fn last_id(&self) -> u64 {
         self.last_id
     }

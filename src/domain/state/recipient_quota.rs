@@ -52,7 +52,6 @@ impl Message {
     /// Whether it is sent regardless of the quota of its recipient. True for account links, whose
     /// number is limited where they are asked for, and for notices of what has followed from one.
     /// They count all the same.
-    #[must_use]
     pub const fn ignores_quota(&self) -> bool {
         self.is_account_link() || matches!(&self.content, MessageContent::AccountNotice(_))
     }

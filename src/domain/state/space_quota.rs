@@ -19,7 +19,6 @@ pub const ACCOUNT_PERCENT: u64 = 90;
 /// assert!(is_full_for(&Caller::Application, 800, Some(1_000)));
 /// assert!(!is_full_for(&Caller::Application, 5_000, None));
 /// ```
-#[must_use]
 pub fn is_full_for(caller: &Caller, bytes: u64, bytes_max: Option<u64>) -> bool {
     let percent = match caller {
         Caller::Application => KEY_ALONE_PERCENT,
@@ -33,7 +32,6 @@ pub fn is_full_for(caller: &Caller, bytes: u64, bytes_max: Option<u64>) -> bool 
 }
 
 /// Whether a group that takes `bytes` bytes is so near a quota that the operator is warned.
-#[must_use]
 pub const fn is_nearly_full(bytes: u64, bytes_max: u64) -> bool {
     bytes >= share(bytes_max, KEY_ALONE_PERCENT)
 }

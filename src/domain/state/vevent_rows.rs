@@ -30,7 +30,6 @@ pub struct VeventRows {
 
 impl VeventRows {
     /// Finds a vevent.
-    #[must_use]
     pub fn get(&self, id: &VeventId) -> Option<&Arc<Vevent>> {
         let (_, run) = self.runs.get_prev(id)?;
         match place_in(run, *id) {
@@ -48,19 +47,16 @@ impl VeventRows {
     }
 
     /// Whether there is a vevent with this id.
-    #[must_use]
     pub fn contains_key(&self, id: &VeventId) -> bool {
         self.get(id).is_some()
     }
 
     /// Their number.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -142,7 +138,6 @@ impl VeventRows {
 
     /// Returns the ids of the vevents that are new or changed since an earlier state, ascending.
     /// The cost is that of the runs that the states do not share.
-    #[must_use]
     pub fn changed_since(&self, before: &Self) -> Vec<VeventId> {
         let mut changed = Vec::new();
         for item in before.runs.diff(&self.runs) {

@@ -16,13 +16,11 @@ pub struct Interval {
 
 impl Interval {
     /// Returns whether no moment lies inside.
-    #[must_use]
     pub fn is_empty(self) -> bool {
         self.end <= self.start
     }
 
     /// Returns whether some moment lies in both. Intervals that only touch do not overlap.
-    #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         if PlantedFault::TouchingOverlaps.is_active() {
             return self.start <= other.end && other.start <= self.end;
@@ -31,13 +29,11 @@ impl Interval {
     }
 
     /// Returns whether every moment of `other` lies inside. An empty `other` always does.
-    #[must_use]
     pub fn covers(self, other: Self) -> bool {
         other.is_empty() || (self.start <= other.start && other.end <= self.end)
     }
 
     /// Returns the seconds that lie within `span`.
-    #[must_use]
     pub fn seconds_within(self, span: Self) -> i64 {
         self.end.min(span.end).seconds_since(self.start.max(span.start)).max(0)
     }
@@ -51,7 +47,6 @@ pub struct IntervalSet(Vec<Interval>);
 
 impl IntervalSet {
     /// Returns the union of the intervals, which may come in any order.
-    #[must_use]
     pub fn from_intervals(mut intervals: Vec<Interval>) -> Self {
         intervals.retain(|i| !i.is_empty());
         if !intervals.is_sorted() {
@@ -68,19 +63,16 @@ impl IntervalSet {
     }
 
     /// Returns its intervals, ascending.
-    #[must_use]
     pub fn as_slice(&self) -> &[Interval] {
         &self.0
     }
 
     /// Returns whether no moment lies in it.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns whether every moment of `interval` lies in it.
-    #[must_use]
     pub fn covers(&self, interval: Interval) -> bool {
         if interval.is_empty() {
             return true;
@@ -90,14 +82,12 @@ impl IntervalSet {
     }
 
     /// Returns whether some moment of `interval` lies in it.
-    #[must_use]
     pub fn overlaps(&self, interval: Interval) -> bool {
         let at = self.0.partition_point(|i| i.end <= interval.start);
         self.0.get(at).is_some_and(|i| i.overlaps(interval))
     }
 
     /// Returns the moments of this set that are not in `other`.
-    #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         if other.is_empty() {
             return self.clone();
@@ -108,7 +98,6 @@ impl IntervalSet {
     }
 
     /// Returns the moments that lie in both sets.
-    #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let mut a = self.0.iter().peekable();
         let mut b = other.0.iter().peekable();
@@ -128,7 +117,6 @@ impl IntervalSet {
     }
 
     /// Returns the set with every moment moved by `seconds` (back if negative).
-    #[must_use]
     pub fn shifted(&self, seconds: i64) -> Self {
         let mut moved = self.0.clone();
         for interval in &mut moved {
@@ -142,7 +130,6 @@ impl IntervalSet {
     ///
     /// A stretch that ends exactly where an interval ends fits. An interval of exactly this length
     /// therefore leaves one start.
-    #[must_use]
     pub fn starts_that_fit(&self, length_seconds: i64) -> Self {
         let mut starts = Vec::with_capacity(self.0.len());
         for interval in &self.0 {

@@ -51,7 +51,6 @@ pub enum Weekday {
 
 impl Weekday {
     /// Returns the number of days of the week before this one: 0 for Monday, 6 for Sunday.
-    #[must_use]
     pub const fn days_since_monday(self) -> u8 {
         self as u8
     }
@@ -82,7 +81,6 @@ impl Instant {
     }
 
     /// Returns the elapsed seconds from `earlier` to `self`; negative if `earlier` is later.
-    #[must_use]
     pub const fn seconds_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -99,7 +97,6 @@ impl Civil {
     /// assert_eq!(Civil::from_ymd_hms(1970, 1, 2, 0, 0, 1), Some(Civil(86_401)));
     /// assert_eq!(Civil::from_ymd_hms(2025, 2, 29, 0, 0, 0), None);
     /// ```
-    #[must_use]
     pub fn from_ymd_hms(
         year: i32,
         month: u32,
@@ -126,13 +123,11 @@ impl Civil {
     }
 
     /// Returns the wall-clock seconds from `earlier` to `self`; negative if `earlier` is later.
-    #[must_use]
     pub const fn seconds_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// Returns the day of this time.
-    #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         reason = "accepted civil times lie within years 1800 to 9999"
@@ -142,13 +137,11 @@ impl Civil {
     }
 
     /// Returns the seconds since midnight of its day, 0 to 86,399.
-    #[must_use]
     pub const fn second_of_day(self) -> i64 {
         self.0.rem_euclid(DAY)
     }
 
     /// Returns the hour, the minute and the second that the wall clock shows.
-    #[must_use]
     pub const fn hour_minute_second(self) -> (i64, i64, i64) {
         let second = self.second_of_day();
         (second / HOUR, second / MINUTE % 60, second % MINUTE)
@@ -157,7 +150,6 @@ impl Civil {
 
 impl CivilDay {
     /// Returns the day of a date, or `None` if the calendar lacks it. Years are 0 to 9999.
-    #[must_use]
     pub fn from_ymd(year: i32, month: u32, day: u32) -> Option<Self> {
         if !(0..=9999).contains(&year)
             || !(1..=12).contains(&month)
@@ -170,7 +162,6 @@ impl CivilDay {
     }
 
     /// Returns the midnight at which the day begins.
-    #[must_use]
     pub const fn midnight(self) -> Civil {
         Civil(self.0 as i64 * DAY)
     }
@@ -182,7 +173,6 @@ impl CivilDay {
     }
 
     /// Returns the day of the week.
-    #[must_use]
     pub const fn weekday(self) -> Weekday {
         // 1970-01-01 was a Thursday.
         match (self.0 + 3).rem_euclid(7) {
@@ -203,7 +193,6 @@ impl CivilDay {
     /// let leap_day = CivilDay::from_ymd(2024, 2, 29).unwrap();
     /// assert_eq!(leap_day.plus_days(1).ymd(), (2024, 3, 1));
     /// ```
-    #[must_use]
     #[expect(clippy::cast_sign_loss, reason = "months and days of an era are never negative")]
     pub const fn ymd(self) -> (i32, u32, u32) {
         // Eras are 400 years long and begin on 1 March. The leap day then comes last in its year,
@@ -223,7 +212,6 @@ impl CivilDay {
 }
 
 /// Returns the number of days of a month, 28 to 31. `month` is 1 to 12.
-#[must_use]
 pub const fn days_in_month(year: i32, month: u32) -> u32 {
     match month {
         2 if is_leap_year(year) => 29,
@@ -234,7 +222,6 @@ pub const fn days_in_month(year: i32, month: u32) -> u32 {
 }
 
 /// Returns whether the Gregorian year has a 29 February.
-#[must_use]
 pub const fn is_leap_year(year: i32) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }

@@ -38,7 +38,6 @@ pub struct Offsets {
 impl Zone {
     /// Returns the zone of an IANA name such as `Europe/Paris`, or `None` if the zone database
     /// lacks the name. Links such as `Asia/Katmandu` are names too.
-    #[must_use]
     pub fn from_iana(name: &str) -> Option<Self> {
         // Cache of constants of the zone database: to build a table takes half a millisecond.
         static TABLES: [OnceLock<OffsetTable>; TZ_VARIANTS.len()] =
@@ -49,7 +48,6 @@ impl Zone {
     }
 
     /// Returns the zone's name in the IANA database.
-    #[must_use]
     pub fn iana_name(self) -> &'static str {
         self.0.tz.name()
     }
@@ -67,7 +65,6 @@ impl Zone {
     /// let in_gap = paris.instant_of(Civil::from_ymd_hms(2025, 3, 30, 2, 30, 0).unwrap());
     /// assert_eq!(paris.civil_of(in_gap), Civil::from_ymd_hms(2025, 3, 30, 3, 30, 0).unwrap());
     /// ```
-    #[must_use]
     #[inline]
     pub fn instant_of(self, civil: Civil) -> Instant {
         let (span, _) = self.0.span_for_civil(civil.0);
@@ -75,7 +72,6 @@ impl Zone {
     }
 
     /// Returns the civil time that the zone's clocks show at `instant`.
-    #[must_use]
     #[inline]
     pub fn civil_of(self, instant: Instant) -> Civil {
         Civil(instant.0.saturating_add(self.0.span_at_instant(instant.0).offset_seconds))
@@ -83,7 +79,6 @@ impl Zone {
 
     /// Returns the longest span of instants around `instant` at which the zone's clocks have one
     /// offset from UTC.
-    #[must_use]
     pub fn same_offset_span(self, instant: Instant) -> Interval {
         let (span, until) = self.0.span_and_end(instant.0);
         Interval { start: Instant(span.instant_from), end: Instant(until) }
@@ -91,7 +86,6 @@ impl Zone {
 
     /// Returns whether [`Zone::instant_of`] converts the civil time shown at `instant` back to
     /// `instant`. This is false only in the second pass of a repeated hour. Reference 4.5.
-    #[must_use]
     #[inline]
     pub fn is_first_pass(self, instant: Instant) -> bool {
         let span = self.0.span_at_instant(instant.0);
@@ -127,21 +121,18 @@ impl Zone {
 
     /// Returns the seconds by which the zone's clocks are ahead of UTC at `instant`; negative west
     /// of Greenwich.
-    #[must_use]
     #[inline]
     pub fn offset_at(self, instant: Instant) -> i64 {
         self.0.span_at_instant(instant.0).offset_seconds
     }
 
     /// Returns a converter for many civil times.
-    #[must_use]
     pub fn offsets(self) -> Offsets {
         Offsets { zone: self, holds_from: 0, holds_until: 0, offset_seconds: 0 }
     }
 
     /// Maximum seconds by which the order of civil times and of their instants can differ around a
     /// clock change: twice the largest change of this zone, or 0 without changes.
-    #[must_use]
     pub(crate) fn disorder_seconds(self) -> i64 {
         self.0.disorder_seconds
     }
@@ -169,7 +160,6 @@ impl fmt::Debug for Zone {
 
 impl Offsets {
     /// Returns the zone.
-    #[must_use]
     pub fn zone(&self) -> Zone {
         self.zone
     }
@@ -194,25 +184,21 @@ impl Offsets {
 }
 
 /// Returns the release of the zone database that conversions follow, such as `2025b`.
-#[must_use]
 pub fn tzdata_version() -> &'static str {
     chrono_tz::IANA_TZDB_VERSION
 }
 
 /// Converts a civil time of the UTC zone to its instant.
-#[must_use]
 pub const fn instant_of_utc(civil: Civil) -> Instant {
     Instant(civil.0)
 }
 
 /// Converts an instant to the civil time of the UTC zone.
-#[must_use]
 pub const fn utc_of(instant: Instant) -> Civil {
     Civil(instant.0)
 }
 
 /// Formats an instant as iCalendar does, like `20260303T100000Z`.
-#[must_use]
 pub fn format_ical(instant: Instant) -> String {
     let utc = utc_of(instant);
     let (year, month, day) = utc.day().ymd();

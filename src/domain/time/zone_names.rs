@@ -29,19 +29,16 @@ impl ZoneName {
     /// assert_eq!(paris.zone().iana_name(), "Europe/Paris");
     /// assert_eq!(ZoneName::from_name("Europe/Paris"), None);
     /// ```
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         ZoneName::all().find(|candidate| candidate.name() == name)
     }
 
     /// Returns its text, such as `Eastern Time (US & Canada)`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         TABLE[usize::from(self.0)].0
     }
 
     /// Returns its zone. Several names share one zone.
-    #[must_use]
     pub fn zone(self) -> Zone {
         // Cache of constants, because a look-up by IANA name hashes the text each time.
         static ZONES: [OnceLock<Zone>; TABLE.len()] = [const { OnceLock::new() }; TABLE.len()];
