@@ -38,8 +38,7 @@ const STANDARD_STREAM: &str = "-";
 /// # Errors
 /// The document is wrong, the store is not empty, or one of them cannot be read or written.
 pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), CommandError> {
-    let document = read_file_or_stdin(file)
-        .map_err(|reason| CommandError::File { path: file.to_owned(), reason })?;
+    let document = read_file_or_stdin(file).map_err(file_error(file))?;
     let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
     if Store::is_empty(data)? {
         let content = parse_document(document, UsedIds::default())?;
@@ -62,15 +61,19 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
 }
 
 /// Writes the content of a store into a file that only its owner may read. The file is complete or
-/// not there at all; stdout is complete if the command succeeds.
+/// not there at all. Stdout, a pipe or a device gets the document as it comes, complete if the
+/// command succeeds.
 ///
 /// # Errors
 /// A group is quarantined, or the store or the file cannot be used.
 pub(crate) fn export(data: &Path, file: &Path) -> Result<(), CommandError> {
     if file.as_os_str() == STANDARD_STREAM {
-        let mut out = BufWriter::new(io::stdout().lock());
-        write_document(data, &mut out)?;
-        return out.flush().map_err(|reason| CommandError::File { path: file.to_owned(), reason });
+        return export_into(data, file, io::stdout().lock()).map(drop);
+    }
+    // A rename would put a file in the place of `/dev/null`.
+    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+        let opened = OpenOptions::new().write(true).open(file).map_err(file_error(file))?;
+        return export_into(data, file, opened).map(drop);
     }
     let unfinished = file.with_added_extension("unfinished");
     let exported = export_through(data, &unfinished, file);
@@ -83,19 +86,23 @@ pub(crate) fn export(data: &Path, file: &Path) -> Result<(), CommandError> {
 
 /// Writes the document to `unfinished`, and renames it to `file` once it is complete.
 fn export_through(data: &Path, unfinished: &Path, file: &Path) -> Result<(), CommandError> {
-    let file_error = |reason| CommandError::File { path: file.to_owned(), reason };
-    let created = create_private_file(unfinished).map_err(file_error)?;
-    let mut out = BufWriter::new(created);
-    write_document(data, &mut out)?;
-    out.flush().map_err(file_error)?;
-    out.get_ref().sync_all().map_err(file_error)?;
-    fs::rename(unfinished, file).map_err(file_error)
+    let created = create_private_file(unfinished).map_err(file_error(file))?;
+    let written = export_into(data, file, created)?;
+    written.sync_all().map_err(file_error(file))?;
+    fs::rename(unfinished, file).map_err(file_error(file))
 }
 
-fn write_document(data: &Path, out: &mut dyn Write) -> Result<(), CommandError> {
+/// Writes the document to `out`, which errors call `file`.
+fn export_into<W: Write>(data: &Path, file: &Path, out: W) -> Result<W, CommandError> {
+    let mut out = BufWriter::new(out);
     with_api(data, &OfflineSettings::default(), |api| {
-        api.send(Method::GET, "/api/v1/operator/export", None, out)
-    })
+        api.send(Method::GET, "/api/v1/operator/export", None, &mut out)
+    })?;
+    out.into_inner().map_err(|error| file_error(file)(error.into_error()))
+}
+
+fn file_error(file: &Path) -> impl Fn(io::Error) -> CommandError {
+    |reason| CommandError::File { path: file.to_owned(), reason }
 }
 
 fn create_private_file(path: &Path) -> io::Result<File> {

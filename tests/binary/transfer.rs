@@ -185,6 +185,23 @@ async fn an_imported_store_sends_what_was_queued_and_repeats_nothing_that_was_se
     assert_eq!(served.terminate(), Some(0));
 }
 
+#[test]
+fn an_export_into_a_pipe_leaves_the_pipe_in_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("it runs");
+    assert!(made.success());
+    let opened = pipe.clone();
+    let reader = std::thread::spawn(move || std::fs::read(opened).expect("it can be read"));
+    let exported = run(&["export", pipe.to_str().expect("a plain path")], &data);
+    assert!(exported.status.success(), "{}", complaint(&exported));
+    let kind = std::fs::symlink_metadata(&pipe).expect("it is there").file_type();
+    assert!(std::os::unix::fs::FileTypeExt::is_fifo(&kind), "{kind:?}");
+    let document: Value = serde_json::from_slice(&reader.join().expect("it ends")).expect("JSON");
+    assert!(document["groups"].is_array(), "{document}");
+}
+
 #[tokio::test]
 async fn the_example_document_imports_and_offers_time() {
     let folder = tempfile::tempdir().expect("a folder");
