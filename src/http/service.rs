@@ -149,7 +149,7 @@ impl HttpService {
     /// Returns the answer of a request's route, compressed if it is worth it and accepted.
     async fn route(&self, mut request: Request) -> Response {
         let query = request.uri().query().unwrap_or_default();
-        if let Err(rule) = Params::check_number(query.as_bytes()) {
+        if let Err(rule) = Params::check_request(query) {
             let rule = format!("the query {rule}");
             return ApiError::new(Problem::InvalidParameter, rule).closing().into_response();
         }

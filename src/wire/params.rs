@@ -70,40 +70,44 @@ impl Params {
     /// ```
     #[must_use]
     pub fn from_query(query: &str) -> Self {
-        if query.is_empty() {
-            return Self::default();
-        }
-        let mut params =
-            Self { text: String::with_capacity(query.len()), places: Vec::with_capacity(8) };
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            params.push(&name, &value);
+        Self::from_queries(std::iter::once(query))
+    }
+
+    fn from_queries<'q>(queries: impl Iterator<Item = &'q str>) -> Self {
+        let mut params = Self::default();
+        for query in queries {
+            if query.is_empty() {
+                continue;
+            }
+            params.text.reserve(query.len());
+            params.places.reserve(8);
+            for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+                params.push(&name, &value);
+            }
         }
         params
     }
 
-    /// Checks the number of parameters of a raw query string or form, without decoding it.
+    /// Checks the number of parameters of a form, without decoding it.
     ///
     /// # Errors
     /// The rule that it breaks.
-    pub fn check_number(raw: &[u8]) -> Result<(), String> {
-        if memchr_iter(b'&', raw).count() < PARAMETERS_MAX {
-            return Ok(());
-        }
-        Err(format!("must have at most {PARAMETERS_MAX} parameters"))
+    pub fn check_number(form: &[u8]) -> Result<(), String> {
+        check_count(count_parameters(form))
     }
 
-    /// Decodes the query of a request. Some clients append `?format=json` to addresses that have a
-    /// query already; at the end it counts as a parameter of its own.
-    #[must_use]
+    /// Decodes the query of a request. Some clients append `?format=json&apikey=…` to addresses
+    /// that have a query already; that counts as a query of its own.
     pub fn from_request(query: &str) -> Self {
-        match query.strip_suffix("?format=json") {
-            Some(rest) => {
-                let mut params = Self::from_query(rest);
-                params.push("format", "json");
-                params
-            }
-            None => Self::from_query(query),
-        }
+        Self::from_queries(split_queries(query))
+    }
+
+    /// Checks the number of parameters of a request's query, without decoding it.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn check_request(query: &str) -> Result<(), String> {
+        check_count(split_queries(query).map(|query| count_parameters(query.as_bytes())).sum())
     }
 
     /// Flattens a JSON object: `{"pro":{"email":"a"}}` and `{"pro[email]":"a"}` both give
@@ -227,6 +231,32 @@ fn split_object_name<'p>(given: &'p str, name: &str) -> Option<(&'p str, &'p str
     rest.split_once("][")
 }
 
+/// Splits a request's query where a client began its own parameters behind a query, although `?`
+/// is a character of values.
+fn split_queries(query: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(query);
+    std::iter::from_fn(move || {
+        let from = rest?;
+        let next = memchr_iter(b'?', from.as_bytes()).find(|at| {
+            let behind = &from[at + 1..];
+            behind.starts_with("format=") || behind.starts_with("apikey=")
+        });
+        rest = next.map(|at| &from[at + 1..]);
+        Some(&from[..next.unwrap_or(from.len())])
+    })
+}
+
+fn count_parameters(query: &[u8]) -> usize {
+    memchr_iter(b'&', query).count() + 1
+}
+
+fn check_count(parameters: usize) -> Result<(), String> {
+    if parameters > PARAMETERS_MAX {
+        return Err(format!("must have at most {PARAMETERS_MAX} parameters"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,11 +308,30 @@ mod tests {
     fn a_format_glued_to_the_last_value_is_a_parameter() {
         let params = Params::from_request("apikey=k&results=all?format=json");
         assert_eq!((params.value("results"), params.value("format")), (Some("all"), Some("json")));
-        let params = Params::from_request("search=a?format=jsonp");
-        assert_eq!(
-            (params.value("search"), params.value("format")),
-            (Some("a?format=jsonp"), None)
-        );
+    }
+
+    #[test]
+    fn a_query_behind_another_is_split_off_where_a_client_begins_its_own_parameters() {
+        for (query, read) in [
+            ("a=x?format=json&apikey=K", vec![("a", "x"), ("format", "json"), ("apikey", "K")]),
+            ("a=x?apikey=K&b=y", vec![("a", "x"), ("apikey", "K"), ("b", "y")]),
+            ("?format=json", vec![("format", "json")]),
+            ("a=x%3Fformat=json", vec![("a", "x?format=json")]),
+            ("a=why?&b=y", vec![("a", "why?"), ("b", "y")]),
+            ("a=x?formatted=1", vec![("a", "x?formatted=1")]),
+            ("a=é??format=json", vec![("a", "é?"), ("format", "json")]),
+        ] {
+            assert_eq!(Params::from_request(query).iter().collect::<Vec<_>>(), read, "{query}");
+        }
+    }
+
+    #[test]
+    fn parameters_behind_a_further_question_mark_are_counted_too() {
+        let most = format!("a{}", "?apikey=".repeat(PARAMETERS_MAX - 1));
+        assert_eq!(Params::check_request(&most), Ok(()));
+        assert!(Params::check_request(&format!("{most}?format=json")).is_err());
+        assert!(Params::check_request(&format!("{most}&b")).is_err());
+        assert_eq!(Params::check_request(&"?".repeat(PARAMETERS_MAX + 1)), Ok(()));
     }
 
     #[test]

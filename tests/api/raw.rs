@@ -101,6 +101,42 @@ async fn conditions_are_taken_as_they_are_written_and_bodies_as_they_came() {
 }
 
 #[tokio::test]
+async fn a_client_that_appends_format_and_key_to_every_address_gets_the_lists_it_means() {
+    let server = TestServer::start().await;
+    let mut connection = Connection::to(&server).await;
+    let headers = "User-Agent: PhpRestClient\r\nAccept: application/json\r\n\
+        Content-Type: application/json\r\n\r\n";
+    let mut listed = async |query: &str| {
+        let target = format!("GET /api/v1/groups/4/calendars{query}?format=json&apikey={KEY}");
+        connection.send(target.as_bytes(), headers).await;
+        let answer = connection.answer().await;
+        assert_eq!(answer.0, 200, "{query}: {answer:?}");
+        let list = json(&answer);
+        let records = list["records"].as_array().expect("a list").clone();
+        let ids: Vec<Value> = records.iter().map(|record| record["id"].clone()).collect();
+        assert_eq!(list["totalRecords"], ids.len(), "{query}");
+        ids
+    };
+    let all = listed("").await;
+    assert!(all.len() > 1, "{all:?}");
+    assert_eq!(listed("?results=all").await, all);
+    assert_eq!(listed("?search=Ann").await, [CALENDAR]);
+    let backwards: Vec<Value> = all.iter().rev().cloned().collect();
+    assert_eq!(listed("?dir=desc&sort=id").await, backwards);
+    let condition = "?conditions[0][field]=id&conditions[0][op]=>&conditions[0][value]";
+    assert_eq!(listed(&format!("{condition}={CALENDAR}")).await, all[1..]);
+    for (query, status, total) in [
+        ("search=Ann%3Fformat=json", 200, json!(0)),
+        ("search=Ann?format=xml", 406, Value::Null),
+        ("results=all?apikey=another", 400, Value::Null),
+    ] {
+        let target = format!("/api/v1/groups/4/calendars?apikey={KEY}&{query}");
+        let answer = connection.get(target.as_bytes()).await;
+        assert_eq!((answer.0, &json(&answer)["totalRecords"]), (status, &total), "{query}");
+    }
+}
+
+#[tokio::test]
 async fn letters_and_quotes_are_found_as_they_are_written() {
     let server = TestServer::start().await;
     let mut connection = Connection::to(&server).await;
