@@ -24,7 +24,6 @@ pub trait Clock: Send + Sync + 'static {
 }
 
 /// Converts an instant to the standard library's type; times before 1970 become 1970.
-#[must_use]
 pub fn system_time(moment: Instant) -> std::time::SystemTime {
     std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(moment.0).unwrap_or(0))
 }
@@ -60,7 +59,6 @@ pub struct ManualClock {
 
 impl ManualClock {
     /// Creates a clock that shows this time.
-    #[must_use]
     pub fn at(moment: Instant) -> Self {
         Self { now: AtomicI64::new(moment.0), passed: AtomicI64::new(0) }
     }

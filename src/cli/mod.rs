@@ -29,7 +29,6 @@ use crate::config::listing::list_options;
 use crate::http::import_schema;
 
 /// Parses the arguments of the process and runs the command that they name.
-#[must_use]
 pub fn run() -> ExitCode {
     match parse_and_execute() {
         Ok(()) => ExitCode::SUCCESS,

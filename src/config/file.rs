@@ -97,7 +97,6 @@ impl ConfigFile {
 
     /// Returns the command with the values of the file as defaults of its options and of those of
     /// its subcommands. So the command line and the environment still come first.
-    #[must_use]
     pub fn replace_defaults(&self, command: Command) -> Command {
         let command = command.mut_args(|option| match self.values.get(option.get_id().as_str()) {
             Some(value) => option.default_value(value.clone()),

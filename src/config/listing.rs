@@ -9,7 +9,6 @@ use crate::config::file::{CONFIG_ID, TomlType, all_options};
 
 /// Returns every option with its current value, as a configuration file that would give it. Secrets
 /// are left empty. `matches` must come from a command that has every option.
-#[must_use]
 pub fn list_options(matches: &ArgMatches) -> String {
     let mut listing = String::new();
     for option in all_options().get_arguments() {

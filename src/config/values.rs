@@ -76,13 +76,11 @@ pub struct InvalidSiteUrl;
 
 impl SiteUrl {
     /// The URL as it was given, without surrounding white space.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns whether the host is a loopback name or address, which no other machine can reach.
-    #[must_use]
     pub fn is_loopback(&self) -> bool {
         let Ok(uri) = self.0.parse::<Uri>() else { return false };
         let host = uri.host().unwrap_or_default().to_ascii_lowercase();

@@ -418,19 +418,16 @@ pub struct Route {
 
 impl Route {
     /// The HTTP method.
-    #[must_use]
     pub const fn method(&self) -> Method {
         self.endpoint.method.to_http()
     }
 
     /// The path; `{group_id}` and `{id}` stand for ids.
-    #[must_use]
     pub const fn path(&self) -> &'static str {
         self.path.pattern
     }
 
     /// The right that callers need; `None` for routes without an apikey.
-    #[must_use]
     pub const fn right(&self) -> Option<Right> {
         self.endpoint.right
     }

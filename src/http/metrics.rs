@@ -94,7 +94,6 @@ impl Default for HttpMetrics {
 
 impl HttpMetrics {
     /// Registers the metrics with a recorder.
-    #[must_use]
     pub fn from_recorder(recorder: Arc<dyn Recorder + Send + Sync>) -> Self {
         for (name, about) in [
             (REQUESTS, "Answered requests, by method and status."),

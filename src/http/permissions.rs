@@ -132,7 +132,6 @@ impl Right {
     }
 
     /// The extent of a role.
-    #[must_use]
     pub const fn extent(&self, role: Role) -> Extent {
         match role {
             Role::Application => self.application,

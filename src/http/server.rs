@@ -89,7 +89,6 @@ pub struct Server {
 
 impl Server {
     /// A server over an engine, on a machine with `cores` processor cores.
-    #[must_use]
     pub fn new(engine: Engine, cores: usize) -> Self {
         Self {
             engine,
@@ -161,7 +160,6 @@ impl Server {
     }
 
     /// The bytes that the records of a group take; 0 if it is not served.
-    #[must_use]
     pub fn space_bytes(&self, group: GroupId) -> u64 {
         match self.engine.published().group_state(group) {
             Some(group_state) => group_state.space_bytes(),

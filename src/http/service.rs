@@ -49,7 +49,6 @@ pub struct HttpService {
 
 impl HttpService {
     /// Builds the service of a server, with its OpenAPI document and the pages that `pages` makes.
-    #[must_use]
     pub fn new(mut server: Server, pages: impl FnOnce(Arc<Server>) -> Router) -> Self {
         server.openapi_document = openapi::document_bytes();
         let server = Arc::new(server);

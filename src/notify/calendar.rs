@@ -20,7 +20,6 @@ pub(crate) enum ItipMethod {
 
 impl ItipMethod {
     /// Returns the method's name in iCalendar.
-    #[must_use]
     pub(crate) fn name(self) -> &'static str {
         self.into()
     }

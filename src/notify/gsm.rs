@@ -15,7 +15,6 @@ const EXTENDED: &str = "^{}\\[~]|€";
 ///
 /// Accented letters outside the GSM alphabet lose their accent. If another character remains
 /// outside it, the text is limited to 70 characters instead of 160.
-#[must_use]
 pub(crate) fn fit_message(before: &str, name: &str, after: &str) -> String {
     let before = transliterate(before);
     let name = transliterate(name);

@@ -12,7 +12,6 @@ pub(crate) enum Language {
 
 impl Language {
     /// Returns French for a French-speaking country and for an empty one, else English.
-    #[must_use]
     pub(crate) fn of_country(country: &str) -> Self {
         const FRENCH: [&str; 7] =
             ["", "france", "fr", "belgique", "suisse", "luxembourg", "monaco"];
@@ -26,7 +25,6 @@ impl Language {
 
 /// Returns a group's name after a preposition: `chez Cut & Co`, `à la Mairie`. A group's own
 /// preposition replaces the default; no space follows an apostrophe. Reference 12.1.
-#[must_use]
 pub(crate) fn name_with_preposition(language: Language, preposition: &str, name: &str) -> String {
     let own = short_line(preposition, PREPOSITION_CHARS_MAX);
     match (own.as_str(), language) {
@@ -73,7 +71,6 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// Returns the name of a day of the week.
-#[must_use]
 pub(crate) fn weekday_name(language: Language, day: Weekday) -> &'static str {
     match language {
         Language::French => JOURS[usize::from(day.days_since_monday())],
@@ -82,7 +79,6 @@ pub(crate) fn weekday_name(language: Language, day: Weekday) -> &'static str {
 }
 
 /// Returns the name of a month, 1 to 12.
-#[must_use]
 pub(crate) fn month_name(language: Language, month: u32) -> &'static str {
     let index = usize::try_from(month).expect("1 to 12") - 1;
     match language {
@@ -92,7 +88,6 @@ pub(crate) fn month_name(language: Language, month: u32) -> &'static str {
 }
 
 /// Formats a civil time in words: `mardi 3 mars 2026 à 11:00`, `Tuesday 3 March 2026 at 11:00`.
-#[must_use]
 pub(crate) fn long_date(language: Language, at: Civil) -> String {
     let (year, month, day) = at.day().ymd();
     let (hour, minute, _) = at.hour_minute_second();
@@ -105,7 +100,6 @@ pub(crate) fn long_date(language: Language, at: Civil) -> String {
 }
 
 /// Formats a civil time in few characters: `03/03 11:00`, `3 Mar 11:00`.
-#[must_use]
 pub(crate) fn short_date(language: Language, at: Civil) -> String {
     let (_, month, day) = at.day().ymd();
     let (hour, minute, _) = at.hour_minute_second();
@@ -120,7 +114,6 @@ pub(crate) fn short_date(language: Language, at: Civil) -> String {
 
 /// Returns a text in one line. Control characters and breaks become spaces, runs of spaces become
 /// one. Invisible characters and direction marks are removed.
-#[must_use]
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut space_is_due = false;
@@ -142,7 +135,6 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Returns a text in one line of at most `chars_max` characters; a cut line ends with `…`.
-#[must_use]
 pub(crate) fn short_line(text: &str, chars_max: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= chars_max {

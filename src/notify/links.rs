@@ -82,7 +82,6 @@ fn unsubscribe_mac(secret: &LinkSecret, group: GroupId, client: &Fiche) -> Hmac<
 }
 
 /// Returns the URL that cancels an appointment.
-#[must_use]
 pub fn cancel_url(
     public_url: &str,
     group: GroupId,
@@ -93,7 +92,6 @@ pub fn cancel_url(
 }
 
 /// Returns the URL that ends e-mail reminders to a client.
-#[must_use]
 pub fn unsubscribe_url(
     public_url: &str,
     secret: &LinkSecret,
@@ -106,7 +104,6 @@ pub fn unsubscribe_url(
 }
 
 /// Returns the URL of an account's token.
-#[must_use]
 pub fn account_url(public_url: &str, token: &str) -> String {
     format!("{public_url}/m/{token}")
 }
@@ -118,7 +115,6 @@ pub fn account_url(public_url: &str, token: &str) -> String {
 /// let text = "Cancel: https://x.org/m/c.4.90.abc-_9\r\nBye";
 /// assert_eq!(hide_tokens("https://x.org", text), "Cancel: https://x.org/m/…\r\nBye");
 /// ```
-#[must_use]
 pub fn hide_tokens(public_url: &str, text: &str) -> String {
     let beginning = format!("{public_url}/m/");
     let mut hidden = String::with_capacity(text.len());
@@ -145,7 +141,6 @@ fn is_token_character(character: char) -> bool {
 /// assert_eq!(parse("abc-_9"), Some(MailLink::Account("abc-_9".into())));
 /// assert_eq!(parse("c.4.x.abc"), None);
 /// ```
-#[must_use]
 pub fn parse(token: &str) -> Option<MailLink> {
     if is_account_token(token) {
         return Some(MailLink::Account(token.to_owned()));

@@ -47,7 +47,6 @@ pub struct MessagePreview {
 
 impl Gateways {
     /// Creates a configuration without gateways: messages are kept, not sent.
-    #[must_use]
     pub fn unconfigured(public_url: &str) -> Self {
         Self {
             mail: None,
@@ -71,7 +70,6 @@ impl Gateways {
     }
 
     /// Returns whether a channel has a gateway.
-    #[must_use]
     pub fn is_configured(&self, channel: Channel) -> bool {
         match channel {
             Channel::Mail => self.mail.is_some(),
@@ -127,7 +125,6 @@ impl Gateways {
 
     /// Renders a message from a state as [`Self::preview`] does, with every link cut before its
     /// token, and without a code. Both act for the client, which no other reader may.
-    #[must_use]
     pub fn preview_without_tokens(
         &self,
         state: &GroupState,
@@ -141,7 +138,6 @@ impl Gateways {
 
     /// Renders a message from a state, as its recipient would read it. `None` if the object that
     /// it is about has been removed.
-    #[must_use]
     pub fn preview(&self, state: &GroupState, message: &Message) -> Option<MessagePreview> {
         render_preview(state, message, self.mail_settings())
     }

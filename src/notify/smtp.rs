@@ -102,7 +102,6 @@ impl SmtpClient {
     }
 
     /// Returns the sender's mail address.
-    #[must_use]
     pub fn from_address(&self) -> &str {
         self.from.as_ref()
     }

@@ -59,7 +59,6 @@ pub struct UsedIds {
 
 impl UsedIds {
     /// Collects the ids and names that `content` uses.
-    #[must_use]
     pub fn from_content(content: &StoreContent) -> Self {
         let mut used = Self::default();
         for id in content.directory.pros.keys() {

@@ -32,7 +32,6 @@ const DOCUMENT_FIELDS: [(&str, &str); 6] = [
 ];
 
 /// Returns the JSON Schema of import documents, indented.
-#[must_use]
 pub fn import_schema() -> String {
     let mut schema: Value =
         serde_json::from_str(OTHER_MEMBERS).expect("the file holds a schema without the records");

@@ -72,7 +72,6 @@ async fn show(request: GroupRequest) -> HandlerResult {
 
 /// Renders an entry of a group's message list. If no carrier sends the message, the entry includes
 /// its subject and text, which `preview` returns.
-#[must_use]
 pub(crate) fn render_entry(
     entry: &LedgerEntry,
     state: &GroupState,
