@@ -33,15 +33,10 @@ pub(crate) fn holder_pair(vevent: &Vevent) -> Option<String> {
 
 /// Returns the query that proves to hold some appointments.
 pub(crate) fn holder_query(state: &GroupState, appointments: &[VeventId]) -> String {
+    let vevents = appointments.iter().filter_map(|id| state.rows.get(id));
+    let values = vevents.filter_map(|vevent| holder_pair(vevent));
     let mut query = form_urlencoded::Serializer::new(String::new());
-    for id in appointments {
-        if let Some(vevent) = state.rows.get(id)
-            && let Some(pair) = holder_pair(vevent)
-        {
-            query.append_pair("a", &pair);
-        }
-    }
-    query.finish()
+    query.extend_pairs(values.map(|value| ("a", value))).finish()
 }
 
 /// Returns the appointments that the values `a` of a query prove to hold, in their order. Wrong
@@ -88,11 +83,7 @@ pub(crate) fn view_appointment(visit: &Visit, vevent: &Vevent) -> Option<Appoint
 
 /// Returns the URL of the calendar file of some appointments.
 pub(crate) fn calendar_file_url(visit: &Visit, vevents: &[&Arc<Vevent>]) -> String {
-    let mut pairs = Vec::new();
-    for vevent in vevents {
-        if let Some(pair) = holder_pair(vevent) {
-            pairs.push(("a", pair));
-        }
-    }
+    let values = vevents.iter().filter_map(|vevent| holder_pair(vevent));
+    let pairs: Vec<_> = values.map(|value| ("a", value)).collect();
     visit.url("/appointment.ics", &pairs)
 }

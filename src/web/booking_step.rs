@@ -178,13 +178,10 @@ fn read_command(
 
 /// Returns a fault for each required field without a value, so that all are reported at once.
 fn missing_fields(visit: &Visit, given: &Params) -> Vec<Refusal> {
-    let mut missing = Vec::new();
-    for field in form_fields(visit, given) {
-        if field.is_required && field.value.is_empty() {
-            missing.push(Refusal::InvalidParameter(Fault::new(field.name, "is required")));
-        }
-    }
-    missing
+    let fields = form_fields(visit, given).into_iter();
+    let missing = fields.filter(|field| field.is_required && field.value.is_empty());
+    let faults = missing.map(|field| Fault::new(field.name, "is required"));
+    faults.map(Refusal::InvalidParameter).collect()
 }
 
 /// Returns the scope of a form's key. It covers services and start, so that a visitor who goes back

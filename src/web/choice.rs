@@ -45,10 +45,7 @@ impl Choice {
 
     /// Returns names and values that stand for the choices in a query or a form.
     pub(crate) fn pairs(&self) -> Vec<(&'static str, String)> {
-        let mut pairs = Vec::new();
-        for id in &self.services {
-            pairs.push(("s", id.to_string()));
-        }
+        let mut pairs: Vec<_> = self.services.iter().map(|id| ("s", id.to_string())).collect();
         if let Some(id) = self.calendar {
             pairs.push(("c", id.to_string()));
         } else if self.has_no_preference {

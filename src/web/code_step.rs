@@ -161,9 +161,7 @@ fn respond_with_code(
 ) -> Response {
     let text = visit.text;
     let mut kept: Vec<(String, String)> = vec![("h".to_owned(), hold.token.as_str().to_owned())];
-    for (name, value) in request.kept() {
-        kept.push((name.to_owned(), value));
-    }
+    kept.extend(request.kept().into_iter().map(|(name, value)| (name.to_owned(), value)));
     let mut channel = Channel::Mail;
     if let HoldState::Unconfirmed(booking) = &hold.state {
         channel = booking.channel;
@@ -174,11 +172,9 @@ fn respond_with_code(
         Channel::Sms => (text.code_texted, "fiche.firstphone"),
     };
     let recipient = given.value(recipient).unwrap_or_default();
-    for field in form_fields(visit, given).into_iter().chain(relative_fields(text, given)) {
-        if !field.value.is_empty() {
-            kept.push((field.name, field.value));
-        }
-    }
+    let fields = form_fields(visit, given).into_iter().chain(relative_fields(text, given));
+    let filled = fields.filter(|field| !field.value.is_empty());
+    kept.extend(filled.map(|field| (field.name, field.value)));
     let until = visit.zone().civil_of(hold.expires_at);
     let page = CodePage {
         frame: visit.frame(text.code_title),

@@ -135,10 +135,13 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
         FieldView { chars_max: 25, ..field("fiche.secondphone", text.secondphone, "tel", "") },
         field("fiche.birthdate", text.birthdate, "date", "bday"),
     ];
-    for definition in visible_attributes(visit) {
-        fields.push(attribute_field(definition));
-    }
+    fields.extend(visible_attributes(visit).into_iter().map(attribute_field));
     fields.push(FieldView::new("comments", text.comments, Widget::LongText));
+    with_values(fields, given)
+}
+
+/// Returns fields with the values of a form that was sent before.
+fn with_values(mut fields: Vec<FieldView>, given: &Params) -> Vec<FieldView> {
     for field in &mut fields {
         field.value = given.value(&field.name).unwrap_or_default().to_owned();
     }
@@ -147,27 +150,21 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
 
 /// Returns the fields about another person, for whom the client books.
 pub(crate) fn relative_fields(text: &Texts, given: &Params) -> Vec<FieldView> {
-    let mut fields = vec![
+    let fields = vec![
         FieldView {
             chars_max: 128,
             ..FieldView::new(RELATIVE_NAME, text.relative_name, Widget::Input("text"))
         },
         FieldView::new(RELATIVE_BIRTHDATE, text.relative_birthdate, Widget::Input("date")),
     ];
-    for field in &mut fields {
-        field.value = given.value(&field.name).unwrap_or_default().to_owned();
-    }
-    fields
+    with_values(fields, given)
 }
 
 /// Returns the customised attributes that clients see, in their order.
 fn visible_attributes(visit: &Visit) -> Vec<&Customfield> {
-    let mut visible: Vec<&Customfield> = Vec::new();
-    for definition in visit.state.catalogue.customfields.values() {
-        if definition.user_visible && !definition.deleted {
-            visible.push(definition);
-        }
-    }
+    let all = visit.state.catalogue.customfields.values().map(AsRef::as_ref);
+    let mut visible: Vec<&Customfield> =
+        all.filter(|field| field.user_visible && !field.deleted).collect();
     visible.sort_by_key(|field| (field.user_position.unwrap_or(i64::MAX), field.id));
     visible
 }
@@ -208,13 +205,7 @@ fn parse_options(description: &str) -> Vec<String> {
         return Vec::new();
     };
     let Some(Value::Array(choices)) = description.get("choices") else { return Vec::new() };
-    let mut options = Vec::new();
-    for choice in choices {
-        if let Value::String(choice) = choice {
-            options.push(choice.clone());
-        }
-    }
-    options
+    choices.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -106,12 +106,8 @@ impl TimeSearch {
     /// Returns the last day on which a start can lie.
     pub(crate) fn last_day(&self) -> CivilDay {
         let catalogue = &self.state.catalogue;
-        let mut last = self.now;
-        for id in &self.calendars {
-            if let Some((_, latest)) = lead_times(catalogue, *id, self.now) {
-                last = last.max(latest);
-            }
-        }
+        let latest = self.calendars.iter().filter_map(|id| lead_times(catalogue, *id, self.now));
+        let last = latest.map(|(_, latest)| latest).fold(self.now, Ord::max);
         catalogue.zone().civil_of(last).day()
     }
 
@@ -139,14 +135,12 @@ impl TimeSearch {
             end: refused.plus_seconds(NEAREST_DAYS.1 * DAY),
         };
         let found = self.run(visit, window, move |search| search.nearest(window, refused)).await;
-        let mut times = Vec::new();
-        for start in found.unwrap_or_default() {
+        let view = |start| {
             let at = visit.zone().civil_of(start);
             let day = format::day(visit.language(), at.day());
-            let label = format!("{day}, {}", format::time(at));
-            times.push(OtherTime { value: iso_time(at), label });
-        }
-        times
+            OtherTime { value: iso_time(at), label: format!("{day}, {}", format::time(at)) }
+        };
+        found.unwrap_or_default().into_iter().map(view).collect()
     }
 
     /// Runs a search of a window: here if it is short, else in the pool for long ones.

@@ -50,10 +50,8 @@ pub(crate) async fn show(
     let params = Params::from_query(uri.query().unwrap_or_default());
     let lang = LanguageChoice::new(params.value("lang"), &headers, "");
     let title = texts(lang.language).list_title;
-    let mut groups: Vec<GroupLink> = Vec::new();
-    for state in &shown {
-        groups.push(link(&state.catalogue.group));
-    }
+    let mut groups: Vec<GroupLink> =
+        shown.iter().map(|state| link(&state.catalogue.group)).collect();
     groups.sort_by(|a, b| a.name.cmp(&b.name));
     let page = HomePage { frame: frame_without_group(&pages, lang.language, title), title, groups };
     respond(StatusCode::OK, Privacy::Public, render(&page))
@@ -62,15 +60,9 @@ pub(crate) async fn show(
 /// Returns the states of the groups with a booking page, among the first groups of the server.
 fn find_groups(pages: &Pages) -> Vec<Arc<GroupState>> {
     let published = pages.server.engine.published();
-    let mut shown = Vec::new();
-    for id in published.groups().take(GROUPS_MAX) {
-        if let Some(state) = published.group_state(id)
-            && state.catalogue.group.web_page
-        {
-            shown.push(state);
-        }
-    }
-    shown
+    let groups = published.groups().take(GROUPS_MAX);
+    let states = groups.filter_map(|id| published.group_state(id));
+    states.filter(|state| state.catalogue.group.web_page).collect()
 }
 
 fn link(group: &Group) -> GroupLink {

@@ -27,6 +27,16 @@ pub(crate) fn of_group(
     respond(status, Privacy::Client, render(&page))
 }
 
+/// Returns a page with a line, and the sentence to call the group if it has a phone number.
+pub(crate) fn with_call(visit: &Visit, title: &str, line: String, has_way_back: bool) -> Response {
+    let mut lines = vec![line];
+    let phone = visit.group().phone.as_str();
+    if !phone.trim().is_empty() {
+        lines.push(fill(visit.text.call, "phone", phone));
+    }
+    of_group(visit, StatusCode::OK, title, lines, has_way_back)
+}
+
 /// Returns the page of an overloaded server.
 pub(crate) fn busy(visit: &Visit) -> Response {
     let lines = vec![visit.text.busy.to_owned()];

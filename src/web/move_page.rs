@@ -163,16 +163,12 @@ fn respond_with_times(
     let visit = &holder.visit;
     let (vevent, _) = holder.appointment();
     let address = TimesAddress { path: format!("{}/move", holder.path()), pairs: Vec::new() };
-    let mut kept = Vec::new();
-    if visit.lang.is_in_url {
-        kept.push(("lang", visit.frame("").lang.to_owned()));
-    }
     let page = MovePage {
         frame: visit.frame(visit.text.move_title),
         appointment: view_appointment(visit, vevent),
         back_url: visit.url_of(&holder.path(), &[]),
         move_url: address.path.clone(),
-        kept,
+        kept: visit.lang_pair().into_iter().collect(),
         times: view_times(visit, &address, search, found, shown),
     };
     respond(StatusCode::OK, Privacy::Holder, render(&page))

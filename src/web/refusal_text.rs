@@ -17,6 +17,13 @@ pub(crate) struct RefusalText {
     pub(crate) wants_other_time: bool,
 }
 
+impl RefusalText {
+    /// A sentence about the whole form.
+    pub(crate) fn general(sentence: &str) -> Self {
+        Self { field: None, sentence: sentence.to_owned(), wants_other_time: false }
+    }
+}
+
 /// Describes a refusal of a booking. `when` is the refused time in words.
 pub(crate) fn describe(
     visit: &Visit,
@@ -25,11 +32,7 @@ pub(crate) fn describe(
     when: &str,
 ) -> RefusalText {
     let text = visit.text;
-    let general = |sentence: &str| RefusalText {
-        field: None,
-        sentence: sentence.to_owned(),
-        wants_other_time: false,
-    };
+    let general = RefusalText::general;
     let other_time =
         |sentence: String| RefusalText { field: None, sentence, wants_other_time: true };
     let about_email =
@@ -64,11 +67,7 @@ pub(crate) fn describe(
 fn describe_fault(visit: &Visit, fault: &Fault, fields: &[FieldView]) -> RefusalText {
     let text = visit.text;
     let Some(field) = fields.iter().find(|field| field.name == fault.field) else {
-        return RefusalText {
-            field: None,
-            sentence: text.other_fault.to_owned(),
-            wants_other_time: false,
-        };
+        return RefusalText::general(text.other_fault);
     };
     let sentence = match (field.value.is_empty(), field.input_type()) {
         (true, _) if field.name == "fiche.lastname" => text.name_missing,
@@ -81,9 +80,5 @@ fn describe_fault(visit: &Visit, fault: &Fault, fields: &[FieldView]) -> Refusal
         }
         (false, _) => text.bad_value,
     };
-    RefusalText {
-        field: Some(field.name.clone()),
-        sentence: sentence.to_owned(),
-        wants_other_time: false,
-    }
+    RefusalText { field: Some(field.name.clone()), ..RefusalText::general(sentence) }
 }

@@ -101,9 +101,7 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
     let calendar = choice.calendar.and_then(|id| visit.state.catalogue.calendars.get(&id));
     let calendar_choice = Choice { services: Vec::new(), ..choice.clone() };
     let mut kept = calendar_choice.pairs();
-    if visit.lang.is_in_url {
-        kept.push(("lang", visit.frame(title).lang.to_owned()));
-    }
+    kept.extend(visit.lang_pair());
     let page = ServicePage {
         frame: visit.frame(title),
         title,
@@ -132,12 +130,7 @@ pub(crate) fn find_closed(visit: &Visit) -> Option<Response> {
 }
 
 fn closed_page(visit: &Visit, why: &str) -> Response {
-    let mut lines = vec![why.to_owned()];
-    let phone = visit.group().phone.as_str();
-    if !phone.trim().is_empty() {
-        lines.push(fill(visit.text.call, "phone", phone));
-    }
-    message_page::of_group(visit, StatusCode::OK, visit.text.closed, lines, false)
+    message_page::with_call(visit, visit.text.closed, why.to_owned(), false)
 }
 
 /// Returns the calendars to choose from at a step, each with its link. Empty if the group leaves
@@ -186,12 +179,8 @@ fn shown_sets<'v>(visit: &'v Visit, choice: &Choice) -> Vec<SetView<'v>> {
         let (_, set) = place.expect("the set of an intervention exists");
         set.services.push(view_service(visit, choice, intervention));
     }
-    let mut shown: Vec<SetView<'v>> = Vec::new();
-    for (_, set) in sets {
-        if !set.services.is_empty() {
-            shown.push(set);
-        }
-    }
+    let mut shown: Vec<SetView<'v>> = sets.into_iter().map(|(_, set)| set).collect();
+    shown.retain(|set| !set.services.is_empty());
     if shown.len() > 1
         && let Some(last) = shown.last_mut()
         && last.name.is_empty()

@@ -145,6 +145,12 @@ impl Visit {
         long_date(self.language(), at)
     }
 
+    /// Returns the name and value that keep the language in a query or a form, if this one does.
+    pub(crate) fn lang_pair(&self) -> Option<(&'static str, String)> {
+        let tag = language_choice::tag(self.language()).to_owned();
+        if self.lang.is_in_url { Some(("lang", tag)) } else { None }
+    }
+
     /// Returns a path below `/b/<urlname>`.
     pub(crate) fn path_of(&self, step: &str) -> String {
         format!("/b/{}{step}", self.group().urlname.as_str())
@@ -159,12 +165,7 @@ impl Visit {
     pub(crate) fn url_of(&self, path: &str, pairs: &[(&str, String)]) -> String {
         let mut url = path.to_owned();
         let mut query = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in pairs {
-            query.append_pair(name, value);
-        }
-        if self.lang.is_in_url {
-            query.append_pair("lang", language_choice::tag(self.language()));
-        }
+        query.extend_pairs(pairs).extend_pairs(self.lang_pair());
         let query = query.finish();
         if !query.is_empty() {
             url.push('?');
@@ -208,11 +209,7 @@ impl Visit {
     /// Returns the URL of this page in another language.
     fn url_in(&self, language: Language) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in self.params.iter() {
-            if name != "lang" {
-                query.append_pair(name, value);
-            }
-        }
+        query.extend_pairs(self.params.iter().filter(|(name, _)| *name != "lang"));
         query.append_pair("lang", language_choice::tag(language));
         format!("{}?{}", self.path, query.finish())
     }

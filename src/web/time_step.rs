@@ -1,5 +1,7 @@
 //! Step 2: the choice of a free start, by week and by month.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,6 +9,7 @@ use axum::response::Response;
 use crate::domain::availability::module_offer::shown_calendars;
 use crate::domain::availability::slot_request::{BookingMode, Chain, OwnTime};
 use crate::domain::records::ids::CalendarId;
+use crate::domain::records::intervention::Intervention;
 use crate::domain::time::CivilDay;
 use crate::web::choice::Choice;
 use crate::web::format::{self, parse_day, service_facts};
@@ -95,12 +98,9 @@ pub(crate) fn searched_calendars(visit: &Visit, choice: &Choice) -> Vec<Calendar
     if let Some(chosen) = choice.calendar {
         return vec![chosen];
     }
-    let mut shown: Vec<CalendarId> = Vec::new();
-    for calendar in shown_calendars(&visit.state.catalogue) {
-        if visit.offers_all(calendar.id, &choice.services) {
-            shown.push(calendar.id);
-        }
-    }
+    let shown = shown_calendars(&visit.state.catalogue).into_iter().map(|calendar| calendar.id);
+    let mut shown: Vec<CalendarId> =
+        shown.filter(|id| visit.offers_all(*id, &choice.services)).collect();
     let has_choice = !calendar_options(visit, choice, "").is_empty();
     if has_choice && !visit.group().any_calendar {
         shown.truncate(1);
@@ -120,9 +120,7 @@ fn respond_with_times(
     let address = TimesAddress { path: visit.path_of("/time"), pairs: choice.pairs() };
     let mut kept = choice.pairs();
     kept.push(("k", visit.pages.new_form_key()));
-    if visit.lang.is_in_url {
-        kept.push(("lang", visit.frame("").lang.to_owned()));
-    }
+    kept.extend(visit.lang_pair());
     let options = calendar_options(visit, choice, "/time");
     let (week_day, _) = read_days(visit);
     let page = TimePage {
@@ -160,26 +158,19 @@ fn mark_default(
 pub(crate) fn service_lines(visit: &Visit, choice: &Choice) -> Vec<ServiceLine> {
     let group = visit.group();
     let currency = if group.display_intervention_price { Some(group.currency_code) } else { None };
-    let mut lines = Vec::new();
-    for id in &choice.services {
-        if let Some(intervention) = visit.state.catalogue.interventions.get(id) {
-            let shows_length = group.display_intervention_length;
-            lines.push(ServiceLine {
-                name: intervention.publicname.as_str().to_owned(),
-                facts: service_facts(visit.language(), intervention, shows_length, currency),
-            });
-        }
-    }
-    lines
+    let shows_length = group.display_intervention_length;
+    let services = &visit.state.catalogue.interventions;
+    let chosen = choice.services.iter().filter_map(|id| services.get(id));
+    let line = |service: &Arc<Intervention>| ServiceLine {
+        name: service.publicname.as_str().to_owned(),
+        facts: service_facts(visit.language(), service, shows_length, currency),
+    };
+    chosen.map(line).collect()
 }
 
 /// Returns the page of a choice without any free start.
 pub(crate) fn nothing_free(visit: &Visit, search: &TimeSearch) -> Response {
     let until = format::date(visit.language(), search.last_day());
-    let mut lines = vec![fill(visit.text.nothing_until, "until", &until)];
-    let phone = visit.group().phone.as_str();
-    if !phone.trim().is_empty() {
-        lines.push(fill(visit.text.call, "phone", phone));
-    }
-    message_page::of_group(visit, StatusCode::OK, visit.text.nothing_free, lines, true)
+    let line = fill(visit.text.nothing_until, "until", &until);
+    message_page::with_call(visit, visit.text.nothing_free, line, true)
 }

@@ -144,10 +144,8 @@ pub(crate) async fn respond_with_form(
     let mut general: Vec<RefusalText> = Vec::new();
     for refusal in refusals {
         let described = describe(visit, refusal, &fields, &when);
-        let field = match &described.field {
-            Some(name) => fields.iter_mut().find(|field| field.name == *name),
-            None => None,
-        };
+        let name = described.field.as_deref();
+        let field = fields.iter_mut().find(|field| Some(field.name.as_str()) == name);
         match field {
             Some(field) => field.fault = described.sentence,
             None if general.contains(&described) => {}
@@ -172,8 +170,7 @@ pub(crate) fn respond_with_notice(
     given: &Params,
     sentence: &str,
 ) -> Response {
-    let notice =
-        RefusalText { field: None, sentence: sentence.to_owned(), wants_other_time: false };
+    let notice = RefusalText::general(sentence);
     let fields = form_fields(visit, given);
     let page = view_form(visit, request, given, fields, &[notice], Vec::new());
     respond(StatusCode::BAD_REQUEST, Privacy::Client, render(&page))

@@ -26,8 +26,7 @@ use crate::wire::object_reader::ObjectReader;
 use crate::wire::schema::{
     GivenComment, GivenFlag, GivenId, GivenIds, GivenLabel, GivenMoment, GivenToken,
 };
-use crate::wire::value;
-use crate::wire::value::find_member;
+use crate::wire::value::{self, find_filled, find_member};
 
 /// Fields of a fiche that a booking ignores.
 const NOT_BY_BOOKING: [&str; 2] = ["from_web", "deleted"];
@@ -93,10 +92,7 @@ impl BookingClaims {
     #[must_use]
     pub fn read(object: Option<&Map<String, Value>>) -> Self {
         let Some(object) = object else { return Self { from_web: Ok(true), names_fiche: false } };
-        let from_web = match object.get("from_web") {
-            Some(given) if !value::is_empty(given) => value::parse_boolean(given),
-            Some(_) | None => Ok(true),
-        };
+        let from_web = find_filled(object, "from_web").map_or(Ok(true), value::parse_boolean);
         let names_fiche = match object.get("fiche").and_then(|fiche| fiche.get("id")) {
             Some(id) => value::parse_id(id) != Ok(None),
             None => false,
@@ -177,7 +173,7 @@ impl BookingBody {
         let date = read_start(reader, "is required: the start as YYYY-MM-DD HH:MM:SS", scope);
         let from_web = claims.from_web();
         if let Err(invalid) = claims.from_web {
-            reader.add_fault("from_web", &invalid.0);
+            reader.add_fault("from_web", invalid.0);
         }
         Self {
             date,
@@ -296,16 +292,10 @@ fn parse_client(
             return Err(vec![Fault::new("fiche", "must be an object with the client's fields")]);
         }
     };
-    let mut faults = Vec::new();
-    let id = match object.get("id").map_or(Ok(None), value::parse_id) {
-        Ok(number) => number.and_then(FicheId::new),
-        Err(illegal) => {
-            faults.push(Fault::new("id", illegal.0));
-            None
-        }
-    };
+    let mut reader = ObjectReader::new(object);
+    let id = reader.read("id", value::parse_id).and_then(FicheId::new);
     if id.is_some_and(|id| !is_bookable_for(id, scope, caller)) {
-        faults.push(Fault::new("id", unknown_fiche_rule(caller)));
+        reader.add_fault("id", unknown_fiche_rule(caller));
     }
     let mut written = Cow::Borrowed(object);
     for name in NOT_BY_BOOKING {
@@ -313,14 +303,8 @@ fn parse_client(
             written.to_mut().shift_remove(name);
         }
     }
-    let mut fields = match FICHE.parse(&written, scope, audience) {
-        Ok(fields) if faults.is_empty() => fields,
-        Ok(_) => return Err(within_fiche(faults)),
-        Err(wrong) => {
-            faults.extend(wrong);
-            return Err(within_fiche(faults));
-        }
-    };
+    let fields = reader.keep_faults(FICHE.parse(&written, scope, audience));
+    let mut fields = reader.finish(fields.unwrap_or_default()).map_err(within_fiche)?;
     let customs = parse_custom_values(object, scope, Model::Fiche, audience)
         .expect("the table has parsed them already");
     let mut fiche = FICHE.blank.clone();

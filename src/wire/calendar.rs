@@ -6,13 +6,8 @@ use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::ids::{CalendarId, CalendarsetId};
 use crate::domain::records::text::Name;
 use crate::domain::time::Instant;
-use crate::wire::field::{Audience, ColumnValue, Field, Table, fields, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, OPEN, PRO, Table, fields, plain};
 use crate::wire::field_codec::FieldCodec as _;
-
-/// Read by everyone, set by professionals.
-const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
-/// Read and set by professionals only.
-const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
 
 /// Every field of a calendar.
 pub static CALENDAR: LazyLock<Table<Calendar>> = LazyLock::new(|| Table {

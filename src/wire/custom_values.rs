@@ -76,12 +76,8 @@ fn find_definition<'a>(
             catalogue.customfield(model, name)
         }
         Audience::Store => {
-            for definition in catalogue.customfields.values() {
-                if definition.model == model && definition.name == name {
-                    return Some(definition);
-                }
-            }
-            None
+            let mut definitions = catalogue.customfields.values().map(AsRef::as_ref);
+            definitions.find(|definition| definition.model == model && definition.name == name)
         }
     }
 }

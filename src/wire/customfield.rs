@@ -9,13 +9,10 @@ use crate::domain::records::customfield::{CustomName, Customfield, Model};
 use crate::domain::records::ids::CustomfieldId;
 use crate::domain::records::text::InvalidValue;
 use crate::domain::time::Instant;
-use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Table, fields, plain};
+use crate::wire::field::{
+    Audience, ColumnValue, Field, FieldType, OPEN, PRO, Table, fields, plain,
+};
 use crate::wire::value;
-
-/// Read by all who fill the attribute, set by professionals.
-const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
-/// Read and set by professionals only.
-const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
 
 /// Every field of a definition. `model` and `name` cannot change after creation.
 pub static CUSTOMFIELD: LazyLock<Table<Customfield>> = LazyLock::new(|| Table {
@@ -80,12 +77,8 @@ fn model_names() -> Vec<&'static str> {
 
 fn parse_model(given: &Value) -> Result<Model, InvalidValue> {
     let text = value::parse_text(given)?;
-    for model in [Model::Fiche, Model::Vevent] {
-        if model.name() == text {
-            return Ok(model);
-        }
-    }
-    Err(InvalidValue("must be Fiche or Vevent".into()))
+    let model = [Model::Fiche, Model::Vevent].into_iter().find(|model| model.name() == text);
+    model.ok_or_else(|| InvalidValue("must be Fiche or Vevent".into()))
 }
 
 fn parse_custom_name(given: &Value) -> Result<CustomName, InvalidValue> {

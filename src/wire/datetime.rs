@@ -128,7 +128,8 @@ fn split_rfc_3339(text: &str) -> Option<(String, i64)> {
     let seconds_east = match rest.as_bytes() {
         b"Z" | b"z" => 0,
         [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
-            let (hours, minutes) = (parse_digits(&[*h1, *h2])?, parse_digits(&[*m1, *m2])?);
+            let hours = parse_digits(&[*h1, *h2])?;
+            let minutes = parse_digits(&[*m1, *m2])?;
             if hours > 23 || minutes > 59 {
                 return None;
             }
@@ -169,14 +170,7 @@ fn parse_triple(bytes: &[u8], separator: u8, first: usize) -> Option<[u32; 3]> {
 }
 
 fn parse_digits(digits: &[u8]) -> Option<u32> {
-    let mut number = 0;
-    for byte in digits {
-        if !byte.is_ascii_digit() {
-            return None;
-        }
-        number = number * 10 + u32::from(byte - b'0');
-    }
-    Some(number)
+    digits.iter().try_fold(0, |number, byte| Some(number * 10 + char::from(*byte).to_digit(10)?))
 }
 
 /// Converts a civil time of the zone to its instant.

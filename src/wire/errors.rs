@@ -268,10 +268,8 @@ fn describe_same_time(other: Interval, zone: Zone, audience: Audience) -> ErrorE
 }
 
 fn describe_not_available(obstacles: &[Obstacle], zone: Zone, audience: Audience) -> ErrorEntry {
-    let mut reasons = Vec::new();
-    for obstacle in obstacles {
-        reasons.push(describe_obstacle(obstacle, zone, audience).1);
-    }
+    let described = obstacles.iter().map(|obstacle| describe_obstacle(obstacle, zone, audience).1);
+    let mut reasons: Vec<String> = described.collect();
     if reasons.is_empty() {
         reasons.push("no calendar is free at that time".to_owned());
     }

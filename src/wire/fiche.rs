@@ -8,14 +8,12 @@ use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{InvalidValue, Name};
 use crate::domain::time::Instant;
 use crate::wire::custom_values::CustomMember;
-use crate::wire::field::{Audience, ColumnValue, Field, Table, fields, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, PRO, Table, fields, plain};
 use crate::wire::field_codec::FieldCodec as _;
 use crate::wire::value;
 
 /// Read and set by clients, in bookings and in their account.
 const OWN: (Audience, Audience) = (Audience::Application, Audience::Application);
-/// Read and set by professionals only.
-const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
 
 /// Every field of a fiche. A booking may hold the fields that its audience may set. Reference 6.3.
 pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {

@@ -19,7 +19,14 @@ use crate::wire::datetime;
 use crate::wire::field_codec::FieldCodec;
 use crate::wire::json_writer::ObjectWriter;
 pub use crate::wire::scope::{Audience, Scope};
-use crate::wire::value::{self, find_member};
+use crate::wire::value::{self, find_filled, find_member};
+
+/// Read by everyone, set by professionals.
+pub(crate) const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
+/// Read and set by professionals only.
+pub(crate) const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
+/// Read by professionals, set by the system and by an import.
+pub(crate) const STAMP: (Audience, Audience) = (Audience::Pro, Audience::Store);
 
 type Read<R> = Box<dyn for<'a> Fn(&'a R, &Scope<'a>) -> ColumnValue<'a> + Send + Sync>;
 /// Adds the assignment of a legal value to a patch. The record holds the default values.
@@ -86,6 +93,20 @@ impl<R: 'static> Field<R> {
         };
         let read = Box::new(read);
         Self { name, utc_name, field_type, readers, writers: None, read, write: None }
+    }
+
+    /// Creates the field `id`.
+    pub fn id(readers: Audience, id: fn(&R) -> u64) -> Self {
+        Self::derived("id", FieldType::Id, readers, move |record, _| {
+            ColumnValue::Reference(Some(id(record)))
+        })
+    }
+
+    /// Creates the field `group_id`.
+    pub fn group_id(readers: Audience) -> Self {
+        Self::derived("group_id", FieldType::Reference, readers, |_, scope| {
+            ColumnValue::Reference(Some(scope.state.catalogue.group.id.number()))
+        })
     }
 
     /// Declares the field as settable by an audience. The resource's own parser reads it.
@@ -294,7 +315,7 @@ impl<R: 'static> Table<R> {
         let mut faults = Vec::new();
         let mut stamps = [None, None];
         for (stamp, name) in stamps.iter_mut().zip(["created_at", "updated_at"]) {
-            let utc = object.get(&format!("{name}_utc")).filter(|value| !value::is_empty(value));
+            let utc = find_filled(object, &format!("{name}_utc"));
             let read = match (utc, object.get(name)) {
                 (Some(moment), _) => Instant::parse(moment, &scope.in_utc()),
                 (None, Some(given)) => Instant::parse(given, scope),
@@ -314,8 +335,7 @@ impl<R: 'static> Table<R> {
     pub fn find_missing(&self, object: &Map<String, Value>) -> Vec<Fault> {
         let mut missing = Vec::new();
         for names in self.required {
-            let given = names.iter().any(|name| is_filled(object, name));
-            if !given {
+            if !names.iter().any(|name| is_filled(object, name)) {
                 let rule = format!("is required: give {}", names.join(" or "));
                 missing.push(Fault::new(names[0], rule));
             }
@@ -429,7 +449,7 @@ impl<R: 'static> Table<R> {
 
 /// Returns whether an object has a non-empty value under a name.
 pub(crate) fn is_filled(object: &Map<String, Value>, name: &str) -> bool {
-    object.get(name).is_some_and(|value| !value::is_empty(value))
+    find_filled(object, name).is_some()
 }
 
 /// Returns the non-empty `…_utc` value that replaces an instant's local time at import.
@@ -441,7 +461,7 @@ fn exact_moment<'o, R>(
     if audience != Audience::Store || !matches!(field.field_type, FieldType::Moment) {
         return None;
     }
-    object.get(&format!("{}_utc", field.name)).filter(|value| !value::is_empty(value))
+    find_filled(object, &format!("{}_utc", field.name))
 }
 
 /// Returns a fault if an object's `group_id` differs from the group of the request. Reference 1.1.
@@ -450,7 +470,7 @@ fn exact_moment<'o, R>(
 #[must_use]
 pub fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<Fault> {
     let own = scope.state.catalogue.group.id.number();
-    let given = find_member(object, "group_id").filter(|value| !value::is_empty(value))?;
+    let given = find_filled(object, "group_id")?;
     if value::parse_id(given) == Ok(Some(own)) {
         return None;
     }
@@ -459,37 +479,15 @@ pub fn foreign_group(object: &Map<String, Value>, scope: &Scope<'_>) -> Option<F
 
 /// Lists all fields of an object of a group: its own between those that the system sets.
 macro_rules! fields {
-    ($record:ty, $readers:expr, [$($field:expr),* $(,)?]) => {
+    ($record:ty, $readers:expr, [$($field:expr),* $(,)?]) => {{
+        let stamp = ($readers, $crate::wire::field::Audience::Store);
         vec![
-            $crate::wire::field::Field::derived(
-                "id",
-                $crate::wire::field::FieldType::Id,
-                $readers,
-                |r: &$record, _| {
-                    $crate::wire::field::ColumnValue::Reference(Some(r.id.number()))
-                },
-            ),
-            $crate::wire::field::Field::derived(
-                "group_id",
-                $crate::wire::field::FieldType::Reference,
-                $readers,
-                |_, scope| {
-                    let group = &scope.state.catalogue.group;
-                    $crate::wire::field::ColumnValue::Reference(Some(group.id.number()))
-                },
-            ),
+            $crate::wire::field::Field::id($readers, |r: &$record| r.id.number()),
+            $crate::wire::field::Field::group_id($readers),
             $($field,)*
-            $crate::wire::field::plain!(
-                "created_at",
-                created_at,
-                ($readers, $crate::wire::field::Audience::Store)
-            ),
-            $crate::wire::field::plain!(
-                "updated_at",
-                updated_at,
-                ($readers, $crate::wire::field::Audience::Store)
-            ),
+            $crate::wire::field::plain!("created_at", created_at, stamp),
+            $crate::wire::field::plain!("updated_at", updated_at, stamp),
         ]
-    };
+    }};
 }
 pub(crate) use fields;

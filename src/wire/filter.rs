@@ -51,13 +51,11 @@ impl Relation {
 
     fn parse(text: &str) -> Result<Self, InvalidValue> {
         let given = text.trim().to_ascii_lowercase();
-        for (name, relation) in Self::ALL {
-            if name == given {
-                return Ok(relation);
-            }
-        }
-        let names = Self::ALL.map(|(name, _)| name).join(", ");
-        Err(InvalidValue(format!("must be one of {names}")))
+        let named = Self::ALL.into_iter().find(|(name, _)| *name == given);
+        named.map(|(_, relation)| relation).ok_or_else(|| {
+            let names = Self::ALL.map(|(name, _)| name).join(", ");
+            InvalidValue(format!("must be one of {names}"))
+        })
     }
 }
 
@@ -273,10 +271,8 @@ fn parse_list<R: 'static>(
         GivenValue::Text(text) => split_list(column.field_type(), text),
         GivenValue::List(list) => list.clone(),
     };
-    let mut values = Vec::new();
-    for entry in entries {
-        values.push(parse_value(column, entry, zone)?);
-    }
+    let parsed = entries.into_iter().map(|entry| parse_value(column, entry, zone));
+    let mut values = parsed.collect::<Result<Vec<_>, _>>()?;
     values.sort_unstable_by(ColumnValue::compare);
     Ok(values)
 }
@@ -287,12 +283,8 @@ fn parse_list<R: 'static>(
 /// list is empty, so that `,11,13,` is two ids.
 fn split_list(field_type: FieldType, text: &str) -> Vec<&str> {
     let is_text = matches!(field_type.empty_value(), ColumnValue::Text(_));
-    let mut entries = Vec::new();
-    for entry in text.split(',') {
-        if is_text || !entry.trim().is_empty() {
-            entries.push(entry);
-        }
-    }
+    let entries = text.split(',').filter(|entry| is_text || !entry.trim().is_empty());
+    let entries: Vec<&str> = entries.collect();
     if entries.is_empty() { vec![""] } else { entries }
 }
 

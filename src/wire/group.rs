@@ -12,14 +12,9 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
-use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table, plain};
-
-/// Read by everyone, set by professionals.
-const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
-/// Read and set by professionals only.
-const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
-/// Read by professionals, set by the system and by an import.
-const STAMP: (Audience, Audience) = (Audience::Pro, Audience::Store);
+use crate::wire::field::{
+    Audience, ColumnValue, Field, FieldType, OPEN, PRO, STAMP, Scope, Table, plain,
+};
 
 /// Every field of a group.
 pub static GROUP: LazyLock<Table<Group>> = LazyLock::new(|| Table {
@@ -49,11 +44,9 @@ pub fn parse_new_group(fields: &Map<String, Value>) -> Result<FoundGroup, Vec<Fa
 
 fn identity_fields() -> Vec<Field<Group>> {
     vec![
-        Field::derived("id", FieldType::Id, Audience::Application, |group: &Group, _| {
-            ColumnValue::Reference(Some(group.id.number()))
-        }),
+        Field::id(Audience::Application, |group: &Group| group.id.number()),
         plain!("name", name, OPEN),
-        plain!("urlname", urlname, (Audience::Pro, Audience::Store)),
+        plain!("urlname", urlname, STAMP),
         plain!("preposition", preposition, OPEN),
         plain!("phone", phone, OPEN),
         plain!("fax", fax, OPEN),

@@ -5,12 +5,7 @@ use std::sync::LazyLock;
 use crate::domain::records::ids::{InterventionId, InterventionsetId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::time::Instant;
-use crate::wire::field::{Audience, Table, fields, plain};
-
-/// Read by everyone, set by professionals.
-const OPEN: (Audience, Audience) = (Audience::Application, Audience::Pro);
-/// Read and set by professionals only.
-const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
+use crate::wire::field::{Audience, OPEN, PRO, Table, fields, plain};
 
 /// Every field of an intervention.
 pub static INTERVENTION: LazyLock<Table<Intervention>> = LazyLock::new(|| Table {

@@ -24,12 +24,8 @@ impl LikePattern {
         let mut pieces = text.split('%');
         let prefix = fold_text(pieces.next().unwrap_or_default());
         let suffix = pieces.next_back().map(fold_text);
-        let mut middle = Vec::new();
-        for piece in pieces {
-            if !piece.is_empty() {
-                middle.push(make_finder(&fold_text(piece)));
-            }
-        }
+        let middle = pieces.filter(|piece| !piece.is_empty());
+        let middle = middle.map(|piece| make_finder(&fold_text(piece))).collect();
         Self { prefix, middle, suffix }
     }
 

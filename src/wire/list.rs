@@ -9,6 +9,7 @@ use crate::domain::records::fault::Fault;
 use crate::wire::field::{Audience, Column, ColumnValue, Scope, Table};
 use crate::wire::filter::Condition;
 use crate::wire::params::Params;
+use crate::wire::query::FaultCollector;
 use crate::wire::search::Search;
 
 /// Number of records on a page without `results`.
@@ -123,18 +124,11 @@ impl<'t, R: 'static> Query<'t, R> {
                 _ => faults.push(Fault::new("dir", "must be asc or desc")),
             }
         }
-        let mut conditions = Vec::new();
-        match Condition::parse_all(params, table, scope, audience) {
-            Ok(parsed) => conditions = parsed,
-            Err(wrong) => faults.extend(wrong),
-        }
-        let mut search = None;
-        match Search::parse(params, table, audience) {
-            Ok(parsed) => search = parsed,
-            Err(wrong) => faults.push(wrong),
-        }
-        if !faults.is_empty() {
-            return Err(faults);
+        let mut faults = FaultCollector(faults);
+        let conditions = faults.keep_faults(Condition::parse_all(params, table, scope, audience));
+        let search = faults.keep_fault(Search::parse(params, table, audience));
+        if !faults.0.is_empty() {
+            return Err(faults.0);
         }
         Ok(Self { table, results, start_index, sort, dir, conditions, search })
     }
@@ -182,11 +176,8 @@ impl<'t, R: 'static> Query<'t, R> {
             all.sort_unstable_by(compare);
             all
         };
-        let mut page = Vec::new();
-        for entry in sorted.into_iter().skip(self.start_index).take(results) {
-            page.push(entry.record);
-        }
-        ListPage { records: page, total }
+        let page = sorted.into_iter().skip(self.start_index).take(results);
+        ListPage { records: page.map(|entry| entry.record).collect(), total }
     }
 
     /// Selects all records in the default order. It sorts in place and reads no keys.
@@ -244,15 +235,8 @@ impl<'t, R: 'static> Query<'t, R> {
         scope: &Scope<'_>,
         buffer: &mut String,
     ) -> bool {
-        for condition in conditions {
-            if !condition.matches_record(record, scope, buffer) {
-                return false;
-            }
-        }
-        match &self.search {
-            Some(search) => search.matches(record, scope, buffer),
-            None => true,
-        }
+        conditions.iter().all(|condition| condition.matches_record(record, scope, buffer))
+            && self.search.as_ref().is_none_or(|search| search.matches(record, scope, buffer))
     }
 
     /// Returns the places of the page among all `total` records in the default order. `None` if the
@@ -270,14 +254,8 @@ impl<'t, R: 'static> Query<'t, R> {
     /// Returns the cost of one record in this query, relative to a comparison.
     #[must_use]
     pub fn cost_per_record(&self) -> usize {
-        let mut cost = 1;
-        if self.search.is_some() {
-            cost += SEARCH_COST;
-        }
-        for condition in &self.conditions {
-            cost += condition.cost_per_record();
-        }
-        cost
+        let search = if self.search.is_some() { SEARCH_COST } else { 0 };
+        1 + search + self.conditions.iter().map(Condition::cost_per_record).sum::<usize>()
     }
 
     /// Returns whether a condition names a field.

@@ -139,15 +139,13 @@ impl Ledger {
     /// Returns all lines, ascending by place.
     #[must_use]
     pub fn entries(&self) -> Vec<LedgerEntry> {
-        let messages = self.state.outbox.messages();
-        let mut entries = Vec::with_capacity(messages.len() + self.planned.len());
-        for message in messages {
-            entries.push(LedgerEntry::from_message(message));
-        }
-        for (place, planned) in (self.first_planned_place()..).zip(&self.planned) {
-            entries.push(LedgerEntry { place, source: EntrySource::PlannedReminder(*planned) });
-        }
-        entries
+        let messages = self.state.outbox.messages().map(LedgerEntry::from_message);
+        let planned = (self.first_planned_place()..).zip(&self.planned);
+        let planned = planned.map(|(place, reminder)| LedgerEntry {
+            place,
+            source: EntrySource::PlannedReminder(*reminder),
+        });
+        messages.chain(planned).collect()
     }
 
     /// Returns the line at a place.

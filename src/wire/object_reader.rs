@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::fault::Fault;
 use crate::domain::records::text::{InvalidValue, Text};
-use crate::wire::value::{self, find_member};
+use crate::wire::value::{self, find_filled, find_member};
 
 /// Reads an object field by field. The object is legal if no faults have been collected.
 pub struct ObjectReader<'a> {
@@ -26,13 +26,8 @@ impl<'a> ObjectReader<'a> {
         field: &str,
         parse: impl FnOnce(&Value) -> Result<Option<T>, InvalidValue>,
     ) -> Option<T> {
-        match parse(find_member(self.object, field)?) {
-            Ok(value) => value,
-            Err(illegal) => {
-                self.add_fault(field, &illegal.0);
-                None
-            }
-        }
+        let parsed = parse(find_member(self.object, field)?);
+        self.keep_fault(field, parsed).flatten()
     }
 
     /// Does the same with a parser that refuses empty values.
@@ -41,12 +36,8 @@ impl<'a> ObjectReader<'a> {
         field: &str,
         parse: impl FnOnce(&Value) -> Result<T, InvalidValue>,
     ) -> Option<T> {
-        self.read(field, |given| {
-            if value::is_empty(given) {
-                return Ok(None);
-            }
-            Ok(Some(parse(given)?))
-        })
+        let parsed = parse(find_filled(self.object, field)?);
+        self.keep_fault(field, parsed)
     }
 
     /// Does the same with a field that each object has. `rule` is that of a missing one.
@@ -69,6 +60,17 @@ impl<'a> ObjectReader<'a> {
         text.unwrap_or_default()
     }
 
+    /// Returns the parsed value of a field, or keeps its fault.
+    pub fn keep_fault<T>(&mut self, field: &str, parsed: Result<T, InvalidValue>) -> Option<T> {
+        match parsed {
+            Ok(value) => Some(value),
+            Err(InvalidValue(rule)) => {
+                self.add_fault(field, rule);
+                None
+            }
+        }
+    }
+
     /// Returns a parsed value, or keeps its faults.
     pub fn keep_faults<T>(&mut self, parsed: Result<T, Vec<Fault>>) -> Option<T> {
         match parsed {
@@ -81,7 +83,7 @@ impl<'a> ObjectReader<'a> {
     }
 
     /// Adds a fault of a field.
-    pub fn add_fault(&mut self, field: &str, rule: &str) {
+    pub fn add_fault(&mut self, field: &str, rule: impl Into<String>) {
         self.faults.push(Fault::new(field, rule));
     }
 

@@ -35,12 +35,8 @@ impl<'p> ParamObject<'p> {
     /// Returns the last value of a part, untrimmed; `None` if it is absent or empty.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<&'p str> {
-        for (given, value) in self.parts.iter().rev() {
-            if *given == name {
-                return if value.is_empty() { None } else { Some(value) };
-            }
-        }
-        None
+        let (_, value) = self.parts.iter().rev().find(|(given, _)| *given == name)?;
+        if value.is_empty() { None } else { Some(value) }
     }
 
     /// Returns the values of a part that is a list, `name[0][part][]=value`, untrimmed and in

@@ -6,21 +6,14 @@ use crate::domain::directory::professionals::Pro;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::Email;
 use crate::domain::time::Instant;
-use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Table, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, FieldType, PRO, STAMP, Table, plain};
 use crate::wire::value;
-
-/// Read and set by professionals only.
-const PRO: (Audience, Audience) = (Audience::Pro, Audience::Pro);
-/// Read by professionals, set by the system and by an import.
-const STAMP: (Audience, Audience) = (Audience::Pro, Audience::Store);
 
 /// Every field of a professional except the password.
 pub static PROFESSIONAL: LazyLock<Table<Pro>> = LazyLock::new(|| Table {
     resource: "pro",
     fields: vec![
-        Field::derived("id", FieldType::Id, Audience::Pro, |pro: &Pro, _| {
-            ColumnValue::Reference(Some(pro.id.number()))
-        }),
+        Field::id(Audience::Pro, |pro: &Pro| pro.id.number()),
         plain!("lastname", lastname, PRO),
         plain!("firstname", firstname, PRO),
         Field::derived("email", FieldType::Email, Audience::Pro, |pro: &Pro, _| {

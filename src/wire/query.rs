@@ -9,6 +9,25 @@ use crate::domain::time::zone::Zone;
 use crate::wire::datetime::GivenTime;
 use crate::wire::params::Params;
 
+/// Collects the faults of parameters.
+#[derive(Debug, Default)]
+pub(crate) struct FaultCollector(pub(crate) Vec<Fault>);
+
+impl FaultCollector {
+    /// Returns a legal value. A fault is kept, and the default takes the value's place.
+    pub(crate) fn keep_fault<T: Default>(&mut self, parsed: Result<T, Fault>) -> T {
+        self.keep_faults(parsed.map_err(|fault| vec![fault]))
+    }
+
+    /// Does the same with a value that may have several faults.
+    pub(crate) fn keep_faults<T: Default>(&mut self, parsed: Result<T, Vec<Fault>>) -> T {
+        parsed.unwrap_or_else(|wrong| {
+            self.0.extend(wrong);
+            T::default()
+        })
+    }
+}
+
 /// Parses a local time of the zone, or an instant; `None` if the parameter is absent or empty.
 ///
 /// # Errors

@@ -25,15 +25,8 @@ impl<R: 'static> Table<R> {
     }
 
     fn visible_fields(&self, names: &[&str], audience: Audience) -> Vec<&Field<R>> {
-        let mut visible = Vec::new();
-        for name in names {
-            if let Some(field) = self.field(name)
-                && audience >= field.readers
-            {
-                visible.push(field);
-            }
-        }
-        visible
+        let fields = names.iter().filter_map(|name| self.field(name));
+        fields.filter(|field| audience >= field.readers).collect()
     }
 }
 

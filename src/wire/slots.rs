@@ -23,7 +23,7 @@ use crate::wire::field::{Audience, Scope};
 use crate::wire::hold::parse_hold_parameter;
 use crate::wire::params::Params;
 use crate::wire::query::{
-    parse_flag, parse_id, parse_id_or_zero, parse_ids, parse_moment, parse_number,
+    FaultCollector, parse_flag, parse_id, parse_id_or_zero, parse_ids, parse_moment, parse_number,
 };
 use crate::wire::schema::{UtcTime, one_of, schema_names};
 use crate::wire::vevent::VEVENT;
@@ -79,22 +79,6 @@ pub fn parse_from_web(params: &Params) -> Result<bool, Fault> {
     parse_flag(params, "from_web", true)
 }
 
-/// Collects the faults of parameters.
-struct FaultCollector(Vec<Fault>);
-
-impl FaultCollector {
-    /// Returns a legal value. A fault is kept, and the default takes the value's place.
-    fn keep_fault<T: Default>(&mut self, parsed: Result<T, Fault>) -> T {
-        match parsed {
-            Ok(value) => value,
-            Err(fault) => {
-                self.0.push(fault);
-                T::default()
-            }
-        }
-    }
-}
-
 impl SlotSearch {
     /// Parses the search of a caller. It starts at `now` unless `start` is given.
     ///
@@ -106,7 +90,7 @@ impl SlotSearch {
         caller: &Caller,
         now: Instant,
     ) -> Result<Self, Vec<Fault>> {
-        let mut faults = FaultCollector(Vec::new());
+        let mut faults = FaultCollector::default();
         // A wrong from_web is refused before: it decides whether the caller may search at all.
         let mut mode = booking_mode(caller, parse_from_web(params).unwrap_or(true));
         let catalogue = &state.catalogue;
@@ -144,13 +128,8 @@ impl SlotSearch {
             }
         }
         let horizon = if first { Some(search_horizon(state, mode, &calendars, now)) } else { None };
-        let window = match parse_window(params, catalogue.zone(), now, horizon) {
-            Ok(window) => Some(window),
-            Err(found) => {
-                faults.0.extend(found);
-                None
-            }
-        };
+        let window = parse_window(params, catalogue.zone(), now, horizon);
+        let window = faults.keep_faults(window.map(Some));
         let (Some(chain), Some(window), true) = (chain, window, faults.0.is_empty()) else {
             return Err(faults.0);
         };
@@ -315,12 +294,8 @@ fn search_horizon(
 ) -> SearchHorizon {
     match mode {
         BookingMode::Module | BookingMode::ModuleByAccount | BookingMode::ModuleByPro => {
-            let mut minutes = 0;
-            for id in calendars {
-                if let Some(calendar) = state.catalogue.calendars.get(id) {
-                    minutes = minutes.max(calendar.maxrdv_period.number());
-                }
-            }
+            let calendars = calendars.iter().filter_map(|id| state.catalogue.calendars.get(id));
+            let minutes = calendars.map(|row| row.maxrdv_period.number()).fold(0, i64::max);
             SearchHorizon::LastStart(now.plus_minutes(minutes))
         }
         BookingMode::BackOffice | BookingMode::Agenda(_) => SearchHorizon::DaysMax,
@@ -336,7 +311,7 @@ fn parse_window(
     now: Instant,
     horizon: Option<SearchHorizon>,
 ) -> Result<Interval, Vec<Fault>> {
-    let mut faults = FaultCollector(Vec::new());
+    let mut faults = FaultCollector::default();
     let start = faults.keep_fault(parse_moment(params, "start", zone)).unwrap_or(now);
     let end = faults.keep_fault(parse_moment(params, "end", zone));
     let days = faults.keep_fault(parse_number(params, "nDays", 1..=i64::from(DAYS_MAX)));
@@ -417,12 +392,9 @@ impl Explanation {
     ) -> Self {
         let mut calendars = Vec::new();
         for (id, verdict) in verdicts {
-            let mut reasons = Vec::new();
-            if let Err(obstacles) = verdict {
-                for obstacle in obstacles {
-                    reasons.push(render_reason(obstacle, scope, audience));
-                }
-            }
+            let obstacles = verdict.as_ref().err().into_iter().flatten();
+            let reasons =
+                obstacles.map(|obstacle| render_reason(obstacle, scope, audience)).collect();
             let offered = verdict.is_ok();
             calendars.push(CalendarExplanation { calendar_id: *id, offered, reasons });
         }

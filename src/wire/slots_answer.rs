@@ -133,13 +133,13 @@ impl SlotsAnswer {
     /// `free` holds the places of its free calendars in the list of searched calendars.
     pub fn append_slot(&mut self, start: Instant, free: FreePlaces<'_>) {
         // Neighbouring slots mostly have the same free calendars, and the same date.
-        let is_alike = free.words().eq(self.last_free.iter().copied());
-        if is_alike && self.append_copy(start) {
+        let has_same_calendars = free.words().eq(self.last_free.iter().copied());
+        if has_same_calendars && self.append_copy(start) {
             return;
         }
         let begin = self.append_start(start);
         let end = self.out.len();
-        if is_alike {
+        if has_same_calendars {
             self.out.extend_from_within(self.last_end..self.last_slot.end);
         } else {
             self.last_free.clear();

@@ -23,12 +23,13 @@ pub fn find_member<'o>(object: &'o Map<String, Value>, name: &str) -> Option<&'o
     if object.len() > COMPARED_MEMBERS_MAX {
         return object.get(name);
     }
-    for (key, value) in object {
-        if key == name {
-            return Some(value);
-        }
-    }
-    None
+    object.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// Returns the member of that name, unless its value is empty.
+#[must_use]
+pub fn find_filled<'o>(object: &'o Map<String, Value>, name: &str) -> Option<&'o Value> {
+    find_member(object, name).filter(|value| !is_empty(value))
 }
 
 /// Returns whether a value is empty: null, a text of white space only, or a list without items.
@@ -160,25 +161,16 @@ pub fn parse_id(value: &Value) -> Result<Option<u64>, InvalidValue> {
 /// # Errors
 /// Any other value, and an entry that is no id.
 pub fn parse_ids(value: &Value) -> Result<Vec<u64>, InvalidValue> {
-    let mut ids = Vec::new();
     match value {
-        Value::Null => {}
-        Value::Array(list) => {
-            for entry in list {
-                ids.push(parse_entry(entry)?);
-            }
-        }
+        Value::Null => Ok(Vec::new()),
+        Value::Array(list) => list.iter().map(parse_entry).collect(),
         Value::String(text) => {
-            for entry in text.split(',') {
-                if !entry.trim().is_empty() {
-                    ids.push(parse_entry(&Value::from(entry.trim()))?);
-                }
-            }
+            let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+            entries.map(|entry| parse_entry(&Value::from(entry))).collect()
         }
-        Value::Number(_) => ids.push(parse_entry(value)?),
-        Value::Bool(_) | Value::Object(_) => return refuse_value(IDS_RULE),
+        Value::Number(_) => Ok(vec![parse_entry(value)?]),
+        Value::Bool(_) | Value::Object(_) => refuse_value(IDS_RULE),
     }
-    Ok(ids)
 }
 
 const IDS_RULE: &str = "must be ids: a list such as [11,13], or a text such as ,11,13,";

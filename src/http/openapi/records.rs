@@ -56,12 +56,8 @@ trait RecordTable {
 
 impl<R: 'static> RecordTable for Table<R> {
     fn columns(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        for field in &self.fields {
-            if field.readers <= Audience::Pro {
-                names.push(field.name.to_owned());
-            }
-        }
+        let fields = self.fields.iter().filter(|field| field.readers <= Audience::Pro);
+        let mut names: Vec<String> = fields.map(|field| field.name.to_owned()).collect();
         if self.customs.is_some() {
             for (stem, count, ..) in CUSTOMS {
                 names.extend((0..count).map(|n| format!("{stem}{n}")));
@@ -159,7 +155,7 @@ impl<R: 'static> RecordTable for Table<R> {
                 Some(RefOr::T(Schema::Object(property))) => property.default = Some(default),
                 Some(RefOr::T(Schema::Array(property))) => property.default = Some(default),
                 // Fields that the system sets are not in the body.
-                Some(_) | None => {}
+                _ => {}
             }
         }
         new

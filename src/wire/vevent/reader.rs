@@ -17,7 +17,8 @@ use crate::domain::time::{Civil, Instant};
 use crate::wire::custom_values::parse_custom_values;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, Scope, foreign_group};
-use crate::wire::value;
+use crate::wire::object_reader::ObjectReader;
+use crate::wire::value::{self, find_filled};
 use crate::wire::vevent::input::{AppointmentInput, KindInput, VeventInput};
 use crate::wire::vevent::table::{AVAILABILITY, VEVENT};
 
@@ -49,86 +50,51 @@ pub fn parse(
     scope: &Scope<'_>,
     audience: Audience,
 ) -> Result<VeventInput, Vec<Fault>> {
-    let mut reader =
-        VeventReader { object, scope: *scope, audience, faults: VEVENT.find_missing(object) };
+    let members = ObjectReader { object, faults: VEVENT.find_missing(object) };
+    let mut reader = VeventReader { members, scope: *scope, audience };
     for (name, utc) in [("start", "start_utc"), ("end", "end_utc")] {
         // At import the instant in UTC replaces the local time, which is then not required.
         if reader.find_stored(utc).is_some() {
-            reader.faults.retain(|fault| fault.field != name);
+            reader.members.faults.retain(|fault| fault.field != name);
         }
     }
-    reader.faults.extend(foreign_group(object, scope));
+    reader.members.faults.extend(foreign_group(object, scope));
     let calendar_id = reader.read_reference("calendar_id", "calendars", |id| {
         CalendarId::new(id).filter(|id| scope.state.catalogue.calendars.contains_key(id))
     });
-    if calendar_id.is_none() && !reader.has_fault("calendar_id") {
+    if calendar_id.is_none() && !reader.members.has_fault("calendar_id") {
         // The id 0 stands for none and is no fault by itself, but an event needs a calendar.
-        reader.add_fault("calendar_id", "is required: give the id of one of the group's calendars");
+        let rule = "is required: give the id of one of the group's calendars";
+        reader.members.add_fault("calendar_id", rule);
     }
-    let (kind, half) = match reader.read_kind() {
-        Some((kind, half)) => (Some(kind), half),
-        None => (None, AppointmentHalf::Neither),
-    };
+    let (kind, half) = reader.read_kind().unzip();
+    let half = half.unwrap_or_default();
     let deleted = reader.read_flag("deleted");
-    if object.contains_key("deleted") && reader.find_filled("deleted").is_none() {
+    if object.contains_key("deleted") && find_filled(object, "deleted").is_none() {
         // An empty value must not restore a deleted event.
-        reader.add_fault("deleted", "must be true or false");
+        reader.members.add_fault("deleted", "must be true or false");
     }
     let is_appointment = matches!(kind, Some(KindInput::Appointment(_)));
     let rare = OptionalFields { half, ..reader.read_rare(is_appointment) };
     match (calendar_id, kind) {
-        (Some(calendar_id), Some(kind)) if reader.faults.is_empty() => {
+        (Some(calendar_id), Some(kind)) if reader.members.faults.is_empty() => {
             Ok(VeventInput { calendar_id, kind, deleted, rare })
         }
-        _ => Err(reader.faults),
+        _ => Err(reader.members.faults),
     }
 }
 
 /// Reads field by field and collects the faults. A method that finds a fault returns a default.
 struct VeventReader<'a> {
-    object: &'a Map<String, Value>,
+    members: ObjectReader<'a>,
     scope: Scope<'a>,
     audience: Audience,
-    faults: Vec<Fault>,
 }
 
 impl<'a> VeventReader<'a> {
-    /// Returns the non-empty value of a field.
-    fn find_filled(&self, name: &str) -> Option<&'a Value> {
-        self.object.get(name).filter(|value| !value::is_empty(value))
-    }
-
     /// Returns the non-empty value of a field that only an import may set.
     fn find_stored(&self, name: &str) -> Option<&'a Value> {
-        if self.audience == Audience::Store { self.find_filled(name) } else { None }
-    }
-
-    fn add_fault(&mut self, name: &str, rule: impl Into<String>) {
-        self.faults.push(Fault::new(name, rule));
-    }
-
-    fn has_fault(&self, name: &str) -> bool {
-        self.faults.iter().any(|fault| fault.field == name)
-    }
-
-    fn keep_fault<T>(&mut self, name: &str, parsed: Result<T, InvalidValue>) -> Option<T> {
-        match parsed {
-            Ok(value) => Some(value),
-            Err(InvalidValue(rule)) => {
-                self.add_fault(name, rule);
-                None
-            }
-        }
-    }
-
-    /// Returns the value of a field; `None` if it is absent, empty or wrong.
-    fn read<T>(
-        &mut self,
-        name: &str,
-        parse: impl FnOnce(&Value) -> Result<T, InvalidValue>,
-    ) -> Option<T> {
-        let given = self.find_filled(name)?;
-        self.keep_fault(name, parse(given))
+        if self.audience == Audience::Store { find_filled(self.members.object, name) } else { None }
     }
 
     /// Returns the value of a field that only an import may set.
@@ -138,17 +104,11 @@ impl<'a> VeventReader<'a> {
         parse: impl FnOnce(&Value) -> Result<T, InvalidValue>,
     ) -> Option<T> {
         let given = self.find_stored(name)?;
-        self.keep_fault(name, parse(given))
+        self.members.keep_fault(name, parse(given))
     }
 
     fn read_flag(&mut self, name: &str) -> bool {
-        self.read(name, value::parse_boolean).unwrap_or(false)
-    }
-
-    fn read_text<const MAX: usize>(&mut self, name: &str) -> Text<MAX> {
-        let Some(given) = self.object.get(name) else { return Text::default() };
-        let text = value::parse_text(given).and_then(|text| Text::new(&text));
-        self.keep_fault(name, text).unwrap_or_default()
+        self.members.read_filled(name, value::parse_boolean).unwrap_or(false)
     }
 
     /// Returns the id of an existing object, if one is given. `things` names the objects.
@@ -158,10 +118,10 @@ impl<'a> VeventReader<'a> {
         things: &str,
         find: impl Fn(u64) -> Option<T>,
     ) -> Option<T> {
-        let number = self.read(name, value::parse_id).flatten()?;
+        let number = self.members.read_filled(name, value::parse_id).flatten()?;
         let found = find(number);
         if found.is_none() {
-            self.add_fault(name, format!("must be the id of one of the group's {things}"));
+            self.members.add_fault(name, format!("must be the id of one of the group's {things}"));
         }
         found
     }
@@ -170,12 +130,13 @@ impl<'a> VeventReader<'a> {
     /// intervention that an event of another kind than an appointment names.
     fn read_kind(&mut self) -> Option<(KindInput, AppointmentHalf)> {
         let scope = self.scope;
-        let type_name = self.read("type", |given| Ok(value::parse_text(given)?.into_owned()));
+        let type_name =
+            self.members.read_filled("type", |given| Ok(value::parse_text(given)?.into_owned()));
         let availability = match type_name.as_deref() {
             None => false,
             Some(AVAILABILITY) => true,
             Some(_) => {
-                self.add_fault("type", format!("must be {AVAILABILITY} or empty"));
+                self.members.add_fault("type", format!("must be {AVAILABILITY} or empty"));
                 return None;
             }
         };
@@ -188,43 +149,35 @@ impl<'a> VeventReader<'a> {
             FicheId::new(id).filter(|id| scope.state.fiches.contains_key(id))
         });
         if note && availability {
-            self.add_fault("note", "must be false for an availability");
+            self.members.add_fault("note", "must be false for an availability");
         }
-        match (intervention, fiche) {
+        let half = match (intervention, fiche) {
             (Some(_), Some(_)) if note => {
-                self.add_fault(
+                self.members.add_fault(
                     "note",
                     "must be false: an event with a client and an intervention is an appointment",
                 );
-                None
+                return None;
             }
             (Some(_), Some(_)) if availability => {
-                self.add_fault("type", "must be empty for an appointment");
-                None
+                self.members.add_fault("type", "must be empty for an appointment");
+                return None;
             }
             (Some(intervention), Some(fiche)) => {
                 let appointment = self.read_appointment(intervention, fiche)?;
-                Some((KindInput::Appointment(appointment), AppointmentHalf::Neither))
+                return Some((KindInput::Appointment(appointment), AppointmentHalf::Neither));
             }
-            (Some(intervention), None) => {
-                let kind = self.read_other_kind(availability, note)?;
-                Some((kind, AppointmentHalf::Intervention(intervention)))
-            }
-            (None, Some(fiche)) => {
-                let kind = self.read_other_kind(availability, note)?;
-                Some((kind, AppointmentHalf::Client(fiche)))
-            }
-            (None, None) => {
-                let kind = self.read_other_kind(availability, note)?;
-                Some((kind, AppointmentHalf::Neither))
-            }
-        }
+            (Some(intervention), None) => AppointmentHalf::Intervention(intervention),
+            (None, Some(fiche)) => AppointmentHalf::Client(fiche),
+            (None, None) => AppointmentHalf::Neither,
+        };
+        Some((self.read_other_kind(availability, note)?, half))
     }
 
     /// Returns an event that is no appointment.
     fn read_other_kind(&mut self, availability: bool, note: bool) -> Option<KindInput> {
         // No event of these kinds has a state or a reminder, but a wrong value is refused.
-        self.read("state", parse_state);
+        self.members.read_filled("state", parse_state);
         self.read_flag("smsreminder");
         let series = self.read_series(note)?;
         let kind = if availability {
@@ -244,13 +197,13 @@ impl<'a> VeventReader<'a> {
         fiche_id: FicheId,
     ) -> Option<AppointmentInput> {
         for name in ["rrule", "repeat_freq"] {
-            if self.find_filled(name).is_some() {
-                self.add_fault(name, "must be empty: an appointment does not repeat");
+            if find_filled(self.members.object, name).is_some() {
+                self.members.add_fault(name, "must be empty: an appointment does not repeat");
             }
         }
         let start = self.read_moment("start", "start_utc");
         let end = self.read_moment("end", "end_utc");
-        let state = self.read("state", parse_state);
+        let state = self.members.read_filled("state", parse_state);
         let key = self.read_stored("key", parse_key);
         let civil_start = self.read_stored("civil_start", value::parse_civil).flatten();
         let smsreminder = self.read_flag("smsreminder");
@@ -268,7 +221,7 @@ impl<'a> VeventReader<'a> {
                     }
                     _ => NOT_AFTER_START,
                 };
-                self.add_fault("end", rule);
+                self.members.add_fault("end", rule);
                 return None;
             }
         };
@@ -292,13 +245,13 @@ impl<'a> VeventReader<'a> {
         if self.find_stored(utc).is_some() {
             return self.read_stored(utc, parse_utc);
         }
-        let time = self.read(name, value::parse_time).flatten()?;
-        self.keep_fault(name, time.to_instant(self.scope.zone))
+        let time = self.members.read_filled(name, value::parse_time).flatten()?;
+        self.members.keep_fault(name, time.to_instant(self.scope.zone))
     }
 
     /// Returns the wall-clock time of a field, whose seconds may be given as an instant.
     fn read_civil(&mut self, name: &str) -> Option<Civil> {
-        let time = self.read(name, value::parse_time).flatten()?;
+        let time = self.members.read_filled(name, value::parse_time).flatten()?;
         Some(time.to_civil(self.scope.zone))
     }
 
@@ -309,7 +262,7 @@ impl<'a> VeventReader<'a> {
             return Some(zone.civil_of(self.read_moment(name, utc)?));
         }
         let civil = self.read_civil(name)?;
-        self.keep_fault(name, datetime::to_instant(zone, civil))?;
+        self.members.keep_fault(name, datetime::to_instant(zone, civil))?;
         Some(civil)
     }
 
@@ -318,15 +271,15 @@ impl<'a> VeventReader<'a> {
         let zone = self.scope.zone;
         let start = self.wall_time("start", "start_utc");
         let end = self.wall_time("end", "end_utc");
-        let before = self.faults.len();
+        let before = self.members.faults.len();
         let rule = self.read_rule();
-        let exceptions = self.read("repeat_exceptions", |given| {
+        let exceptions = self.members.read_filled("repeat_exceptions", |given| {
             let parsed = value::parse_text(given)?.parse::<Exceptions>();
             parsed.map_err(|error| InvalidValue(error.to_string()))
         });
         let start = start?;
         let end = end?;
-        if self.faults.len() > before {
+        if self.members.faults.len() > before {
             return None;
         }
         let exceptions = exceptions.unwrap_or_default();
@@ -338,7 +291,8 @@ impl<'a> VeventReader<'a> {
             Series::new_note(zone, start.day(), rule, exceptions)
         } else {
             let name = if start.second_of_day() == 0 { "end" } else { "start" };
-            self.add_fault(name, "must be midnight of the note's day, as start and end both are");
+            self.members
+                .add_fault(name, "must be midnight of the note's day, as start and end both are");
             return None;
         };
         let series = match series {
@@ -351,18 +305,21 @@ impl<'a> VeventReader<'a> {
         match series {
             Ok(series) => Some(series),
             Err(error @ SeriesError::TooLong { .. }) => {
-                self.add_fault("end", error.to_string());
+                self.members.add_fault("end", error.to_string());
                 None
             }
             Err(SeriesError::EndNotAfterStart) => {
                 let rule = if start < end { END_IN_GAP } else { NOT_AFTER_START };
-                self.add_fault("end", rule);
+                self.members.add_fault("end", rule);
                 None
             }
             Err(error @ SeriesError::UntilNotAfterStart) => {
-                let name =
-                    if self.find_filled("rrule").is_some() { "rrule" } else { "repeat_until" };
-                self.add_fault(name, error.to_string());
+                let name = if find_filled(self.members.object, "rrule").is_some() {
+                    "rrule"
+                } else {
+                    "repeat_until"
+                };
+                self.members.add_fault(name, error.to_string());
                 None
             }
         }
@@ -371,28 +328,30 @@ impl<'a> VeventReader<'a> {
     /// Returns the recurrence rule, from `rrule` or else from the obsolete fields.
     /// Reference 5.2, 5.4.
     fn read_rule(&mut self) -> Option<Rule> {
-        if self.find_filled("rrule").is_some() {
-            return self.read("rrule", |given| {
+        if find_filled(self.members.object, "rrule").is_some() {
+            return self.members.read_filled("rrule", |given| {
                 let parsed = value::parse_text(given)?.trim().parse::<Rule>();
                 parsed.map_err(|error| InvalidValue(error.to_string()))
             });
         }
-        let freq = self.read("repeat_freq", |given| Ok(value::parse_text(given)?.into_owned()))?;
-        let before = self.faults.len();
+        let freq = self
+            .members
+            .read_filled("repeat_freq", |given| Ok(value::parse_text(given)?.into_owned()))?;
+        let before = self.members.faults.len();
         let fields = LegacyFields {
             freq: &freq,
-            interval: self.read("repeat_intervall", value::parse_integer).flatten(),
-            count: self.read("repeat_count", value::parse_integer).flatten(),
-            byday: self.read("repeat_byday", value::parse_integer).flatten(),
+            interval: self.members.read_filled("repeat_intervall", value::parse_integer).flatten(),
+            count: self.members.read_filled("repeat_count", value::parse_integer).flatten(),
+            byday: self.members.read_filled("repeat_byday", value::parse_integer).flatten(),
             until: self.read_civil("repeat_until"),
         };
-        if self.faults.len() > before {
+        if self.members.faults.len() > before {
             return None;
         }
         match fields.to_rule(self.scope.zone) {
             Ok(rule) => Some(rule),
             Err(error) => {
-                self.add_fault(legacy_field_name(error), error.to_string());
+                self.members.add_fault(legacy_field_name(error), error.to_string());
                 None
             }
         }
@@ -401,24 +360,19 @@ impl<'a> VeventReader<'a> {
     /// Returns the interventions for which an availability may be booked; all by default.
     fn read_permits(&mut self) -> Option<Permits> {
         const NAME: &str = "availableInterventions";
-        let Some(given) = self.find_filled(NAME) else { return Some(Permits::All) };
-        let numbers = self.keep_fault(NAME, value::parse_ids(given))?;
-        let mut ids = Vec::new();
-        for number in numbers {
-            match InterventionId::new(number) {
-                Some(id) if self.scope.state.catalogue.interventions.contains_key(&id) => {
-                    ids.push(id);
-                }
-                _ => {
-                    self.add_fault(NAME, "must be ids of the group's interventions");
-                    return None;
-                }
-            }
-        }
+        let Some(given) = find_filled(self.members.object, NAME) else { return Some(Permits::All) };
+        let numbers = self.members.keep_fault(NAME, value::parse_ids(given))?;
+        let known = &self.scope.state.catalogue.interventions;
+        let find = |number| InterventionId::new(number).filter(|id| known.contains_key(id));
+        let Some(ids) = numbers.into_iter().map(find).collect::<Option<Vec<_>>>() else {
+            self.members.add_fault(NAME, "must be ids of the group's interventions");
+            return None;
+        };
         if ids.is_empty() {
             // A list without ids, such as ",", must not permit everything: removing the last id
             // does not mean that.
-            self.add_fault(NAME, "must hold at least one id, or be empty for all interventions");
+            self.members
+                .add_fault(NAME, "must hold at least one id, or be empty for all interventions");
         }
         Some(Permits::only(ids))
     }
@@ -430,12 +384,12 @@ impl<'a> VeventReader<'a> {
         if self.audience != Audience::Store {
             return BookingComments::record(LongText::default(), comments);
         }
-        let given = match self.object.get(NAME) {
+        let given = match self.members.object.get(NAME) {
             None | Some(Value::Null) => return BookingComments::Unrecorded,
             Some(given) => given,
         };
         let parsed = value::parse_text(given).and_then(|text| LongText::new(&text));
-        match self.keep_fault(NAME, parsed) {
+        match self.members.keep_fault(NAME, parsed) {
             Some(booked) => BookingComments::record(booked, comments),
             None => BookingComments::Unrecorded,
         }
@@ -443,23 +397,22 @@ impl<'a> VeventReader<'a> {
 
     fn read_rare(&mut self, appointment: bool) -> OptionalFields {
         let mut rare = OptionalFields {
-            taker: self.read_text("taker"),
-            colorref: self.read("colorref", |given| Colour::new(value::parse_text(given)?.trim())),
+            taker: self.members.read_text("taker"),
+            colorref: self
+                .members
+                .read_filled("colorref", |given| Colour::new(value::parse_text(given)?.trim())),
             // The text of an appointment is its client's names and is not stored.
-            text: if appointment { Text::default() } else { self.read_text("text") },
-            comments: self.read_text("comments"),
-            websource: self.read_text("websource"),
-            internal_comments: self.read_text("internal_comments"),
+            text: if appointment { Text::default() } else { self.members.read_text("text") },
+            comments: self.members.read_text("comments"),
+            websource: self.members.read_text("websource"),
+            internal_comments: self.members.read_text("internal_comments"),
             ..OptionalFields::default()
         };
         rare.booking_comments = self.read_booking_comments(&rare.comments);
-        match parse_custom_values(self.object, &self.scope, Model::Vevent, self.audience) {
-            Ok(given) => {
-                for (name, value) in given {
-                    rare.customs.set(name, value);
-                }
-            }
-            Err(wrong) => self.faults.extend(wrong),
+        let customs =
+            parse_custom_values(self.members.object, &self.scope, Model::Vevent, self.audience);
+        for (name, value) in self.members.keep_faults(customs).unwrap_or_default() {
+            rare.customs.set(name, value);
         }
         rare
     }
@@ -467,21 +420,13 @@ impl<'a> VeventReader<'a> {
 
 fn parse_state(given: &Value) -> Result<State, InvalidValue> {
     let number = value::parse_integer(given)?.unwrap_or(0);
-    for state in State::ALL {
-        if state.number() == number {
-            return Ok(state);
-        }
-    }
-    Err(InvalidValue("must be 0, 1, 2 or 3".into()))
+    let state = State::ALL.into_iter().find(|state| state.number() == number);
+    state.ok_or_else(|| InvalidValue("must be 0, 1, 2 or 3".into()))
 }
 
 fn parse_key(given: &Value) -> Result<AppointmentKey, InvalidValue> {
-    if let Ok(text) = value::parse_text(given)
-        && let Some(key) = AppointmentKey::new(&text)
-    {
-        return Ok(key);
-    }
-    Err(InvalidValue("must be 20 letters and digits".into()))
+    let key = value::parse_text(given).ok().and_then(|text| AppointmentKey::new(&text));
+    key.ok_or_else(|| InvalidValue("must be 20 letters and digits".into()))
 }
 
 fn parse_utc(given: &Value) -> Result<Instant, InvalidValue> {

@@ -66,10 +66,7 @@ pub fn revise(
     if let Err(wrong) = times {
         faults.extend(wrong);
     }
-    let mut customs = match &row.rare {
-        Some(rare) => rare.customs.clone(),
-        None => OptionalFields::default().customs,
-    };
+    let mut customs = row.rare.as_ref().map(|rare| rare.customs.clone()).unwrap_or_default();
     match parse_custom_values(given, scope, Model::Vevent, Audience::Pro) {
         Ok(values) => {
             for (name, value) in values {
