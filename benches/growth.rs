@@ -52,7 +52,7 @@ fn wish(client: u64) -> Command {
     Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
         is_by_page: false,
-        web_origin: None,
+        booking_origin: None,
         hold: None,
         caller: Caller::Pro(ProId::new(1).expect("an id")),
         from_web: true,

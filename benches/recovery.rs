@@ -110,7 +110,7 @@ fn booked(nth: u64, zone: Zone, calendars: u64) -> Event {
         smsreminder: false,
         from_web: true,
         reminders: Reminders::since(Instant(0)),
-        web_origin: None,
+        booking_origin: None,
     };
     let leg = Vevent {
         id: VeventId::new(100_000 + nth).expect("an id"),

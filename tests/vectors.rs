@@ -261,7 +261,7 @@ fn kind(line: &VeventLine, zone: Zone) -> Result<VeventKind, String> {
             smsreminder: false,
             from_web: false,
             reminders: Reminders::since(Instant(0)),
-            web_origin: None,
+            booking_origin: None,
         }));
     }
     let rule = if line.rrule.is_empty() {

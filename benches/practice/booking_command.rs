@@ -16,7 +16,7 @@ pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
     BookAppointment {
         permission: None,
         is_by_page: false,
-        web_origin: None,
+        booking_origin: None,
         hold: None,
         caller: Caller::Application,
         from_web: true,

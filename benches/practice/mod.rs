@@ -96,7 +96,7 @@ pub(crate) fn practice(calendars: u64, days: i64, a_day: i64) -> GroupState {
                 smsreminder: false,
                 from_web: true,
                 reminders: Reminders::since(Instant(0)),
-                web_origin: None,
+                booking_origin: None,
             }));
         }
     }

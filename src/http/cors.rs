@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
 use crate::http::auth::apikey;
-use crate::http::auth::origin::only_origin;
+use crate::http::auth::request_origin::only_origin;
 use crate::http::auth::session::session_tokens;
 use crate::wire::params::Params;
 

@@ -23,7 +23,6 @@ mod route_table;
 mod server;
 mod service;
 
-pub(crate) use auth::origin::is_foreign;
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX};
 pub use connection::listener::{serve, serve_operator};
 pub use connection::startup::serve_until_recovered;
@@ -31,7 +30,7 @@ pub use endpoint::Route;
 pub(crate) use error::ApiError;
 pub(crate) use limits::body_limits::SMALL_BYTES;
 pub use limits::booking_limit::BookingLimits;
-pub(crate) use limits::booking_limit::BookingOrigin;
+pub(crate) use limits::booking_limit::LimitSubjects;
 pub(crate) use limits::guarded_write::{GuardedRejection, GuardedWrite};
 pub(crate) use limits::limited_move::move_within_limits;
 pub use limits::source_shares::SOURCE_CONNECTIONS_MAX;

@@ -18,7 +18,7 @@ use crate::domain::time::Instant;
 use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Authenticator;
-use crate::http::auth::web_origin::SourceHasher;
+use crate::http::auth::source_hasher::SourceHasher;
 use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
 use crate::http::limits::blocking_pool::BlockingPool;
 use crate::http::limits::body_limits::BodyLimits;

@@ -18,7 +18,7 @@ use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::Refusal;
 use crate::engine::{IdempotentRequest, Rejection};
 use crate::http::{
-    ApiError, BookingOrigin, ClientAddress, GuardedRejection, GuardedWrite, Incoming,
+    ApiError, ClientAddress, GuardedRejection, GuardedWrite, Incoming, LimitSubjects,
     PAGE_FORM_BYTES_MAX,
 };
 use crate::web::appointment_view::holder_query;
@@ -29,7 +29,6 @@ use crate::web::done_step::done_url;
 use crate::web::form_answer::FormAnswer;
 use crate::web::message_page;
 use crate::web::page::redirect;
-use crate::web::same_origin::is_cross_site;
 use crate::web::shop::Visit;
 use crate::web::you_step::{Request, is_form_key, respond_with_form};
 use crate::wire::booking::{BookingClaims, parse};
@@ -45,7 +44,7 @@ pub(crate) async fn book(
 ) -> Response {
     let visit = Arc::new(visit);
     let text = visit.text;
-    if is_cross_site(&headers, &visit.pages.server) {
+    if visit.pages.server.authenticator.is_cross_site_form(&headers) {
         let lines = vec![text.foreign.to_owned()];
         let status = StatusCode::FORBIDDEN;
         return message_page::of_group(&visit, status, text.foreign_title, lines, true);
@@ -108,15 +107,15 @@ async fn send_booking(
     from: IpAddr,
 ) -> Response {
     let server = &visit.pages.server;
-    let origin = BookingOrigin::of_page(visit.group().id, command.client.email.as_ref(), from);
-    command.web_origin = Some(server.source_hasher.page_origin(from));
+    let subjects = LimitSubjects::of_page(visit.group().id, command.client.email.as_ref(), from);
+    command.booking_origin = Some(server.source_hasher.page_origin(from));
     let once = scope.map(|scope| IdempotentRequest {
         scope,
         body: form_body(given),
         share: IdempotencyShare::Application,
         render: Arc::new(FormAnswer::record),
     });
-    let write = GuardedWrite::booking(visit.group(), command, Some(origin), visit.now);
+    let write = GuardedWrite::booking(visit.group(), command, Some(subjects), visit.now);
     match write.send(server, once).await {
         Ok((done, _)) => {
             let recorded = done.answer.as_deref().map(FormAnswer::parse);

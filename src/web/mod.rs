@@ -32,7 +32,6 @@ mod move_page;
 mod page;
 mod pages;
 mod refusal_text;
-mod same_origin;
 mod service_step;
 mod shop;
 mod text;

@@ -13,7 +13,7 @@ use crate::domain::state::command::{Caller, CancelRight, MoveAppointment};
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::{Civil, CivilDay};
 use crate::engine::Rejection;
-use crate::http::{ApiError, BookingOrigin, GuardedRejection, move_within_limits};
+use crate::http::{ApiError, GuardedRejection, LimitSubjects, move_within_limits};
 use crate::web::appointment_view::{AppointmentView, view_appointment};
 use crate::web::format::{iso_time, parse_start};
 use crate::web::free_times::{FoundTimes, OtherTime, TimeSearch};
@@ -113,8 +113,8 @@ pub(crate) async fn act(mut holder: Holder, given: &Params, from: IpAddr) -> Res
     let command = MoveAppointment { id: holder.id, right, date, hold: None };
     let visit = &holder.visit;
     let server = &visit.pages.server;
-    let origin = BookingOrigin::of_page(visit.group().id, None, from);
-    match move_within_limits(server, &visit.state, command, origin, visit.now).await {
+    let subjects = LimitSubjects::of_page(visit.group().id, None, from);
+    match move_within_limits(server, &visit.state, command, subjects, visit.now).await {
         Ok(_) => redirect(&manage_page::moved_url(&holder)),
         Err(GuardedRejection::Rejected(Rejection::Refused(refusals))) => {
             // The appointment may have changed since the page was asked for.

@@ -224,7 +224,7 @@ fn blank_appointment() -> Vevent {
         smsreminder: false,
         from_web: false,
         reminders: vevent::Reminders::since(Instant(0)),
-        web_origin: None,
+        booking_origin: None,
     };
     Vevent {
         id: VeventId::new(1).expect("1 is an id"),

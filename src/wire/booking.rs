@@ -154,7 +154,7 @@ pub fn parse(
         smsreminder: body.smsreminder,
         customs,
         permission: Some(permission),
-        web_origin: None,
+        booking_origin: None,
         hold: body.hold,
         is_by_page: false,
     };

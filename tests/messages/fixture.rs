@@ -167,7 +167,7 @@ impl House {
             smsreminder: true,
             from_web: true,
             reminders: Reminders::since(now),
-            web_origin: None,
+            booking_origin: None,
         });
         let calendar_id = CalendarId::new(id % 40 + 1).expect("an id");
         let row = Vevent {

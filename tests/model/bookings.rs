@@ -5,11 +5,11 @@ use std::sync::Arc;
 use slotbook::domain::availability::obstacle::{NotOffered, Obstacle};
 use slotbook::domain::decisions::book::permit_booking;
 use slotbook::domain::records::account::Account;
+use slotbook::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::records::web_origin::{ClientProof, WebOrigin};
 use slotbook::domain::state::command::Caller;
 use slotbook::domain::state::refusal::Refusal;
 
@@ -199,8 +199,8 @@ fn the_clients_rules_are_named_together() {
 fn by_stranger(name: &str, date: &str) -> slotbook::domain::state::command::BookAppointment {
     let mut command = booking_of(name, date);
     let proof = ClientProof::KeyAlone;
-    let origin = WebOrigin { source: [1; 16], apikey: [2; 16], proof };
-    command.web_origin = Some(Box::new(origin));
+    let origin = BookingOrigin { source: [1; 16], apikey: [2; 16], proof };
+    command.booking_origin = Some(Box::new(origin));
     command
 }
 

@@ -13,6 +13,7 @@ use slotbook::clock::ManualClock;
 use slotbook::domain::availability::slot_request::{BookingMode, ChainSearch};
 use slotbook::domain::availability::slots::free_starts;
 use slotbook::domain::directory::{Directory, DirectoryEvent};
+use slotbook::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::fault::Fault;
 use slotbook::domain::records::group::Group;
@@ -20,7 +21,6 @@ use slotbook::domain::records::ids::{FicheId, GroupId, VeventId};
 use slotbook::domain::records::intervention::Intervention;
 use slotbook::domain::records::text::{Bounded, Name};
 use slotbook::domain::records::vevent::{Availability, Permits, Vevent, VeventKind};
-use slotbook::domain::records::web_origin::{ClientProof, WebOrigin};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::command::{
     CancelAppointment, CancelRight, Client, Command, Patch, Put, PutVevent, RecordChange,
@@ -816,8 +816,8 @@ impl Pair {
         match wish.by {
             By::Application => {
                 let proof = ClientProof::KeyAlone;
-                let origin = WebOrigin { source: [1; 16], apikey: [2; 16], proof };
-                command.web_origin = Some(Box::new(origin));
+                let origin = BookingOrigin { source: [1; 16], apikey: [2; 16], proof };
+                command.booking_origin = Some(Box::new(origin));
             }
             By::ProOnModuleRules => command = super::shop::by_pro(command, true),
             By::ProInBackOffice => command = super::shop::by_pro(command, false),

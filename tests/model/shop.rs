@@ -552,7 +552,7 @@ pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
     BookAppointment {
         permission: None,
         is_by_page: false,
-        web_origin: None,
+        booking_origin: None,
         hold: None,
         caller: Caller::Application,
         from_web: true,

@@ -5,12 +5,12 @@ use slotbook::domain::availability::bookable::bookable;
 use slotbook::domain::availability::obstacle::Obstacle;
 use slotbook::domain::availability::slot_request::{BookingMode, ChainSearch, SlotRequest};
 use slotbook::domain::availability::slots::free_starts;
+use slotbook::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use slotbook::domain::records::ids::FicheId;
 use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{
     Appointment, AppointmentKey, Availability, Permits, Reminders, State, VeventKind,
 };
-use slotbook::domain::records::web_origin::{ClientProof, WebOrigin};
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone::Zone;
@@ -120,8 +120,8 @@ impl Story {
             let mut kind = appointment(zone, first.plus_minutes(*start), *length, fiche_id);
             if let VeventKind::Appointment(booked) = &mut kind {
                 let proof = if *by_key { ClientProof::KeyAlone } else { ClientProof::Account };
-                let origin = WebOrigin { source: [1; 16], apikey: [1; 16], proof };
-                booked.web_origin = Some(Box::new(origin));
+                let origin = BookingOrigin { source: [1; 16], apikey: [1; 16], proof };
+                booked.booking_origin = Some(Box::new(origin));
             }
             shop.put(1, kind);
         }
@@ -154,7 +154,7 @@ fn appointment(zone: Zone, start: Instant, minutes: i64, fiche_id: FicheId) -> V
         smsreminder: false,
         from_web: false,
         reminders: Reminders::since(Instant(0)),
-        web_origin: None,
+        booking_origin: None,
     })
 }
 

@@ -76,7 +76,7 @@ impl Running {
         let wish = BookAppointment {
             permission: None,
             is_by_page: false,
-            web_origin: None,
+            booking_origin: None,
             hold: None,
             caller: Caller::Application,
             from_web: true,

@@ -124,7 +124,7 @@ fn booked(number: u64, calendar: u64) -> Event {
         smsreminder: false,
         from_web: true,
         reminders: Reminders::since(NOON),
-        web_origin: None,
+        booking_origin: None,
     };
     let leg = Vevent {
         id: VeventId::new(10_000 + number).expect("an id"),

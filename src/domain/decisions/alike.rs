@@ -1,9 +1,9 @@
 //! Web bookings of one origin, to be cancelled together. Reference 6.13.
 
+use crate::domain::records::booking_origin::BookingOrigin;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::Vevent;
-use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
@@ -24,7 +24,7 @@ pub fn find_alike(
     if row.appointment().is_none() {
         return Err(Refusal::NoResult);
     }
-    let Some(origin) = web_origin(row) else {
+    let Some(origin) = booking_origin(row) else {
         return Err(Refusal::InvalidParameter(Fault::new(
             "id",
             "must be an appointment booked with a key alone or by an account: no other keeps its origin",
@@ -34,7 +34,8 @@ pub fn find_alike(
     for view in state.calendars.values() {
         for taken in view.taken.ending_after(now) {
             let row = state.rows.get(&taken.id).expect("taken time has a vevent");
-            if row.created_at >= since && web_origin(row).is_some_and(|other| other.is_like(origin))
+            if row.created_at >= since
+                && booking_origin(row).is_some_and(|other| other.is_like(origin))
             {
                 ids.push(row.id);
             }
@@ -44,6 +45,6 @@ pub fn find_alike(
     Ok(ids)
 }
 
-fn web_origin(row: &Vevent) -> Option<&WebOrigin> {
-    row.appointment()?.web_origin.as_deref()
+fn booking_origin(row: &Vevent) -> Option<&BookingOrigin> {
+    row.appointment()?.booking_origin.as_deref()
 }

@@ -16,6 +16,7 @@ use crate::domain::decisions::client_rules::check_client_rules;
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::decisions::hold::draw_up_hold;
 use crate::domain::decisions::unconfirmed::{draft_unconfirmed, find_code_channel};
+use crate::domain::records::booking_origin::BookingOrigin;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::group::VerifyBookings;
 use crate::domain::records::hold::HoldState;
@@ -24,7 +25,6 @@ use crate::domain::records::text::LongText;
 use crate::domain::records::vevent::{
     Appointment, BookingComments, OptionalFields, Reminders, State, Vevent, VeventKind,
 };
-use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::state::command::{BookAppointment, BookingPermission, Caller};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -121,7 +121,7 @@ fn draw_up_content(
         smsreminder: command.smsreminder.unwrap_or(sms_default),
         from_web: command.from_web,
         rare,
-        web_origin: command.web_origin.clone(),
+        booking_origin: command.booking_origin.clone(),
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct AppointmentContent {
     pub(crate) smsreminder: bool,
     pub(crate) from_web: bool,
     pub(crate) rare: OptionalFields,
-    pub(crate) web_origin: Option<Box<WebOrigin>>,
+    pub(crate) booking_origin: Option<Box<BookingOrigin>>,
 }
 
 /// Returns the appointments of a chain on its calendar, one per leg, with new ids and secrets.
@@ -157,7 +157,7 @@ pub(crate) fn draw_up_legs(
             smsreminder: content.smsreminder,
             from_web: content.from_web,
             reminders: Reminders::since(context.now),
-            web_origin: content.web_origin.clone(),
+            booking_origin: content.booking_origin.clone(),
         };
         legs.push(Vevent {
             id: context.environment.vevent_id(position),

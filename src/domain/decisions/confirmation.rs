@@ -11,11 +11,11 @@ use crate::domain::decisions::book::{AppointmentContent, draw_up_legs};
 use crate::domain::decisions::client_rules::check_client_rules;
 use crate::domain::decisions::decision::{Candidates, Context, Decision, Outcome};
 use crate::domain::decisions::unconfirmed::find_confirmed_client;
+use crate::domain::records::booking_origin::ClientProof;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::{Hold, HoldState, UnconfirmedBooking};
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::vevent::{BookingComments, OptionalFields};
-use crate::domain::records::web_origin::ClientProof;
 use crate::domain::state::command::ConfirmBooking;
 use crate::domain::state::event::Event;
 use crate::domain::state::refusal::{Refusal, Refusals};
@@ -76,8 +76,8 @@ pub fn decide(context: &mut Context<'_>, command: &ConfirmBooking) -> Result<Dec
 
 /// Returns the fields that all appointments of a confirmed booking share.
 fn draw_up_content(booking: &UnconfirmedBooking, fiche_id: FicheId) -> AppointmentContent {
-    let mut web_origin = booking.web_origin.clone();
-    if let Some(origin) = &mut web_origin {
+    let mut booking_origin = booking.booking_origin.clone();
+    if let Some(origin) = &mut booking_origin {
         origin.proof = ClientProof::by_code(booking.channel);
     }
     let rare = OptionalFields {
@@ -92,7 +92,7 @@ fn draw_up_content(booking: &UnconfirmedBooking, fiche_id: FicheId) -> Appointme
         smsreminder: booking.smsreminder,
         from_web: true,
         rare,
-        web_origin,
+        booking_origin,
     }
 }
 

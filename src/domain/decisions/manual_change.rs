@@ -42,7 +42,7 @@ pub fn decide(context: &mut Context<'_>, command: &PutVevent) -> Result<Decision
     row.carry_over_reminders(before, now);
     if let Some(before) = before {
         row.lock_out_former_client(before, draws.key);
-        row.keep_web_origin(before);
+        row.keep_booking_origin(before);
         check_kind(before, &row)?;
         if *before == row {
             return Ok(Decision::Unchanged(outcome));

@@ -84,7 +84,7 @@ pub(crate) fn draft_unconfirmed(
         smsreminder,
         customs,
         wrong_codes: 0,
-        web_origin: command.web_origin.clone(),
+        booking_origin: command.booking_origin.clone(),
     }))
 }
 

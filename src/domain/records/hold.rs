@@ -5,13 +5,13 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::domain::records::booking_origin::BookingOrigin;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::records::secret_text::parse_alphanumeric;
 use crate::domain::records::text::{LongText, Text};
-use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 
@@ -131,7 +131,7 @@ pub struct UnconfirmedBooking {
     /// Number of wrong codes given.
     pub wrong_codes: u8,
     /// The origin of the booking.
-    pub web_origin: Option<Box<WebOrigin>>,
+    pub booking_origin: Option<Box<BookingOrigin>>,
 }
 
 impl Hold {

@@ -4,6 +4,7 @@
 pub mod account;
 pub mod account_link;
 pub mod added;
+pub mod booking_origin;
 pub mod calendar;
 pub mod channel;
 pub mod customfield;
@@ -22,4 +23,3 @@ pub(crate) mod slug;
 pub mod sms_countries;
 pub mod text;
 pub mod vevent;
-pub mod web_origin;

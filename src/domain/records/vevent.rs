@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::Customs;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::secret_text::{is_secret, parse_alphanumeric};
 use crate::domain::records::text::{Colour, LongText, Text};
-use crate::domain::records::web_origin::{ClientProof, WebOrigin};
 use crate::domain::recurrence::Series;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, Instant};
@@ -72,7 +72,7 @@ pub struct Appointment {
     /// The origin of a booking with a key alone or by an account; `None` for others, and for
     /// bookings of format 1.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
-    pub web_origin: Option<Box<WebOrigin>>,
+    pub booking_origin: Option<Box<BookingOrigin>>,
 }
 
 impl Appointment {
@@ -474,16 +474,16 @@ impl Vevent {
     }
 
     /// Copies the origin of an appointment from the event `before` a change.
-    pub fn keep_web_origin(&mut self, before: &Self) {
+    pub fn keep_booking_origin(&mut self, before: &Self) {
         let VeventKind::Appointment(appointment) = &mut self.kind else { return };
         if let Some(was) = before.appointment() {
-            appointment.web_origin.clone_from(&was.web_origin);
+            appointment.booking_origin.clone_from(&was.booking_origin);
         }
     }
 
     /// The proof that links a web booking to its client; `None` if its origin is not known.
     pub fn client_proof(&self) -> Option<ClientProof> {
-        Some(self.appointment()?.web_origin.as_deref()?.proof)
+        Some(self.appointment()?.booking_origin.as_deref()?.proof)
     }
 
     /// Whether it is an appointment that was booked with a key alone, so that no proof links it to

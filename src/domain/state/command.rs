@@ -10,6 +10,7 @@ use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::password_link::PasswordLink;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::PendingRdv;
+use crate::domain::records::booking_origin::BookingOrigin;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
 use crate::domain::records::fault::Fault;
@@ -22,7 +23,6 @@ use crate::domain::records::ids::{
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
-use crate::domain::records::web_origin::WebOrigin;
 use crate::domain::state::delivery_step::DeliveryStep;
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
@@ -91,7 +91,7 @@ pub struct BookAppointment {
     /// The proof that the caller may book, if it was checked before. Else the decision checks it.
     pub permission: Option<BookingPermission>,
     /// The origin of a booking with a key alone or by an account.
-    pub web_origin: Option<Box<WebOrigin>>,
+    pub booking_origin: Option<Box<BookingOrigin>>,
     /// The hold whose time the booking takes over. One that has ended counts for nothing.
     pub hold: Option<HoldId>,
     /// Whether a page of the server books, which can ask its client for a code.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::Method;
+use axum::http::{HeaderMap, Method};
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
@@ -14,8 +14,8 @@ use crate::http::auth::apikey;
 use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
-use crate::http::auth::origin;
 use crate::http::auth::person::{Candidate, Identity, Person};
+use crate::http::auth::request_origin::{is_foreign, only_origin};
 use crate::http::auth::session::{ActiveSession, Sessions};
 use crate::http::error::ApiError;
 use crate::http::limits::login_limit::LoginLimit;
@@ -165,13 +165,26 @@ impl Authenticator {
         if *request.method == Method::GET || *request.method == Method::HEAD {
             return Ok(());
         }
-        if origin::is_foreign(request.headers, self.sessions.behind_tls, &self.public_url) {
+        if self.is_foreign(request.headers) {
             return Err(ApiError::unauthorized(
                 "a session changes something only from a page of this very address: \
                  Origin and Host differ",
             ));
         }
         Ok(())
+    }
+
+    fn is_foreign(&self, headers: &HeaderMap) -> bool {
+        is_foreign(headers, self.sessions.behind_tls, &self.public_url)
+    }
+
+    /// Returns whether a form comes from a page of another site. Browsers say so in
+    /// Sec-Fetch-Site; older ones in Origin. Reference 3.3.
+    pub(crate) fn is_cross_site_form(&self, headers: &HeaderMap) -> bool {
+        match headers.get("sec-fetch-site") {
+            Some(site) => site != "same-origin",
+            None => self.is_foreign(headers),
+        }
     }
 
     /// Refuses a login that a browser sends for a page of another site, unless the key names the
@@ -185,10 +198,10 @@ impl Authenticator {
         request: &AuthRequest<'_>,
         apikey: [u8; 32],
     ) -> Result<(), ApiError> {
-        if !origin::is_foreign(request.headers, self.sessions.behind_tls, &self.public_url) {
+        if !self.is_foreign(request.headers) {
             return Ok(());
         }
-        if let Some(origin) = origin::only_origin(request.headers)
+        if let Some(origin) = only_origin(request.headers)
             && request.directory.apikeys.get(&apikey).is_some_and(|key| key.names_origin(origin))
         {
             return Ok(());

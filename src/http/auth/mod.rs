@@ -6,10 +6,10 @@ pub(crate) mod auth_request;
 pub(crate) mod authenticator;
 pub(crate) mod basic;
 pub(crate) mod credential_cache;
-pub(crate) mod origin;
 pub(crate) mod person;
+pub(crate) mod request_origin;
 pub(crate) mod session;
-pub(crate) mod web_origin;
+pub(crate) mod source_hasher;
 
 pub(crate) use crate::http::auth::auth_request::{AuthRequest, find_key};
 pub(crate) use crate::http::auth::authenticator::{Authenticator, LoginAttempt, login_failed};

@@ -70,7 +70,7 @@ struct BookingRule {
     name: &'static str,
     /// The thing that bookings have in common, for the message of a refusal.
     common: &'static str,
-    subject: fn(&BookingOrigin) -> Option<BookingSubject>,
+    subject: fn(&LimitSubjects) -> Option<BookingSubject>,
     window: SlidingWindow<BookingSubject>,
 }
 
@@ -95,9 +95,9 @@ pub(crate) struct RateLimit {
     pub(crate) seconds: i64,
 }
 
-/// The origin of one booking.
+/// The subjects that one write counts for.
 #[derive(Clone, Debug)]
-pub(crate) struct BookingOrigin {
+pub(crate) struct LimitSubjects {
     /// The source; `None` behind a key of a server, which stands for many clients.
     source: Option<IpAddr>,
     /// The account, or the address that a key alone gave, within the group; of a move the
@@ -145,21 +145,21 @@ impl BookingLimit {
     /// Nothing is taken.
     pub(crate) fn reserve(
         &self,
-        origin: &BookingOrigin,
+        subjects: &LimitSubjects,
         number: usize,
         now: Instant,
     ) -> Result<BookingReservation<'_>, (&'static str, ApiError)> {
         let mut reservation = BookingReservation { taken: Vec::new(), number, at: now };
-        let (rules, what) = match origin.kind {
+        let (rules, what) = match subjects.kind {
             LimitedWrite::Booking => (&self.rules, "bookings"),
             LimitedWrite::Hold => {
-                self.check_place_for_booking(origin, now)?;
+                self.check_place_for_booking(subjects, now)?;
                 (&self.hold_rules, "holds")
             }
             LimitedWrite::Move => (&self.move_rules, "moves"),
         };
         for rule in rules {
-            let Some(subject) = (rule.subject)(origin) else { continue };
+            let Some(subject) = (rule.subject)(subjects) else { continue };
             if let Err(seconds) = rule.window.try_add(&subject, number, now) {
                 reservation.give_back();
                 return Err(rule.refuse(what, seconds));
@@ -172,11 +172,11 @@ impl BookingLimit {
     /// Checks that each limit on bookings has a free place for the booking of a hold.
     fn check_place_for_booking(
         &self,
-        origin: &BookingOrigin,
+        subjects: &LimitSubjects,
         now: Instant,
     ) -> Result<(), (&'static str, ApiError)> {
         for rule in &self.rules {
-            let Some(subject) = (rule.subject)(origin) else { continue };
+            let Some(subject) = (rule.subject)(subjects) else { continue };
             if let Some(seconds) = rule.window.wait(&subject, now) {
                 return Err(rule.refuse("bookings", seconds));
             }
@@ -204,16 +204,16 @@ fn make_rules(limits: BookingLimits, factor: usize, of_client: &'static str) -> 
             "from one address",
             limits.source_daily_max,
             DAY,
-            |origin: &BookingOrigin| origin.source.map(BookingSubject::Source),
+            |subjects: &LimitSubjects| subjects.source.map(BookingSubject::Source),
         ),
-        rule("source_hourly", "from one address", limits.source_hourly_max, HOUR, |origin| {
-            origin.source.map(BookingSubject::Source)
+        rule("source_hourly", "from one address", limits.source_hourly_max, HOUR, |subjects| {
+            subjects.source.map(BookingSubject::Source)
         }),
-        rule("client_hourly", of_client, limits.client_hourly_max, HOUR, |origin| {
-            origin.client.map(BookingSubject::Client)
+        rule("client_hourly", of_client, limits.client_hourly_max, HOUR, |subjects| {
+            subjects.client.map(BookingSubject::Client)
         }),
-        rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR, |origin| {
-            Some(BookingSubject::Key(origin.apikey, origin.group))
+        rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR, |subjects| {
+            Some(BookingSubject::Key(subjects.apikey, subjects.group))
         }),
     ];
     rules.into_iter().filter(|rule| !rule.window.is_off()).collect()
@@ -258,8 +258,8 @@ impl BookingReservation<'_> {
 /// Stands for the pages of the server itself, which have no application key.
 const PAGES_KEY: [u8; 32] = [0; 32];
 
-impl BookingOrigin {
-    /// Returns the origin of a booking on a page of the server.
+impl LimitSubjects {
+    /// Returns the subjects of a booking on a page of the server.
     pub(crate) fn of_page(group: GroupId, email: Option<&Email>, from: IpAddr) -> Self {
         let client = email.map(|email| client_hash(group, b'e', &mailbox(&email.folded())));
         let source = Some(source(from));
@@ -277,18 +277,18 @@ impl BookingOrigin {
         self.is_by_key
     }
 
-    /// Returns the origin of a hold in place of that of a booking.
+    /// Returns the subjects of a hold in place of that of a booking.
     pub(crate) fn for_hold(self) -> Self {
         Self { kind: LimitedWrite::Hold, ..self }
     }
 
-    /// Returns the origin of a move of an appointment in place of that of a booking.
+    /// Returns the subjects of a move of an appointment in place of that of a booking.
     pub(crate) fn for_move(self, appointment: VeventId) -> Self {
         let client = client_hash(self.group, b'm', &appointment.number().to_string());
         Self { kind: LimitedWrite::Move, client: Some(client), ..self }
     }
 
-    /// Returns the origin of a booking by the public or by an account; `None` for one by a
+    /// Returns the subjects of a booking by the public or by an account; `None` for one by a
     /// professional, which no limit counts.
     pub(crate) fn new(
         identity: &Identity,
@@ -347,8 +347,8 @@ mod tests {
         BookingLimits { source_hourly_max, source_daily_max, client_hourly_max, key_hourly_max }
     }
 
-    fn origin(source: Option<&str>, client: u8) -> BookingOrigin {
-        BookingOrigin {
+    fn subjects(source: Option<&str>, client: u8) -> LimitSubjects {
+        LimitSubjects {
             source: source.map(|address| address.parse().expect("an address")),
             client: Some([client; 32]),
             apikey: [1; 32],
@@ -359,8 +359,12 @@ mod tests {
     }
 
     /// The limit that refuses a booking, with its Retry-After.
-    fn refused(limit: &BookingLimit, origin: &BookingOrigin, now: Instant) -> Option<&'static str> {
-        limit.reserve(origin, 1, now).err().map(|(name, _)| name)
+    fn refused(
+        limit: &BookingLimit,
+        subjects: &LimitSubjects,
+        now: Instant,
+    ) -> Option<&'static str> {
+        limit.reserve(subjects, 1, now).err().map(|(name, _)| name)
     }
 
     #[test]
@@ -372,49 +376,49 @@ mod tests {
             (limits([0, 0], 0, 2), "key_hourly"),
         ] {
             let limit = BookingLimit::new(limits);
-            let origin = origin(Some("10.0.0.1"), 1);
+            let subjects = subjects(Some("10.0.0.1"), 1);
             for _ in 0..2 {
-                assert_eq!(refused(&limit, &origin, NOW), None);
+                assert_eq!(refused(&limit, &subjects, NOW), None);
             }
-            assert_eq!(refused(&limit, &origin, NOW), Some(name));
-            let hour_later = refused(&limit, &origin, NOW.plus_seconds(HOUR));
+            assert_eq!(refused(&limit, &subjects, NOW), Some(name));
+            let hour_later = refused(&limit, &subjects, NOW.plus_seconds(HOUR));
             assert_eq!(hour_later.is_some(), name == "source_daily");
-            assert_eq!(refused(&limit, &origin, NOW.plus_seconds(2 * DAY)), None);
+            assert_eq!(refused(&limit, &subjects, NOW.plus_seconds(2 * DAY)), None);
         }
     }
 
     #[test]
     fn a_refused_booking_gives_back_the_places_of_every_limit() {
         let limit = BookingLimit::new(limits([3, 3], 1, 0));
-        let busy = origin(Some("10.0.0.1"), 1);
+        let busy = subjects(Some("10.0.0.1"), 1);
         limit.reserve(&busy, 1, NOW).expect("free").give_back();
         assert_eq!(refused(&limit, &busy, NOW), None);
         for _ in 0..9 {
             assert_eq!(refused(&limit, &busy, NOW), Some("client_hourly"));
         }
         for client in [2, 3] {
-            assert_eq!(refused(&limit, &origin(Some("10.0.0.1"), client), NOW), None);
+            assert_eq!(refused(&limit, &subjects(Some("10.0.0.1"), client), NOW), None);
         }
-        assert_eq!(refused(&limit, &origin(Some("10.0.0.1"), 4), NOW), Some("source_daily"));
-        assert_eq!(refused(&limit, &origin(None, 4), NOW), None, "a server has no source");
+        assert_eq!(refused(&limit, &subjects(Some("10.0.0.1"), 4), NOW), Some("source_daily"));
+        assert_eq!(refused(&limit, &subjects(None, 4), NOW), None, "a server has no source");
     }
 
     #[test]
     fn a_chain_takes_one_place_for_each_appointment() {
         let limit = BookingLimit::new(limits([5, 0], 0, 0));
-        let origin = origin(Some("10.0.0.1"), 1);
-        assert!(limit.reserve(&origin, 3, NOW).is_ok());
-        assert!(limit.reserve(&origin, 3, NOW).is_err());
-        assert!(limit.reserve(&origin, 2, NOW).is_ok());
+        let subjects = subjects(Some("10.0.0.1"), 1);
+        assert!(limit.reserve(&subjects, 3, NOW).is_ok());
+        assert!(limit.reserve(&subjects, 3, NOW).is_err());
+        assert!(limit.reserve(&subjects, 2, NOW).is_ok());
         let later = NOW.plus_seconds(HOUR);
-        assert!(limit.reserve(&origin, 9, later).is_ok(), "longer than the limit, alone");
-        assert!(limit.reserve(&origin, 1, later).is_err());
+        assert!(limit.reserve(&subjects, 9, later).is_ok(), "longer than the limit, alone");
+        assert!(limit.reserve(&subjects, 1, later).is_err());
     }
 
     #[test]
     fn holds_count_by_themselves_and_need_a_free_place_for_their_booking() {
         let limit = BookingLimit::new(limits([2, 0], 0, 0));
-        let booking = origin(Some("10.0.0.1"), 1);
+        let booking = subjects(Some("10.0.0.1"), 1);
         let hold = booking.clone().for_hold();
         for _ in 0..5 {
             assert_eq!(refused(&limit, &hold, NOW), None);
@@ -423,12 +427,12 @@ mod tests {
             assert_eq!(refused(&limit, &booking, NOW), None);
         }
         assert_eq!(refused(&limit, &hold, NOW), Some("source_hourly"), "no place for its booking");
-        let other = BookingOrigin { source: Some([10, 0, 0, 2].into()), ..hold };
+        let other = LimitSubjects { source: Some([10, 0, 0, 2].into()), ..hold };
         for _ in 0..6 {
             assert_eq!(refused(&limit, &other, NOW), None);
         }
         assert_eq!(refused(&limit, &other, NOW), Some("source_hourly"));
-        let booking = BookingOrigin { kind: LimitedWrite::Booking, ..other };
+        let booking = LimitSubjects { kind: LimitedWrite::Booking, ..other };
         assert_eq!(refused(&limit, &booking, NOW), None, "holds take no place of bookings");
     }
 
@@ -436,10 +440,10 @@ mod tests {
     fn moves_count_by_themselves_by_source_and_by_appointment() {
         let limit = BookingLimit::new(limits([2, 0], 1, 0));
         let moving = |source, number| {
-            origin(Some(source), 1).for_move(VeventId::new(number).expect("an id"))
+            subjects(Some(source), 1).for_move(VeventId::new(number).expect("an id"))
         };
         for client in [8, 9] {
-            assert_eq!(refused(&limit, &origin(Some("10.0.0.1"), client), NOW), None);
+            assert_eq!(refused(&limit, &subjects(Some("10.0.0.1"), client), NOW), None);
         }
         for _ in 0..3 {
             assert_eq!(refused(&limit, &moving("10.0.0.1", 7), NOW), None, "bookings do not count");

@@ -12,7 +12,7 @@ use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::{Committed, IdempotentRequest, Rejection};
 use crate::http::error::ApiError;
-use crate::http::limits::booking_limit::{BookingOrigin, RateLimit};
+use crate::http::limits::booking_limit::{LimitSubjects, RateLimit};
 use crate::http::limits::enumeration_limit::BookingPermit;
 use crate::http::server::Server;
 use crate::wire::field::Audience;
@@ -27,8 +27,8 @@ pub(crate) struct GuardedWrite {
 
 /// The limits that count a write.
 struct WriteLimits {
-    origin: BookingOrigin,
-    /// Number of places that the write takes of each limit of its origin.
+    subjects: LimitSubjects,
+    /// Number of places that the write takes of each limit of its subjects.
     places: usize,
     guess: Option<Guess>,
     /// The moment of the request.
@@ -79,36 +79,36 @@ impl GuardedWrite {
         Self { group, command, limits: None }
     }
 
-    /// Returns a booking. Only one by a professional has no origin.
+    /// Returns a booking. Only one by a professional has no subjects.
     pub(crate) fn booking(
         group: &Group,
         command: BookAppointment,
-        origin: Option<BookingOrigin>,
+        subjects: Option<LimitSubjects>,
         now: Instant,
     ) -> Self {
         let places = command.intervention_ids.len();
-        let limits = origin.map(|origin| {
+        let limits = subjects.map(|subjects| {
             // An account learns of itself alone.
-            let guess = origin.is_by_key().then(|| Guess {
+            let guess = subjects.is_by_key().then(|| Guess {
                 email: command.client.email.as_ref().map(Email::folded),
                 takes_known_only: !group.open,
             });
-            WriteLimits { origin, places, guess, now }
+            WriteLimits { subjects, places, guess, now }
         });
         Self { group: group.id, command: Command::BookAppointment(Box::new(command)), limits }
     }
 
-    /// Returns a hold. Only one by a professional has no origin.
+    /// Returns a hold. Only one by a professional has no subjects.
     pub(crate) fn hold(
         group: GroupId,
         command: HoldTime,
-        origin: Option<BookingOrigin>,
+        subjects: Option<LimitSubjects>,
         now: Instant,
     ) -> Self {
         let places = command.intervention_ids.len();
-        let limits = origin.map(|origin| {
-            let origin = origin.for_hold();
-            WriteLimits { origin, places, guess: None, now }
+        let limits = subjects.map(|subjects| {
+            let subjects = subjects.for_hold();
+            WriteLimits { subjects, places, guess: None, now }
         });
         Self { group, command: Command::HoldTime(Box::new(command)), limits }
     }
@@ -117,7 +117,7 @@ impl GuardedWrite {
     pub(crate) fn moving(
         group: GroupId,
         command: MoveAppointment,
-        origin: BookingOrigin,
+        subjects: LimitSubjects,
         email: Option<Box<str>>,
         now: Instant,
     ) -> Self {
@@ -125,8 +125,8 @@ impl GuardedWrite {
             CancelRight::Secret(_) => Some(Guess { email, takes_known_only: false }),
             CancelRight::Account(_) | CancelRight::Pro => None,
         };
-        let origin = origin.for_move(command.id);
-        let limits = Some(WriteLimits { origin, places: 1, guess, now });
+        let subjects = subjects.for_move(command.id);
+        let limits = Some(WriteLimits { subjects, places: 1, guess, now });
         Self { group, command: Command::MoveAppointment(command), limits }
     }
 
@@ -141,18 +141,18 @@ impl GuardedWrite {
         once: Option<IdempotentRequest>,
     ) -> Result<(Committed, Option<RateLimit>), GuardedRejection> {
         let Self { group, command, limits } = self;
-        let Some(WriteLimits { origin, places, guess, now }) = limits else {
+        let Some(WriteLimits { subjects, places, guess, now }) = limits else {
             let done = server.engine.write_idempotent(group, command, once, None).await?;
             return Ok((done, None));
         };
         // Guesses come first: a write that waits for its turn takes no place meanwhile.
         let permit = match &guess {
             Some(Guess { email, .. }) => {
-                Some(server.guesses.admit(email.clone(), origin.source(), now).await?)
+                Some(server.guesses.admit(email.clone(), subjects.source(), now).await?)
             }
             None => None,
         };
-        let places = match server.booking_limit.reserve(&origin, places, now) {
+        let places = match server.booking_limit.reserve(&subjects, places, now) {
             Ok(places) => places,
             Err((limit, error)) => {
                 server.metrics.record_limit(limit);

@@ -10,11 +10,11 @@ use crate::domain::state::command::MoveAppointment;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
-use crate::http::limits::booking_limit::BookingOrigin;
+use crate::http::limits::booking_limit::LimitSubjects;
 use crate::http::limits::guarded_write::{GuardedRejection, GuardedWrite};
 use crate::http::server::Server;
 
-/// Moves an appointment for a caller with an origin, which every caller but a professional has.
+/// Moves an appointment for a caller who is counted, as all but professionals are.
 /// Returns the state with the moved appointment. The same start again writes nothing, and takes no
 /// place of a limit.
 ///
@@ -27,7 +27,7 @@ pub(crate) async fn move_within_limits(
     server: &Server,
     state: &Arc<GroupState>,
     command: MoveAppointment,
-    origin: BookingOrigin,
+    subjects: LimitSubjects,
     now: Instant,
 ) -> Result<Arc<GroupState>, GuardedRejection> {
     // The request's own state may be as old as its body is slow.
@@ -42,7 +42,7 @@ pub(crate) async fn move_within_limits(
     if let Ok(None) = find_new_slot(state, &command, now) {
         return Ok(Arc::clone(state));
     }
-    let write = GuardedWrite::moving(group.id, command, origin, email, now);
+    let write = GuardedWrite::moving(group.id, command, subjects, email, now);
     let (done, _) = write.send(server, None).await?;
     Ok(done.group_state)
 }

@@ -21,7 +21,7 @@ use crate::http::endpoint::{
 };
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::limits::booking_limit::BookingOrigin;
+use crate::http::limits::booking_limit::LimitSubjects;
 use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::limits::limited_move::move_within_limits;
 use crate::http::openapi::records::{booked_fiche, customs_given};
@@ -131,7 +131,7 @@ async fn book(request: GroupRequest) -> HandlerResult {
     if let Some(names) = request.identity.pro_names() {
         booking.command.taker = names;
     }
-    booking.command.web_origin =
+    booking.command.booking_origin =
         request.server.source_hasher.origin(&request.identity, request.from);
     let sent = booking.sent;
     let zone = request.zone();
@@ -154,8 +154,8 @@ async fn book(request: GroupRequest) -> HandlerResult {
     };
     let group = &request.state.catalogue.group;
     let email = booking.command.client.email.as_ref();
-    let origin = BookingOrigin::new(&request.identity, group.id, email, request.from);
-    let write = GuardedWrite::booking(group, booking.command, origin, now);
+    let subjects = LimitSubjects::new(&request.identity, group.id, email, request.from);
+    let write = GuardedWrite::booking(group, booking.command, subjects, now);
     request.create_guarded(write, render_booked).await
 }
 
@@ -260,9 +260,9 @@ async fn move_to(request: GroupRequest) -> HandlerResult {
     let command = parse_move(object, &request.scope(), id, right)?;
     let state = &request.state;
     let group = request.state.catalogue.group.id;
-    let moved = match BookingOrigin::new(&request.identity, group, None, request.from) {
-        Some(origin) => {
-            let moved = move_within_limits(&request.server, state, command, origin, request.now);
+    let moved = match LimitSubjects::new(&request.identity, group, None, request.from) {
+        Some(subjects) => {
+            let moved = move_within_limits(&request.server, state, command, subjects, request.now);
             moved.await.map_err(|refused| refused.into_error(request.zone(), audience))?
         }
         None => {

@@ -16,7 +16,7 @@ use crate::domain::state::command::{Command, ConfirmBooking};
 use crate::engine::Committed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryKind, Shape, handler};
 use crate::http::error::ApiError;
-use crate::http::limits::booking_limit::BookingOrigin;
+use crate::http::limits::booking_limit::LimitSubjects;
 use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::permissions::{OWN_OR_ALLOWED, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
@@ -82,12 +82,12 @@ async fn hold(request: GroupRequest) -> HandlerResult {
     let source = request.server.source_hasher.hold_source(&request.identity, request.from);
     let command = parse(object, &request.scope(), request.caller(), source)?;
     let group = catalogue.group.id;
-    let origin = BookingOrigin::new(&request.identity, group, None, request.from);
+    let subjects = LimitSubjects::new(&request.identity, group, None, request.from);
     let render_hold = move |done: &Committed| {
         let made = done.hold.and_then(|id| done.group_state.holds().get(id));
         to_json(&HoldAnswer::new(made.expect("the engine returns the new hold"), zone))
     };
-    let write = GuardedWrite::hold(group, command, origin, request.now);
+    let write = GuardedWrite::hold(group, command, subjects, request.now);
     request.create_guarded(write, render_hold).await
 }
 

@@ -82,7 +82,7 @@ impl VeventInput {
                     smsreminder: input.smsreminder,
                     from_web: input.from_web,
                     reminders,
-                    web_origin: None,
+                    booking_origin: None,
                 })
             }
         };

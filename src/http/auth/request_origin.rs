@@ -1,4 +1,5 @@
-//! Detection of requests that a browser sends for a page of another site. Reference 3.3.
+//! The Origin header of a request: whether a browser sends it for a page of another site.
+//! Reference 3.3.
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue};

@@ -7,7 +7,7 @@ use crate::domain::records::channel::Channel;
 /// The origin of a booking, as far as it can be compared with that of others. It shows neither the
 /// address nor the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WebOrigin {
+pub struct BookingOrigin {
     /// The first half of a keyed hash of the source. The key is a secret of the store.
     pub source: [u8; 16],
     /// The first half of the SHA-256 of the application key.
@@ -50,7 +50,7 @@ impl ClientProof {
     }
 }
 
-impl WebOrigin {
+impl BookingOrigin {
     /// Whether another booking came from the same source with the same key.
     pub fn is_like(&self, other: &Self) -> bool {
         self.source == other.source && self.apikey == other.apikey

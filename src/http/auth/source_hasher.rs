@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::domain::directory::link_secret::LinkSecret;
-use crate::domain::records::web_origin::{ClientProof, WebOrigin};
+use crate::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use crate::domain::state::command::Caller;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Identity;
@@ -33,7 +33,7 @@ impl SourceHasher {
 
     /// Returns the origin of a booking by the public or by an account; `None` for one by a
     /// professional.
-    pub(crate) fn origin(&self, identity: &Identity, from: IpAddr) -> Option<Box<WebOrigin>> {
+    pub(crate) fn origin(&self, identity: &Identity, from: IpAddr) -> Option<Box<BookingOrigin>> {
         let proof = match &identity.caller {
             Caller::Pro(_) => return None,
             Caller::Application => ClientProof::KeyAlone,
@@ -43,7 +43,7 @@ impl SourceHasher {
     }
 
     /// Returns the origin of a booking on a page of the server, which has no application key.
-    pub(crate) fn page_origin(&self, from: IpAddr) -> Box<WebOrigin> {
+    pub(crate) fn page_origin(&self, from: IpAddr) -> Box<BookingOrigin> {
         Box::new(self.hash(from, &[0; 32], ClientProof::KeyAlone))
     }
 
@@ -53,8 +53,8 @@ impl SourceHasher {
         if identity.is_server() { None } else { Some(self.hash_source(from)) }
     }
 
-    fn hash(&self, from: IpAddr, apikey: &[u8; 32], proof: ClientProof) -> WebOrigin {
-        WebOrigin { source: self.hash_source(from), apikey: first_half(apikey), proof }
+    fn hash(&self, from: IpAddr, apikey: &[u8; 32], proof: ClientProof) -> BookingOrigin {
+        BookingOrigin { source: self.hash_source(from), apikey: first_half(apikey), proof }
     }
 
     fn hash_source(&self, from: IpAddr) -> [u8; 16] {
