@@ -50,7 +50,6 @@ use crate::notify::links;
 use crate::web::pages::Pages;
 
 /// Builds the service of a server: the API and the pages.
-#[must_use]
 pub fn service(server: Server) -> HttpService {
     HttpService::new(server, routes)
 }

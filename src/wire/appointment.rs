@@ -63,7 +63,6 @@ static KEY_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
 });
 
 /// Returns the table by which an audience lists and reads appointments.
-#[must_use]
 pub fn table_for_audience(audience: Audience) -> &'static Table<Vevent> {
     match audience {
         Audience::Application => &KEY_APPOINTMENT,

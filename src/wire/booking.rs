@@ -89,7 +89,6 @@ pub struct BookingClaims {
 
 impl BookingClaims {
     /// Reads the claims of a booking's object. Without an object, the rules of the module hold.
-    #[must_use]
     pub fn read(object: Option<&Map<String, Value>>) -> Self {
         let Some(object) = object else { return Self { from_web: Ok(true), names_fiche: false } };
         let from_web = find_filled(object, "from_web").map_or(Ok(true), value::parse_boolean);
@@ -101,7 +100,6 @@ impl BookingClaims {
     }
 
     /// Whether the rules of the module hold. They do, unless `from_web` is false.
-    #[must_use]
     pub const fn from_web(&self) -> bool {
         !matches!(self.from_web, Ok(false))
     }

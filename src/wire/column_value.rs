@@ -46,7 +46,6 @@ pub enum FieldType {
 
 impl FieldType {
     /// Returns the value that conditions use for an empty field: the empty text, the id 0, or null.
-    #[must_use]
     pub const fn empty_value(self) -> ColumnValue<'static> {
         match self {
             Self::Text { .. }
@@ -83,7 +82,6 @@ pub enum ColumnValue<'a> {
 
 impl ColumnValue<'_> {
     /// Returns whether the value renders as null. Order relations never match null.
-    #[must_use]
     pub const fn is_null(&self) -> bool {
         match self {
             Self::Null | Self::Moment(None) | Self::Civil(None) | Self::Reference(None) => true,
@@ -105,7 +103,6 @@ impl ColumnValue<'_> {
     }
 
     /// Renders the value as JSON, with instants as local times of the zone.
-    #[must_use]
     pub fn to_json(&self, zone: Zone) -> Value {
         match self {
             Self::Null | Self::Moment(None) | Self::Civil(None) | Self::Reference(None) => {
@@ -147,7 +144,6 @@ impl ColumnValue<'_> {
 
     /// Returns a time as the text of an instant, by RFC 3339 in UTC; null for every other value. A
     /// wall-clock time is one of the zone.
-    #[must_use]
     pub fn to_rfc_3339(&self, zone: Zone) -> ColumnValue<'static> {
         let instant = match self {
             Self::Moment(moment) => *moment,
@@ -190,7 +186,6 @@ impl ColumnValue<'_> {
     }
 
     /// Orders two [comparable](Self::into_comparable) values of one field. Null comes first.
-    #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
             // An empty text is decided by its length: a zero-length memcmp is slower here.

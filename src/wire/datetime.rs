@@ -98,7 +98,6 @@ impl GivenTime {
     }
 
     /// Converts to the wall-clock time of the zone.
-    #[must_use]
     pub fn to_civil(self, zone: Zone) -> Civil {
         match self {
             Self::Local(civil) => civil,
@@ -142,7 +141,6 @@ fn split_rfc_3339(text: &str) -> Option<(String, i64)> {
 }
 
 /// Formats an instant in UTC as RFC 3339 has it: `2026-11-23T08:00:00Z`.
-#[must_use]
 pub fn format_rfc_3339(instant: Instant) -> String {
     let mut text = Vec::with_capacity(LENGTH + 1);
     append_rfc_3339(instant, &mut text);
@@ -201,13 +199,11 @@ fn check_years(instant: Instant) -> Result<Instant, InvalidValue> {
 /// Converts an instant to the local time of the zone, at most 9999-12-31 23:59:59.
 ///
 /// East of UTC the last hours of 9999 in UTC are already in 10000, which has five digits.
-#[must_use]
 pub fn to_local(zone: Zone, instant: Instant) -> Civil {
     zone.civil_of(instant).clamp(CIVIL_MIN, CIVIL_MAX)
 }
 
 /// Formats a civil time. Times outside 1800 to 9999 become the nearest bound.
-#[must_use]
 pub fn format_civil(civil: Civil) -> String {
     let mut text = String::with_capacity(LENGTH);
     append_civil(civil, &mut text);
@@ -226,7 +222,6 @@ pub fn append_civil_bytes(civil: Civil, out: &mut Vec<u8>) {
 }
 
 /// Formats an instant as local time of the zone.
-#[must_use]
 pub fn format_local(zone: Zone, instant: Instant) -> String {
     format_civil(to_local(zone, instant))
 }
@@ -237,7 +232,6 @@ pub struct LocalTime(String);
 
 impl LocalTime {
     /// The local time of an instant.
-    #[must_use]
     pub fn new(zone: Zone, instant: Instant) -> Self {
         Self(format_local(zone, instant))
     }
@@ -268,7 +262,6 @@ pub struct LocalTimes {
 
 impl LocalTimes {
     /// Creates a formatter for one zone.
-    #[must_use]
     pub fn new(zone: Zone) -> Self {
         let nothing = Interval { start: Instant(0), end: Instant(0) };
         Self { zone, day: nothing, midnight: Instant(0), last: DatetimeBytes::new(Civil(0)) }
@@ -286,7 +279,6 @@ impl LocalTimes {
 
     /// Returns whether the local time of an instant has the date that was appended last, at the
     /// same offset from UTC.
-    #[must_use]
     #[inline]
     pub fn has_date(&self, instant: Instant) -> bool {
         self.day.start <= instant && instant < self.day.end

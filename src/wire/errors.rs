@@ -47,7 +47,6 @@ pub enum Problem {
 
 impl Problem {
     /// Returns the numeric code, the name and the HTTP status. Reference 2.2.
-    #[must_use]
     pub const fn code_name_status(self) -> (u8, &'static str, u16) {
         match self {
             Self::Unauthorized => (1, "Unauthorized", 403),
@@ -75,7 +74,6 @@ impl Problem {
     }
 
     /// Returns the HTTP status.
-    #[must_use]
     pub const fn status(self) -> u16 {
         self.code_name_status().2
     }
@@ -94,7 +92,6 @@ pub struct ErrorEntry {
 
 impl ErrorEntry {
     /// Creates an entry without a field.
-    #[must_use]
     pub fn new(problem: Problem, message: impl Into<String>) -> Self {
         Self { problem, message: message.into(), field: None }
     }
@@ -104,7 +101,6 @@ impl ErrorEntry {
     }
 
     /// Renders the entry as JSON.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self.to_serializable()).expect("a number and texts are JSON")
     }
@@ -188,7 +184,6 @@ impl From<Fault> for ErrorEntry {
 ///     r#"{"errors":[{"code":3,"name":"NoResult","message":"not found"}]}"#,
 /// );
 /// ```
-#[must_use]
 pub fn render_body(entries: &[ErrorEntry]) -> Vec<u8> {
     let body = ErrorBodyJson { errors: entries.iter().map(ErrorEntry::to_serializable).collect() };
     serde_json::to_vec(&body).expect("numbers and texts are JSON")
@@ -198,7 +193,6 @@ pub fn render_body(entries: &[ErrorEntry]) -> Vec<u8> {
 ///
 /// Applications never learn the times of other appointments, and only professionals learn whose
 /// they are.
-#[must_use]
 pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> ErrorEntry {
     match refusal {
         Refusal::Unauthorized { needed } => ErrorEntry::new(Problem::Unauthorized, *needed),
@@ -280,13 +274,11 @@ fn describe_not_available(obstacles: &[Obstacle], zone: Zone, audience: Audience
 /// Creates the entry for objects that do not exist and for those that the caller may not see.
 ///
 /// Both get the same message, so that it does not reveal which ids exist.
-#[must_use]
 pub fn not_found_entry() -> ErrorEntry {
     ErrorEntry::new(Problem::NoResult, "not found")
 }
 
 /// Returns the rule that an obstacle comes from, and its description. Reference 4.8.
-#[must_use]
 pub fn describe_obstacle(
     obstacle: &Obstacle,
     zone: Zone,

@@ -132,7 +132,6 @@ impl<R: 'static> Field<R> {
     }
 
     /// Returns the value of a record.
-    #[must_use]
     pub fn read_value<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         (self.read)(record, scope)
     }
@@ -156,7 +155,6 @@ pub enum Column<'t, R> {
 
 impl<R: 'static> Column<'_, R> {
     /// Returns the value of a record.
-    #[must_use]
     pub fn read_value<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         match self {
             Self::Field(field) => field.read_value(record, scope),
@@ -168,7 +166,6 @@ impl<R: 'static> Column<'_, R> {
     }
 
     /// Returns the type of the column's values.
-    #[must_use]
     pub fn field_type(&self) -> FieldType {
         match self {
             Self::Field(field) => field.field_type,
@@ -183,7 +180,6 @@ impl<R: 'static> Column<'_, R> {
     }
 
     /// Returns the value of a record in its [comparable](ColumnValue::into_comparable) form.
-    #[must_use]
     pub fn sort_key<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         self.read_value(record, scope).into_comparable(self.field_type(), scope.zone)
     }
@@ -212,13 +208,11 @@ pub struct Table<R> {
 
 impl<R: 'static> Table<R> {
     /// Returns the field of that name.
-    #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field<R>> {
         self.fields.iter().find(|field| field.name == name)
     }
 
     /// Returns the column of that name, if an audience may sort and filter by it.
-    #[must_use]
     pub fn column(
         &self,
         name: &str,
@@ -344,7 +338,6 @@ impl<R: 'static> Table<R> {
     }
 
     /// Renders a record with the fields that an audience sees.
-    #[must_use]
     pub fn render(&self, record: &R, scope: &Scope<'_>, audience: Audience) -> Map<String, Value> {
         let mut object = Map::new();
         self.visit_visible(record, scope, audience, |name, value| {
@@ -374,7 +367,6 @@ impl<R: 'static> Table<R> {
     }
 
     /// Returns the same object as JSON.
-    #[must_use]
     pub fn to_json(&self, record: &R, scope: &Scope<'_>, audience: Audience) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(1_024);
         self.append(record, scope, audience, &mut bytes);
@@ -413,7 +405,6 @@ impl<R: 'static> Table<R> {
     /// the record. Reference 11.2.
     ///
     /// An instant whose local time names another instant is also given as `…_utc`.
-    #[must_use]
     pub fn render_for_store(&self, record: &R, scope: &Scope<'_>) -> Map<String, Value> {
         let mut object = Map::new();
         for field in &self.fields {

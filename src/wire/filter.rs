@@ -170,7 +170,6 @@ impl<'t, R: 'static> Condition<'t, R> {
     }
 
     /// Returns the cost of the condition on one record, relative to a comparison.
-    #[must_use]
     pub fn cost_per_record(&self) -> usize {
         match self.test {
             ConditionTest::OneOf(..) | ConditionTest::Ordered(..) => 1,
@@ -179,19 +178,16 @@ impl<'t, R: 'static> Condition<'t, R> {
     }
 
     /// Returns the value of a record that the condition tests.
-    #[must_use]
     pub fn read_value<'a>(&self, record: &'a R, scope: &Scope<'a>) -> ColumnValue<'a> {
         self.column.read_value(record, scope)
     }
 
     /// Returns whether a record meets the condition. `buffer` is overwritten.
-    #[must_use]
     pub fn matches_record(&self, record: &R, scope: &Scope<'_>, buffer: &mut String) -> bool {
         self.matches_value(self.read_value(record, scope), scope, buffer)
     }
 
     /// Returns whether a value meets the condition. `buffer` is overwritten.
-    #[must_use]
     pub fn matches_value(
         &self,
         value: ColumnValue<'_>,

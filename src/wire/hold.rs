@@ -171,7 +171,6 @@ pub struct HoldAnswer<'h> {
 
 impl<'h> HoldAnswer<'h> {
     /// The answer with a hold of a group in this zone.
-    #[must_use]
     pub fn new(hold: &'h Hold, zone: Zone) -> Self {
         let interval = hold.interval();
         Self {
@@ -187,7 +186,6 @@ impl<'h> HoldAnswer<'h> {
 
 impl<'h> BookingReceipt<'h> {
     /// The answer with a booking of a group in this zone.
-    #[must_use]
     pub fn new(hold: &'h Hold, zone: Zone) -> Self {
         Self { token: hold.token.as_str(), expires_at: LocalTime::new(zone, hold.expires_at) }
     }

@@ -152,7 +152,6 @@ impl<'t, R: 'static> Query<'t, R> {
     ///
     /// Each record's sort key is read once. A bounded page keeps at most twice as many records as
     /// it and the pages before it hold.
-    #[must_use]
     pub fn select_page<'r>(&self, records: Vec<&'r R>, scope: &Scope<'r>) -> ListPage<'r, R> {
         if self.sort.is_none() && self.results.is_none() {
             return self.select_all(records, scope);
@@ -241,7 +240,6 @@ impl<'t, R: 'static> Query<'t, R> {
 
     /// Returns the places of the page among all `total` records in the default order. `None` if the
     /// query selects or sorts records.
-    #[must_use]
     pub fn plain_places(&self, total: usize) -> Option<std::ops::Range<usize>> {
         let is_plain = self.conditions.is_empty() && self.search.is_none() && self.sort.is_none();
         if !is_plain || self.dir.is_some() {
@@ -252,14 +250,12 @@ impl<'t, R: 'static> Query<'t, R> {
     }
 
     /// Returns the cost of one record in this query, relative to a comparison.
-    #[must_use]
     pub fn cost_per_record(&self) -> usize {
         let search = if self.search.is_some() { SEARCH_COST } else { 0 };
         1 + search + self.conditions.iter().map(Condition::cost_per_record).sum::<usize>()
     }
 
     /// Returns whether a condition names a field.
-    #[must_use]
     pub fn filters_by_field(&self, field: &str) -> bool {
         self.conditions.iter().any(|condition| condition.field == field)
     }
@@ -295,13 +291,11 @@ impl<'t, R: 'static> Query<'t, R> {
     }
 
     /// Returns the unique number of a record.
-    #[must_use]
     pub fn record_id(&self, record: &R) -> u64 {
         (self.table.id)(record)
     }
 
     /// Renders the envelope up to its first record. The last record is followed by `]}`.
-    #[must_use]
     pub fn envelope_head(&self, returned: usize, total: usize) -> EnvelopeHead {
         let mut bytes =
             Value::Object(self.envelope_counts(returned, total)).to_string().into_bytes();

@@ -121,7 +121,6 @@ pub struct Ledger {
 
 impl Ledger {
     /// Returns the ledger of a state at a moment.
-    #[must_use]
     pub fn new(state: Arc<GroupState>, now: Instant) -> Self {
         let until = now.plus_seconds(PLANNED_SECONDS);
         let mut planned: Vec<PlannedReminder> =
@@ -131,13 +130,11 @@ impl Ledger {
     }
 
     /// Returns the state of the ledger.
-    #[must_use]
     pub fn group_state(&self) -> &Arc<GroupState> {
         &self.state
     }
 
     /// Returns all lines, ascending by place.
-    #[must_use]
     pub fn entries(&self) -> Vec<LedgerEntry> {
         let messages = self.state.outbox.messages().map(LedgerEntry::from_message);
         let planned = (self.first_planned_place()..).zip(&self.planned);
@@ -149,7 +146,6 @@ impl Ledger {
     }
 
     /// Returns the line at a place.
-    #[must_use]
     pub fn entry(&self, place: u64) -> Option<LedgerEntry> {
         let Some(index) = place.checked_sub(self.first_planned_place()) else {
             let message = self.state.outbox.message(MessageId::new(place)?)?;
@@ -166,13 +162,11 @@ impl Ledger {
 
 impl LedgerEntry {
     /// Returns the line of a message.
-    #[must_use]
     pub fn from_message(message: &Arc<Message>) -> Self {
         Self { place: message.id.number(), source: EntrySource::Message(Arc::clone(message)) }
     }
 
     /// Returns the message; `None` for a planned reminder.
-    #[must_use]
     pub fn message(&self) -> Option<&Message> {
         match &self.source {
             EntrySource::Message(message) => Some(message),

@@ -15,7 +15,6 @@ pub struct ObjectReader<'a> {
 
 impl<'a> ObjectReader<'a> {
     /// A reader of this object.
-    #[must_use]
     pub const fn new(object: &'a Map<String, Value>) -> Self {
         Self { object, faults: Vec::new() }
     }
@@ -88,7 +87,6 @@ impl<'a> ObjectReader<'a> {
     }
 
     /// Whether a field is known to be wrong.
-    #[must_use]
     pub fn has_fault(&self, field: &str) -> bool {
         self.faults.iter().any(|fault| fault.field == field)
     }

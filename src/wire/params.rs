@@ -33,7 +33,6 @@ pub struct ParamObject<'p> {
 
 impl<'p> ParamObject<'p> {
     /// Returns the last value of a part, untrimmed; `None` if it is absent or empty.
-    #[must_use]
     pub fn part(&self, name: &str) -> Option<&'p str> {
         let (_, value) = self.parts.iter().rev().find(|(given, _)| *given == name)?;
         if value.is_empty() { None } else { Some(value) }
@@ -41,7 +40,6 @@ impl<'p> ParamObject<'p> {
 
     /// Returns the values of a part that is a list, `name[0][part][]=value`, untrimmed and in
     /// order; `None` without one.
-    #[must_use]
     pub fn list_part(&self, name: &str) -> Option<Vec<&'p str>> {
         let mut values = Vec::new();
         for (given, value) in &self.parts {
@@ -64,7 +62,6 @@ impl Params {
     /// assert_eq!(params.list("ids"), ["1", "2"]);
     /// assert_eq!((params.value("sort"), params.value("dir")), (None, Some("desc")));
     /// ```
-    #[must_use]
     pub fn from_query(query: &str) -> Self {
         Self::from_queries(std::iter::once(query))
     }
@@ -111,7 +108,6 @@ impl Params {
     ///
     /// Null is skipped, as are the values that are neither texts nor numbers, of which
     /// `on_wrong_type` gets the flattened names.
-    #[must_use]
     pub fn from_json_object(
         object: &Map<String, Value>,
         mut on_wrong_type: impl FnMut(String),
@@ -136,7 +132,6 @@ impl Params {
     }
 
     /// Returns the last value of a name, trimmed; `None` if it is absent or empty.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         let named = self.places.iter().rev().find(|place| self.name(**place) == name.as_bytes());
         let value = self.value_at(*named?).trim();
@@ -146,7 +141,6 @@ impl Params {
     /// Returns the values of a list, trimmed and in order; empty ones are dropped.
     ///
     /// The accepted forms are `name[]=1&name[]=2`, `name[0]=1&name[1]=2` and `name=1,2`.
-    #[must_use]
     pub fn list(&self, name: &str) -> Vec<&str> {
         let mut values = Vec::new();
         for place in &self.places {
@@ -162,7 +156,6 @@ impl Params {
     /// more than `objects_max` if there are more.
     ///
     /// The index that groups their parts may be any text.
-    #[must_use]
     pub fn objects(&self, name: &str, objects_max: usize) -> Vec<ParamObject<'_>> {
         let mut objects: Vec<ParamObject<'_>> = Vec::new();
         for (given, value) in self.iter() {

@@ -104,7 +104,6 @@ schema_names! {
 
 /// Returns the schema of a struct, in which the schemas of its members are put in place. A member
 /// that is an `Option` may be left out; its own schema says whether it may be null.
-#[must_use]
 pub fn object_of<T: ToSchema>() -> ObjectBuilder {
     let mut parts = Vec::new();
     T::schemas(&mut parts);
@@ -117,7 +116,6 @@ pub fn object_of<T: ToSchema>() -> ObjectBuilder {
 }
 
 /// The same as a whole schema.
-#[must_use]
 pub fn schema_of<T: ToSchema>() -> RefOr<Schema> {
     object_of::<T>().into()
 }

@@ -21,7 +21,6 @@ pub enum Audience {
 
 impl Audience {
     /// Returns the audience of a caller; it is never [`Audience::Store`].
-    #[must_use]
     pub const fn for_caller(caller: &Caller) -> Self {
         match caller {
             Caller::Application => Self::Application,
@@ -44,7 +43,6 @@ pub struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     /// Returns the scope of a group in its own time zone, without a time of request.
-    #[must_use]
     pub fn for_group(state: &'a GroupState) -> Self {
         Self { state, zone: state.catalogue.zone(), now: None }
     }

@@ -19,7 +19,6 @@ const PHONES: [&str; 3] = ["firstphone", "secondphone", "cellphone"];
 impl<R: 'static> Table<R> {
     /// Returns the name fields and the telephone fields of a search, as far as the audience sees
     /// them.
-    #[must_use]
     pub fn searched_fields(&self, audience: Audience) -> (Vec<&Field<R>>, Vec<&Field<R>>) {
         (self.visible_fields(&NAMES, audience), self.visible_fields(&PHONES, audience))
     }
@@ -61,7 +60,6 @@ impl<'t, R: 'static> Search<'t, R> {
     }
 
     /// Returns whether a record is found. `buffer` is overwritten.
-    #[must_use]
     pub fn matches(&self, record: &R, scope: &Scope<'_>, buffer: &mut String) -> bool {
         buffer.clear();
         for field in &self.names {

@@ -185,7 +185,6 @@ impl SlotSearch {
     }
 
     /// Returns the search of its calendars in a state.
-    #[must_use]
     pub fn start_search<'s>(&'s self, state: &'s GroupState, now: Instant) -> StartSearch<'s> {
         StartSearch {
             catalogue: &state.catalogue,
@@ -198,7 +197,6 @@ impl SlotSearch {
     }
 
     /// Returns an upper bound on what a search of a window looks at.
-    #[must_use]
     pub fn estimate_cost(&self, state: &GroupState, window: Interval, now: Instant) -> i64 {
         let extent = match self.goal {
             SearchGoal::First => SearchExtent::Nearest,
@@ -208,7 +206,6 @@ impl SlotSearch {
     }
 
     /// Returns whether the caller named calendars.
-    #[must_use]
     pub fn names_calendars(&self) -> bool {
         self.calendar_id.is_some() || !self.calendar_ids.is_empty()
     }
@@ -383,7 +380,6 @@ schema_names! {
 
 impl Explanation {
     /// The answer with what each calendar says to a start.
-    #[must_use]
     pub fn new(
         start: Instant,
         verdicts: &[(CalendarId, Result<(), Vec<Obstacle>>)],

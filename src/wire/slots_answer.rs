@@ -35,7 +35,6 @@ const RESERVED_CALENDARS_MAX: usize = 32;
 const SLOT_START: &str = "Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.";
 
 /// The schema of the answer, which no struct describes because it is written by hand.
-#[must_use]
 pub fn slots_schema() -> RefOr<Schema> {
     let slot = all_required([
         ("start", shown(FieldType::Moment, false).into(), SLOT_START),
@@ -93,7 +92,6 @@ pub struct SlotsAnswer {
 
 impl SlotsAnswer {
     /// Creates an answer without slots.
-    #[must_use]
     pub fn new(search: &SlotSearch, group: GroupId, zone: Zone) -> Self {
         let mut middle = Vec::with_capacity(128);
         let interventions = search.chain.legs().iter().map(|leg| leg.intervention_id.number());
@@ -214,7 +212,6 @@ impl SlotsAnswer {
     }
 
     /// Returns the complete JSON.
-    #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         if self.empty {
             self.out.extend_from_slice(self.head.as_bytes());

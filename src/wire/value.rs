@@ -18,7 +18,6 @@ fn refuse_value<T>(rule: &str) -> Result<T, InvalidValue> {
 const COMPARED_MEMBERS_MAX: usize = 8;
 
 /// Returns the member of an object by its name.
-#[must_use]
 pub fn find_member<'o>(object: &'o Map<String, Value>, name: &str) -> Option<&'o Value> {
     if object.len() > COMPARED_MEMBERS_MAX {
         return object.get(name);
@@ -27,13 +26,11 @@ pub fn find_member<'o>(object: &'o Map<String, Value>, name: &str) -> Option<&'o
 }
 
 /// Returns the member of that name, unless its value is empty.
-#[must_use]
 pub fn find_filled<'o>(object: &'o Map<String, Value>, name: &str) -> Option<&'o Value> {
     find_member(object, name).filter(|value| !is_empty(value))
 }
 
 /// Returns whether a value is empty: null, a text of white space only, or a list without items.
-#[must_use]
 pub fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -53,7 +53,6 @@ impl VeventInput {
     /// Creates the event with the values that the system sets.
     ///
     /// The key is for an appointment without one of its own.
-    #[must_use]
     pub fn into_vevent(
         self,
         id: VeventId,

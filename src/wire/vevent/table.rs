@@ -66,7 +66,6 @@ fn blank_plage() -> Vevent {
 }
 
 /// Returns the start of an event, or that of its first instance.
-#[must_use]
 pub fn first_start(row: &Vevent, zone: Zone) -> Instant {
     match &row.kind {
         VeventKind::Appointment(appointment) => appointment.start,
