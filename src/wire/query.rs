@@ -26,6 +26,16 @@ impl FaultCollector {
             T::default()
         })
     }
+
+    /// Returns the last value, or all faults if any was kept.
+    pub(crate) fn finish<T>(mut self, last: Result<T, Vec<Fault>>) -> Result<T, Vec<Fault>> {
+        match last {
+            Ok(value) if self.0.is_empty() => return Ok(value),
+            Ok(_) => {}
+            Err(wrong) => self.0.extend(wrong),
+        }
+        Err(self.0)
+    }
 }
 
 /// Parses a local time of the zone, or an instant; `None` if the parameter is absent or empty.

@@ -298,7 +298,7 @@ async fn an_old_client_glues_the_format_to_its_last_value() {
     assert_eq!(get(&format!("{calendars}?format=json")).await.is(200), plain);
     let all = get(&format!("{calendars}&results=all?format=json")).await.is(200);
     assert_eq!(all["records"], plain["records"]);
-    get(&format!("{calendars}?format=xml")).await.refused(403, 1, None);
+    get(&format!("{calendars}?format=xml")).await.refused(406, 2, None);
 }
 
 #[tokio::test]

@@ -28,6 +28,9 @@ pub trait EditableRecord: Clone + PartialEq + fmt::Debug + Send + Sync + 'static
     /// Finds a record, deleted or not.
     fn find(state: &GroupState, id: Self::Id) -> Option<&Self>;
 
+    /// All records, ascending by id.
+    fn all(state: &GroupState) -> impl ExactSizeIterator<Item = &Self>;
+
     /// Makes a new record with the defaults.
     fn blank(state: &GroupState, id: Self::Id, at: Instant) -> Self;
 
@@ -48,6 +51,10 @@ impl EditableRecord for Fiche {
 
     fn find(state: &GroupState, id: FicheId) -> Option<&Self> {
         state.fiches.get(&id).map(AsRef::as_ref)
+    }
+
+    fn all(state: &GroupState) -> impl ExactSizeIterator<Item = &Self> {
+        state.fiches.values().map(AsRef::as_ref)
     }
 
     fn blank(_: &GroupState, id: FicheId, at: Instant) -> Self {
@@ -89,6 +96,10 @@ macro_rules! catalogue_row {
             state.catalogue.$rows.get(&id).map(AsRef::as_ref)
         }
 
+        fn all(state: &GroupState) -> impl ExactSizeIterator<Item = &Self> {
+            state.catalogue.$rows.values().map(AsRef::as_ref)
+        }
+
         fn touch(&mut self, _: Option<&Self>, at: Instant, _: Instant) {
             self.updated_at = at;
         }
@@ -101,9 +112,9 @@ macro_rules! catalogue_row {
 
 /// The item of [`EditableRecord`] that rows with a display order have in common.
 macro_rules! sorted_row {
-    ($id:ident, $rows:ident) => {
+    ($id:ident) => {
         fn blank(state: &GroupState, id: $id, at: Instant) -> Self {
-            let sort = next_sort_order(state.catalogue.$rows.values().map(|row| row.sort));
+            let sort = next_sort_order(Self::all(state).map(|row| row.sort));
             Self { sort, ..Self::new(id, at) }
         }
     };
@@ -111,7 +122,7 @@ macro_rules! sorted_row {
 
 impl EditableRecord for Calendar {
     catalogue_row!(Calendar, CalendarId, calendars, CalendarPut);
-    sorted_row!(CalendarId, calendars);
+    sorted_row!(CalendarId);
 
     fn faults(&self, before: Option<&Self>, state: &GroupState) -> Vec<Fault> {
         let mut faults = Vec::new();
@@ -128,7 +139,7 @@ impl EditableRecord for Calendar {
 
 impl EditableRecord for Calendarset {
     catalogue_row!(Calendarset, CalendarsetId, calendarsets, CalendarsetPut);
-    sorted_row!(CalendarsetId, calendarsets);
+    sorted_row!(CalendarsetId);
 
     fn faults(&self, before: Option<&Self>, _: &GroupState) -> Vec<Fault> {
         name_fault(&self.name, before.map(|before| &before.name)).into_iter().collect()
@@ -137,7 +148,7 @@ impl EditableRecord for Calendarset {
 
 impl EditableRecord for Intervention {
     catalogue_row!(Intervention, InterventionId, interventions, InterventionPut);
-    sorted_row!(InterventionId, interventions);
+    sorted_row!(InterventionId);
 
     fn faults(&self, before: Option<&Self>, state: &GroupState) -> Vec<Fault> {
         let mut faults = Vec::new();
@@ -154,7 +165,7 @@ impl EditableRecord for Intervention {
 
 impl EditableRecord for Interventionset {
     catalogue_row!(Interventionset, InterventionsetId, interventionsets, InterventionsetPut);
-    sorted_row!(InterventionsetId, interventionsets);
+    sorted_row!(InterventionsetId);
 
     fn faults(&self, before: Option<&Self>, _: &GroupState) -> Vec<Fault> {
         name_fault(&self.name, before.map(|before| &before.name)).into_iter().collect()

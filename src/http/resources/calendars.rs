@@ -8,17 +8,14 @@ use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{
     Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, handler,
 };
-use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
-use crate::http::resources::crud::{self, CrudRecord};
-use crate::http::resources::pagination::{all_or_faults, list_response};
+use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
 use crate::http::response::HandlerResult;
 use crate::wire::calendar::CALENDAR;
-use crate::wire::field::{Audience, Scope, Table};
-use crate::wire::list::Query;
-use crate::wire::query::parse_ids;
+use crate::wire::field::{Audience, Table};
+use crate::wire::query::{FaultCollector, parse_ids};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/calendars");
 const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/calendars", LegacyRecord::Calendar);
@@ -60,7 +57,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Calendar, Verb::Change, PROS_ONLY)
         .body(Body::CHANGED_FIELDS)
         .answers(&[Answer::RECORD]),
-    Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, delete))
+    Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, crud::delete::<Calendar>))
         .named("DeleteCalendar", "Mark a calendar as deleted")
         .right(Resource::Calendar, Verb::Delete, PROS_ONLY)
         .answers(&[Answer::RECORD]),
@@ -84,64 +81,43 @@ impl CrudRecord for Calendar {
     }
 }
 
+impl DeletableRecord for Calendar {
+    const DELETION: Deletion<Self> = Deletion::Marks(|calendar| calendar.deleted = true);
+}
+
 /// GET /api/v1/groups/{group_id}/calendars: the calendars that offer all `intervention_ids[]` and
 /// belong to any of `calendarset_ids[]`.
 async fn list(request: GroupRequest) -> HandlerResult {
     let audience = request.audience();
     let now = request.now;
     let catalogue = &request.state.catalogue;
+    let params = &request.params;
+    let mut faults = FaultCollector::default();
     let exists = |id: InterventionId| catalogue.interventions.contains_key(&id);
-    let interventions = parse_ids(&request.params, "intervention_ids", InterventionId::new, exists);
+    let interventions = parse_ids(params, "intervention_ids", InterventionId::new, exists);
+    let interventions = faults.keep_fault(interventions);
     let exists = |id: CalendarsetId| catalogue.calendarsets.contains_key(&id);
-    let sets = parse_ids(&request.params, "calendarset_ids", CalendarsetId::new, exists);
-    let query = Query::parse(&request.params, &CALENDAR, &request.scope(), audience);
-    let (interventions, sets, query) = all_or_faults(interventions, sets, query)?;
+    let sets = faults.keep_fault(parse_ids(params, "calendarset_ids", CalendarsetId::new, exists));
+    let query = faults.finish(crud::parse_query(&request))?;
     let rows = catalogue.calendars.len() * (1 + interventions.len());
-    let with_deleted = query.filters_by_field("deleted");
     let wanted = move |calendar: &Calendar, state: &GroupState| {
-        if !Calendar::is_visible(calendar, state, audience) || (calendar.deleted && !with_deleted) {
+        if !sets.is_empty() && !calendar.calendarset_id.is_some_and(|set| sets.contains(&set)) {
             return false;
         }
-        if !sets.is_empty() {
-            let Some(set) = &calendar.calendarset_id else { return false };
-            if !sets.contains(set) {
-                return false;
-            }
-        }
-        for id in &interventions {
+        interventions.iter().all(|id| {
             let is_visible = audience >= Audience::Pro
                 || (!state.catalogue.group.inactive
                     && state.catalogue.intervention_hidden(*id).is_none());
             let view = state.calendars.get(&calendar.id).expect("each calendar has a view");
-            if !is_visible || !view.rules.offers(state.catalogue.zone(), *id, now) {
-                return false;
-            }
-        }
-        true
+            is_visible && view.rules.offers(state.catalogue.zone(), *id, now)
+        })
     };
-    let write = move |calendar: &Calendar, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
-        CALENDAR.append(calendar, scope, audience, bytes);
-    };
-    list_response(&request, rows, query, all_calendars, wanted, write).await
+    crud::list_wanted(&request, query, rows, wanted).await
 }
 
 /// GET /api/v1/interventions/{id}/calendars: the calendars that offer the intervention.
 async fn list_for_intervention(mut request: GroupRequest) -> HandlerResult {
-    let id = request.id(InterventionId::new)?;
-    let state = &request.state;
-    let intervention = state.catalogue.interventions.get(&id).ok_or_else(ApiError::no_result)?;
-    if !Intervention::is_visible(intervention, state, request.audience()) {
-        return Err(ApiError::no_result());
-    }
+    let id = crud::find_visible::<Intervention>(&request)?.id;
     request.params.push("intervention_ids", &id.to_string());
     list(request).await
-}
-
-/// DELETE /api/v1/groups/{group_id}/calendars/{id}.
-async fn delete(request: GroupRequest) -> HandlerResult {
-    crud::mark_deleted::<Calendar>(request, |calendar| calendar.deleted = true).await
-}
-
-fn all_calendars(state: &GroupState) -> Vec<&Calendar> {
-    state.catalogue.calendars.values().map(AsRef::as_ref).collect()
 }

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::decisions::record_change::deletion;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::RecordId as _;
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
 use crate::domain::state::editable_record::EditableRecord;
@@ -47,6 +48,20 @@ pub(crate) trait CrudRecord: EditableRecord + ListedRecord {
     }
 }
 
+/// A record type of the API with DELETE.
+pub(crate) trait DeletableRecord: CrudRecord {
+    /// The effect of DELETE.
+    const DELETION: Deletion<Self>;
+}
+
+/// The effect of DELETE on a record.
+pub(crate) enum Deletion<R: EditableRecord> {
+    /// It remains, marked as deleted.
+    Marks(fn(&mut R)),
+    /// It does not remain.
+    Removes(fn(R::Id) -> RecordChange),
+}
+
 /// Returns the record of the path, with its id.
 ///
 /// # Errors
@@ -59,25 +74,62 @@ fn find_record<R: CrudRecord>(request: &GroupRequest) -> Result<(R::Id, &R), Api
     }
 }
 
+/// Returns the record with an id of the path.
+///
+/// # Errors
+/// 404 if the caller sees no record with that id.
+pub(crate) fn find_visible<R: CrudRecord>(request: &GroupRequest) -> Result<&R, ApiError> {
+    let (_, record) = find_record::<R>(request)?;
+    if R::is_visible(record, &request.state, request.audience()) {
+        Ok(record)
+    } else {
+        Err(ApiError::no_result())
+    }
+}
+
 /// GET of one record.
 pub(crate) async fn show<R: CrudRecord>(request: GroupRequest) -> HandlerResult {
-    let (_, record) = find_record::<R>(&request)?;
-    if !R::is_visible(record, &request.state, request.audience()) {
-        return Err(ApiError::no_result());
-    }
+    let record = find_visible::<R>(&request)?;
     Ok(record_response(record, &request.state, request.audience()))
+}
+
+/// GET of the visible records.
+pub(crate) async fn list<R: CrudRecord>(request: GroupRequest) -> HandlerResult {
+    let query = parse_query::<R>(&request)?;
+    list_wanted(&request, query, R::all(&request.state).len(), |_, _| true).await
+}
+
+/// Parses the parameters of a list.
+///
+/// # Errors
+/// As [`Query::parse`].
+pub(crate) fn parse_query<R: CrudRecord>(
+    request: &GroupRequest,
+) -> Result<Query<'static, R>, Vec<Fault>> {
+    let audience = request.audience();
+    Query::parse(&request.params, R::table_for(audience), &request.scope(), audience)
 }
 
 /// GET of the visible records that `wanted` accepts. `rows` is the number of records that the
 /// search looks at.
-pub(crate) async fn list<R: CrudRecord>(
+pub(crate) async fn list_wanted<R: CrudRecord>(
     request: &GroupRequest,
+    query: Query<'static, R>,
+    rows: usize,
+    wanted: impl Fn(&R, &GroupState) -> bool + Send + 'static,
+) -> HandlerResult {
+    list_of(request, query, rows, |state| R::all(state).collect(), wanted).await
+}
+
+/// GET of the visible records among `all` that `wanted` accepts.
+pub(crate) async fn list_of<R: CrudRecord>(
+    request: &GroupRequest,
+    query: Query<'static, R>,
     rows: usize,
     all: impl for<'r> Fn(&'r GroupState) -> Vec<&'r R> + Send + 'static,
     wanted: impl Fn(&R, &GroupState) -> bool + Send + 'static,
 ) -> HandlerResult {
     let audience = request.audience();
-    let query = Query::parse(&request.params, R::table_for(audience), &request.scope(), audience)?;
     let with_deleted = query.filters_by_field("deleted");
     let wanted = move |record: &R, state: &GroupState| {
         R::is_visible(record, state, audience)
@@ -114,21 +166,13 @@ pub(crate) async fn change<R: CrudRecord>(request: GroupRequest) -> HandlerResul
     write_record::<R>(&request, id, fields).await
 }
 
-/// DELETE of a record that remains, marked as deleted.
-pub(crate) async fn mark_deleted<R: CrudRecord>(
-    request: GroupRequest,
-    mark: fn(&mut R),
-) -> HandlerResult {
+/// DELETE of a record. The response shows one that does not remain as it was.
+pub(crate) async fn delete<R: DeletableRecord>(request: GroupRequest) -> HandlerResult {
     let (id, _) = find_record::<R>(&request)?;
-    write_record::<R>(&request, id, deletion(mark)).await
-}
-
-/// DELETE of a record that does not remain. The response shows it as it was.
-pub(crate) async fn remove<R: CrudRecord>(
-    request: GroupRequest,
-    removal: fn(R::Id) -> RecordChange,
-) -> HandlerResult {
-    let (id, _) = find_record::<R>(&request)?;
+    let removal = match R::DELETION {
+        Deletion::Marks(mark) => return write_record::<R>(&request, id, deletion(mark)).await,
+        Deletion::Removes(removal) => removal,
+    };
     let done = request.write(Command::ChangeRecord(removal(id))).await?;
     match R::find(&done.before, id) {
         Some(record) => Ok(record_response(record, &done.before, request.audience())),

@@ -5,9 +5,7 @@ use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
-use crate::http::request::GroupRequest;
-use crate::http::resources::crud::{self, CrudRecord};
-use crate::http::response::HandlerResult;
+use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::field::{Audience, Table};
 
@@ -16,7 +14,7 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/custo
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[ALL], handler!(InGroup, list))
+    Endpoint::get(&[ALL], handler!(InGroup, crud::list::<Customfield>))
         .named("ListCustomfields", "List customfields")
         .right(Resource::Customfield, Verb::List, PUBLIC)
         .answers(&[Answer::LIST]),
@@ -34,7 +32,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Customfield, Verb::Change, PROS_ONLY)
         .body(Body::CHANGED_FIELDS)
         .answers(&[Answer::RECORD]),
-    Endpoint::delete(&[ONE], handler!(InGroup, delete))
+    Endpoint::delete(&[ONE], handler!(InGroup, crud::delete::<Customfield>))
         .named("DeleteCustomfield", "Mark a customfield as deleted")
         .right(Resource::Customfield, Verb::Delete, PROS_ONLY)
         .answers(&[Answer::RECORD]),
@@ -59,17 +57,6 @@ impl CrudRecord for Customfield {
     }
 }
 
-/// GET /api/v1/groups/{group_id}/customfields.
-async fn list(request: GroupRequest) -> HandlerResult {
-    let rows = request.state.catalogue.customfields.len();
-    crud::list(&request, rows, all_customfields, |_, _| true).await
-}
-
-/// DELETE /api/v1/groups/{group_id}/customfields/{id}.
-async fn delete(request: GroupRequest) -> HandlerResult {
-    crud::mark_deleted::<Customfield>(request, |field| field.deleted = true).await
-}
-
-fn all_customfields(state: &GroupState) -> Vec<&Customfield> {
-    state.catalogue.customfields.values().map(AsRef::as_ref).collect()
+impl DeletableRecord for Customfield {
+    const DELETION: Deletion<Self> = Deletion::Marks(|field| field.deleted = true);
 }

@@ -10,6 +10,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{Caller, Command, LinkRequest, Put, RecordChange, RequestLink};
+use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
 use crate::http::error::ApiError;
@@ -62,16 +63,11 @@ impl CrudRecord for Fiche {
 /// GET /api/v1/groups/{group_id}/fiches: an account's own fiches, or all of the group. Deleted ones
 /// are included, since clients of the API synchronise by this list.
 async fn list(request: GroupRequest) -> HandlerResult {
-    match request.caller() {
-        Caller::Account(account) => {
-            let own = own_fiches(Arc::clone(account));
-            crud::list(&request, 1, own, |_, _| true).await
-        }
-        Caller::Application | Caller::Pro(_) => {
-            let rows = request.state.fiches.len();
-            crud::list(&request, rows, all_fiches, |_, _| true).await
-        }
-    }
+    let Caller::Account(account) = request.caller() else {
+        return crud::list::<Fiche>(request).await;
+    };
+    let own = own_fiches(Arc::clone(account));
+    crud::list_of(&request, crud::parse_query(&request)?, 1, own, |_, _| true).await
 }
 
 /// GET /api/v1/groups/{group_id}/fiches/{id}.
@@ -132,17 +128,5 @@ fn check_ownership(request: &GroupRequest) -> Result<(), ApiError> {
 }
 
 fn own_fiches(account: Arc<Account>) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Fiche> + Send {
-    move |state: &GroupState| {
-        let mut fiches: Vec<&Fiche> = Vec::new();
-        for id in account.own() {
-            if let Some(fiche) = state.fiches.get(&id) {
-                fiches.push(fiche);
-            }
-        }
-        fiches
-    }
-}
-
-fn all_fiches(state: &GroupState) -> Vec<&Fiche> {
-    state.fiches.values().map(AsRef::as_ref).collect()
+    move |state: &GroupState| account.own().filter_map(|id| Fiche::find(state, id)).collect()
 }

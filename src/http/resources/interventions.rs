@@ -7,13 +7,11 @@ use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryKind, handler};
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
-use crate::http::resources::crud::{self, CrudRecord};
-use crate::http::resources::pagination::{all_or_faults, list_response};
+use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
 use crate::http::response::HandlerResult;
-use crate::wire::field::{Audience, Scope, Table};
+use crate::wire::field::{Audience, Table};
 use crate::wire::intervention::INTERVENTION;
-use crate::wire::list::Query;
-use crate::wire::query::{parse_id, parse_ids};
+use crate::wire::query::{FaultCollector, parse_id, parse_ids};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/interventions");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/interventions/{id}");
@@ -43,7 +41,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Intervention, Verb::Change, PROS_ONLY)
         .body(Body::CHANGED_FIELDS)
         .answers(&[Answer::RECORD]),
-    Endpoint::delete(&[ONE], handler!(InGroup, delete))
+    Endpoint::delete(&[ONE], handler!(InGroup, crud::delete::<Intervention>))
         .named("DeleteIntervention", "Mark an intervention as deleted")
         .right(Resource::Intervention, Verb::Delete, PROS_ONLY)
         .answers(&[Answer::RECORD]),
@@ -67,52 +65,37 @@ impl CrudRecord for Intervention {
     }
 }
 
+impl DeletableRecord for Intervention {
+    const DELETION: Deletion<Self> = Deletion::Marks(|intervention| intervention.deleted = true);
+}
+
 /// GET /api/v1/groups/{group_id}/interventions: the interventions of the set `interventionset_id`
 /// that any of `calendar_ids[]` offers.
 async fn list(request: GroupRequest) -> HandlerResult {
     let audience = request.audience();
     let now = request.now;
     let catalogue = &request.state.catalogue;
+    let params = &request.params;
+    let mut faults = FaultCollector::default();
     let exists = |id: InterventionsetId| catalogue.interventionsets.contains_key(&id);
-    let set = parse_id(&request.params, "interventionset_id", InterventionsetId::new, exists);
+    let set = parse_id(params, "interventionset_id", InterventionsetId::new, exists);
+    let set = faults.keep_fault(set);
     let exists = |id: CalendarId| catalogue.calendars.contains_key(&id);
-    let calendars = parse_ids(&request.params, "calendar_ids", CalendarId::new, exists);
-    let query = Query::parse(&request.params, &INTERVENTION, &request.scope(), audience);
-    let (set, calendars, query) = all_or_faults(set, calendars, query)?;
+    let calendars = faults.keep_fault(parse_ids(params, "calendar_ids", CalendarId::new, exists));
+    let query = faults.finish(crud::parse_query(&request))?;
     let rows = catalogue.interventions.len() * (1 + calendars.len());
-    let with_deleted = query.filters_by_field("deleted");
     let wanted = move |intervention: &Intervention, state: &GroupState| {
-        if !Intervention::is_visible(intervention, state, audience)
-            || (intervention.deleted && !with_deleted)
-            || (set.is_some() && intervention.interventionset_id != set)
-        {
+        if set.is_some() && intervention.interventionset_id != set {
             return false;
         }
-        if calendars.is_empty() {
-            return true;
-        }
-        for id in &calendars {
-            let is_visible = audience >= Audience::Pro
-                || (!state.catalogue.group.inactive
-                    && state.catalogue.calendar_hidden(*id).is_none());
-            let view = state.calendars.get(id).expect("each calendar has a view");
-            if is_visible && view.rules.offers(state.catalogue.zone(), intervention.id, now) {
-                return true;
-            }
-        }
-        false
+        calendars.is_empty()
+            || calendars.iter().any(|id| {
+                let is_visible = audience >= Audience::Pro
+                    || (!state.catalogue.group.inactive
+                        && state.catalogue.calendar_hidden(*id).is_none());
+                let view = state.calendars.get(id).expect("each calendar has a view");
+                is_visible && view.rules.offers(state.catalogue.zone(), intervention.id, now)
+            })
     };
-    let write = move |intervention: &Intervention, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
-        INTERVENTION.append(intervention, scope, audience, bytes);
-    };
-    list_response(&request, rows, query, all_interventions, wanted, write).await
-}
-
-/// DELETE /api/v1/groups/{group_id}/interventions/{id}.
-async fn delete(request: GroupRequest) -> HandlerResult {
-    crud::mark_deleted::<Intervention>(request, |intervention| intervention.deleted = true).await
-}
-
-pub(crate) fn all_interventions(state: &GroupState) -> Vec<&Intervention> {
-    state.catalogue.interventions.values().map(AsRef::as_ref).collect()
+    crud::list_wanted(&request, query, rows, wanted).await
 }

@@ -13,15 +13,9 @@ use axum::response::Response;
 use hyper::body::Frame;
 use serde_json::{Map, Value};
 
-use crate::domain::records::calendar::{Calendar, Calendarset};
-use crate::domain::records::customfield::Customfield;
-use crate::domain::records::fault::Fault;
-use crate::domain::records::fiche::Fiche;
-use crate::domain::records::ids::{
-    CalendarId, CalendarsetId, CustomfieldId, FicheId, InterventionId, InterventionsetId, VeventId,
-};
-use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::ids::{RecordId as _, VeventId};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::http::error::ApiError;
 use crate::http::limits::blocking_pool::BlockingPermit;
@@ -46,41 +40,15 @@ pub(crate) trait ListedRecord: Sized + Sync + 'static {
     fn find_by_number(state: &GroupState, number: u64) -> Option<&Self>;
 }
 
-macro_rules! listed_records {
-    ($($record:ty, $id:ty, |$state:ident| $map:expr;)*) => {$(
-        impl ListedRecord for $record {
-            fn find_by_number($state: &GroupState, number: u64) -> Option<&Self> {
-                $map.get(&<$id>::new(number)?).map(AsRef::as_ref)
-            }
-        }
-    )*};
+impl<R: EditableRecord> ListedRecord for R {
+    fn find_by_number(state: &GroupState, number: u64) -> Option<&Self> {
+        Self::find(state, R::Id::from_number(number)?)
+    }
 }
 
-listed_records! {
-    Calendar, CalendarId, |state| state.catalogue.calendars;
-    Calendarset, CalendarsetId, |state| state.catalogue.calendarsets;
-    Intervention, InterventionId, |state| state.catalogue.interventions;
-    Interventionset, InterventionsetId, |state| state.catalogue.interventionsets;
-    Customfield, CustomfieldId, |state| state.catalogue.customfields;
-    Fiche, FicheId, |state| state.fiches;
-    Vevent, VeventId, |state| state.rows;
-}
-
-/// Returns all three values, or all faults of the failed ones.
-pub(crate) fn all_or_faults<A, B, C>(
-    a: Result<A, Fault>,
-    b: Result<B, Fault>,
-    c: Result<C, Vec<Fault>>,
-) -> Result<(A, B, C), Vec<Fault>> {
-    match (a, b, c) {
-        (Ok(a), Ok(b), Ok(c)) => Ok((a, b, c)),
-        (a, b, c) => {
-            let mut faults: Vec<Fault> = Vec::new();
-            faults.extend(a.err());
-            faults.extend(b.err());
-            faults.extend(c.err().into_iter().flatten());
-            Err(faults)
-        }
+impl ListedRecord for Vevent {
+    fn find_by_number(state: &GroupState, number: u64) -> Option<&Self> {
+        state.rows.get(&VeventId::new(number)?).map(AsRef::as_ref)
     }
 }
 

@@ -5,14 +5,13 @@ use crate::domain::records::calendar::Calendarset;
 use crate::domain::records::ids::CalendarsetId;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::state::command::{Put, RecordChange};
+use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
-use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
-use crate::http::resources::crud::{self, CrudRecord};
-use crate::http::resources::interventions::all_interventions;
+use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
 use crate::http::response::HandlerResult;
 use crate::wire::calendar::{CALENDARSET as CALENDARSET_FIELDS, SHOWN_CALENDARSET};
 use crate::wire::field::{Audience, Table};
@@ -28,7 +27,7 @@ const INTERVENTIONSET: EndpointPath =
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[CALENDARSETS], handler!(InGroup, list_calendarsets))
+    Endpoint::get(&[CALENDARSETS], handler!(InGroup, crud::list::<Calendarset>))
         .named("ListCalendarsets", "List calendarsets")
         .right(Resource::Calendarset, Verb::List, PUBLIC)
         .answers(&[Answer::TAGGED_LIST]),
@@ -46,7 +45,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Calendarset, Verb::Change, PROS_ONLY)
         .body(Body::CHANGED_FIELDS)
         .answers(&[Answer::RECORD]),
-    Endpoint::delete(&[CALENDARSET], handler!(InGroup, remove_calendarset))
+    Endpoint::delete(&[CALENDARSET], handler!(InGroup, crud::delete::<Calendarset>))
         .named("RemoveCalendarset", "Remove a calendarset; its calendars remain")
         .right(Resource::Calendarset, Verb::Delete, PROS_ONLY)
         .answers(&[Answer::RECORD]),
@@ -72,7 +71,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     .right(Resource::Interventionset, Verb::List, PUBLIC)
     .tagged("calendarsets")
     .answers(&[Answer::TAGGED_LIST]),
-    Endpoint::get(&[INTERVENTIONSETS], handler!(InGroup, list_interventionsets))
+    Endpoint::get(&[INTERVENTIONSETS], handler!(InGroup, crud::list::<Interventionset>))
         .named("ListInterventionsets", "List interventionsets")
         .right(Resource::Interventionset, Verb::List, PUBLIC)
         .answers(&[Answer::TAGGED_LIST]),
@@ -90,7 +89,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Interventionset, Verb::Change, PROS_ONLY)
         .body(Body::CHANGED_FIELDS)
         .answers(&[Answer::RECORD]),
-    Endpoint::delete(&[INTERVENTIONSET], handler!(InGroup, remove_interventionset))
+    Endpoint::delete(&[INTERVENTIONSET], handler!(InGroup, crud::delete::<Interventionset>))
         .named("RemoveInterventionset", "Remove an interventionset; its interventions remain")
         .right(Resource::Interventionset, Verb::Delete, PROS_ONLY)
         .answers(&[Answer::RECORD]),
@@ -128,79 +127,39 @@ impl CrudRecord for Interventionset {
     }
 }
 
-/// GET /api/v1/groups/{group_id}/calendarsets.
-async fn list_calendarsets(request: GroupRequest) -> HandlerResult {
-    let rows = request.state.catalogue.calendarsets.len();
-    crud::list(&request, rows, all_calendarsets, |_, _| true).await
+impl DeletableRecord for Calendarset {
+    const DELETION: Deletion<Self> = Deletion::Removes(RecordChange::RemoveCalendarset);
 }
 
-/// GET /api/v1/groups/{group_id}/interventionsets.
-async fn list_interventionsets(request: GroupRequest) -> HandlerResult {
-    let rows = request.state.catalogue.interventionsets.len();
-    crud::list(&request, rows, all_interventionsets, |_, _| true).await
+impl DeletableRecord for Interventionset {
+    const DELETION: Deletion<Self> = Deletion::Removes(RecordChange::RemoveInterventionset);
 }
 
 /// GET /api/v1/groups/{group_id}/calendarsets/{id}/interventions: the interventions that any
 /// undeleted calendar of the set offers.
 async fn list_offered_interventions(request: GroupRequest) -> HandlerResult {
-    let set = find_visible_calendarset(&request)?;
+    let set = crud::find_visible::<Calendarset>(&request)?.id;
     let now = request.now;
     let audience = request.audience();
     let wanted = move |intervention: &Intervention, state: &GroupState| {
         is_offered(state, set, intervention, now, audience)
     };
-    crud::list(&request, pairs_max(&request), all_interventions, wanted).await
+    crud::list_wanted(&request, crud::parse_query(&request)?, pairs_max(&request), wanted).await
 }
 
 /// GET /api/v1/groups/{group_id}/calendarsets/{id}/interventionsets: the interventionsets with an
 /// intervention that any undeleted calendar of the set offers.
 async fn list_offered_interventionsets(request: GroupRequest) -> HandlerResult {
-    let set = find_visible_calendarset(&request)?;
+    let set = crud::find_visible::<Calendarset>(&request)?.id;
     let now = request.now;
     let audience = request.audience();
     let wanted = move |interventionset: &Interventionset, state: &GroupState| {
-        for intervention in state.catalogue.interventions.values() {
-            if intervention.interventionset_id == Some(interventionset.id)
+        Intervention::all(state).any(|intervention| {
+            intervention.interventionset_id == Some(interventionset.id)
                 && is_offered(state, set, intervention, now, audience)
-            {
-                return true;
-            }
-        }
-        false
+        })
     };
-    crud::list(&request, pairs_max(&request), all_interventionsets, wanted).await
-}
-
-/// DELETE /api/v1/groups/{group_id}/calendarsets/{id}.
-async fn remove_calendarset(request: GroupRequest) -> HandlerResult {
-    crud::remove::<Calendarset>(request, RecordChange::RemoveCalendarset).await
-}
-
-/// DELETE /api/v1/groups/{group_id}/interventionsets/{id}.
-async fn remove_interventionset(request: GroupRequest) -> HandlerResult {
-    crud::remove::<Interventionset>(request, RecordChange::RemoveInterventionset).await
-}
-
-fn all_calendarsets(state: &GroupState) -> Vec<&Calendarset> {
-    state.catalogue.calendarsets.values().map(AsRef::as_ref).collect()
-}
-
-fn all_interventionsets(state: &GroupState) -> Vec<&Interventionset> {
-    state.catalogue.interventionsets.values().map(AsRef::as_ref).collect()
-}
-
-/// Returns the id of the calendarset in the path.
-///
-/// # Errors
-/// 404 if the caller sees no such set.
-fn find_visible_calendarset(request: &GroupRequest) -> Result<CalendarsetId, ApiError> {
-    let id = request.id(CalendarsetId::new)?;
-    let set = request.state.catalogue.calendarsets.get(&id).ok_or_else(ApiError::no_result)?;
-    if Calendarset::is_visible(set, &request.state, request.audience()) {
-        Ok(id)
-    } else {
-        Err(ApiError::no_result())
-    }
+    crud::list_wanted(&request, crud::parse_query(&request)?, pairs_max(&request), wanted).await
 }
 
 /// Upper bound on the pairs of intervention and calendar that a search for offers looks at.

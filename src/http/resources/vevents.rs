@@ -3,7 +3,6 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
-use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, VeventDraft};
@@ -18,7 +17,7 @@ use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, json_response};
 use crate::wire::field::{Audience, Scope, is_filled};
 use crate::wire::list::Query;
-use crate::wire::query::{parse_id, parse_moment};
+use crate::wire::query::{FaultCollector, parse_id, parse_moment};
 use crate::wire::vevent::{VEVENT, first_start, parse, revise};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/vevents");
@@ -67,50 +66,24 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let zone = request.zone();
     let params = &request.params;
     let state = &request.state;
-    let mut faults = Vec::new();
+    let mut faults = FaultCollector::default();
     let exists = |id: CalendarId| state.catalogue.calendars.contains_key(&id);
-    let calendar = keep(&mut faults, parse_id(params, "calendar_id", CalendarId::new, exists));
+    let calendar = faults.keep_fault(parse_id(params, "calendar_id", CalendarId::new, exists));
     let exists = |id: FicheId| state.fiches.contains_key(&id);
-    let fiche = keep(&mut faults, parse_id(params, "fiche_id", FicheId::new, exists));
-    let from = keep(&mut faults, parse_moment(params, "start_from", zone));
-    let to = keep(&mut faults, parse_moment(params, "start_to", zone));
-    let query = match Query::parse(params, &VEVENT, &request.scope(), audience) {
-        Ok(query) if faults.is_empty() => query,
-        Ok(_) => return Err(faults.into()),
-        Err(more) => {
-            faults.extend(more);
-            return Err(faults.into());
-        }
-    };
+    let fiche = faults.keep_fault(parse_id(params, "fiche_id", FicheId::new, exists));
+    let from = faults.keep_fault(parse_moment(params, "start_from", zone));
+    let to = faults.keep_fault(parse_moment(params, "start_to", zone));
+    let query = faults.finish(Query::parse(params, &VEVENT, &request.scope(), audience))?;
     let wanted = move |vevent: &Vevent, _: &GroupState| {
-        if let Some(calendar) = calendar
-            && vevent.calendar_id != calendar
-        {
-            return false;
-        }
-        if let Some(fiche) = fiche
-            && vevent.fiche_id() != Some(fiche)
-        {
-            return false;
-        }
-        from.is_none_or(|from| from <= first_start(vevent, zone))
+        calendar.is_none_or(|calendar| vevent.calendar_id == calendar)
+            && fiche.is_none_or(|fiche| vevent.fiche_id() == Some(fiche))
+            && from.is_none_or(|from| from <= first_start(vevent, zone))
             && to.is_none_or(|to| first_start(vevent, zone) < to)
     };
     let write = move |vevent: &Vevent, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
         VEVENT.append(vevent, scope, audience, bytes);
     };
     list_response(&request, state.rows.len(), query, all_vevents, wanted, write).await
-}
-
-/// Returns the value of a parameter, or keeps its fault.
-fn keep<T>(faults: &mut Vec<Fault>, read: Result<Option<T>, Fault>) -> Option<T> {
-    match read {
-        Ok(value) => value,
-        Err(fault) => {
-            faults.push(fault);
-            None
-        }
-    }
 }
 
 fn all_vevents(state: &GroupState) -> Vec<&Vevent> {

@@ -71,9 +71,9 @@ fn a_recipient_has_room_for_the_daily_maximum_and_for_half_of_it_from_the_public
     let mut outbox = Outbox::default();
     let by_key = |draft: Message| draft.caused_by_key();
     let trusted = |draft: Message| draft;
-    let cases: [(i64, fn(Message) -> Message); 5] =
-        [(10, by_key), (20, by_key), (25, trusted), (30, by_key), (40, trusted)];
-    for (at, caused) in cases {
+    let trusted_at = [25, 40];
+    for at in [10, 20, 25, 30, 40] {
+        let caused = if trusted_at.contains(&at) { trusted } else { by_key };
         let content = MessageContent::Confirmation(Vec::new());
         let draft = caused(outbox.draft(0, Instant(at), content, "a@example.org"));
         outbox.put(Message { first_claimed_at: Some(Instant(at)), ..draft }.into(), Instant(at));
