@@ -12,7 +12,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::store::older_format::Older;
+use crate::domain::records::added;
 
 /// Format of the bytes inside a record of the journal. Each record carries its own.
 pub const RECORD_FORMAT: u16 = 2;
@@ -83,7 +83,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
 ///
 /// As for [`decode`].
 pub fn decode_format<T: DeserializeOwned>(bytes: &[u8], format: u16) -> Result<T, DecodeError> {
-    if format == 1 { Ok(decode::<Older<1, T>>(bytes)?.0) } else { decode(bytes) }
+    added::of_format(format, || decode(bytes))
 }
 
 /// Encodes `value` and appends the crc32 of its bytes.
@@ -103,7 +103,73 @@ pub(crate) fn decode_with_checksum<T: DeserializeOwned>(bytes: &[u8]) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use serde::{Deserialize, Deserializer};
+
     use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct BeforeRow {
+        id: u64,
+        names: Vec<Option<String>>,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Row {
+        id: u64,
+        names: Vec<Option<String>>,
+        #[serde(deserialize_with = "added::in_format_2")]
+        note: Option<String>,
+        #[serde(deserialize_with = "percent_before")]
+        percent: u8,
+    }
+
+    fn percent_before<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+        added::in_format_2_or(deserializer, 100)
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    enum Nested<T> {
+        Rows { at: i64, rows: Vec<Box<T>>, pair: (T, char) },
+        Boxed(Box<Nested<T>>),
+        Nothing,
+    }
+
+    fn before(id: u64) -> BeforeRow {
+        BeforeRow { id, names: vec![None, Some("a".into())] }
+    }
+
+    fn row(id: u64) -> Row {
+        Row { id, names: vec![None, Some("a".into())], note: None, percent: 100 }
+    }
+
+    #[test]
+    fn a_member_added_later_is_absent_wherever_its_struct_stands() {
+        let written = Nested::Boxed(Box::new(Nested::Rows {
+            at: -7,
+            rows: vec![Box::new(before(1)), Box::new(before(300))],
+            pair: (before(2), 'é'),
+        }));
+        let read = Nested::Boxed(Box::new(Nested::Rows {
+            at: -7,
+            rows: vec![Box::new(row(1)), Box::new(row(300))],
+            pair: (row(2), 'é'),
+        }));
+        let bytes = encode(&written);
+        assert_eq!(decode_format::<Nested<Row>>(&bytes, 1).unwrap(), read);
+        assert!(decode::<Nested<Row>>(&bytes).is_err(), "the present format holds the members");
+        assert_eq!(
+            decode_format::<Nested<Row>>(&encode(&Nested::<BeforeRow>::Nothing), 1).unwrap(),
+            Nested::Nothing
+        );
+    }
+
+    #[test]
+    fn the_present_format_holds_the_members() {
+        let written = Row { note: Some("b".into()), percent: 7, ..row(1) };
+        let bytes = encode(&written);
+        assert_eq!(decode_format::<Row>(&bytes, 2).unwrap(), written);
+        assert!(decode_format::<Row>(&bytes, 1).is_err(), "bytes are left over");
+    }
 
     #[test]
     fn bytes_cut_short_or_too_long_are_refused() {

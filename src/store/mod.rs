@@ -53,7 +53,6 @@ mod files;
 mod generation;
 mod io_throttle;
 mod journal;
-mod older_format;
 mod read_copy;
 mod record;
 mod recovery;

@@ -1,15 +1,33 @@
 //! Members that a stored type gained in a later format. Reference 8.
 //!
 //! Such a member stands last in its struct and names one of these functions in
-//! `#[serde(deserialize_with = "…")]`. Records of an earlier format do not hold it. The store's
-//! decoder recognises the newtype name and reports the member as absent for them.
+//! `#[serde(deserialize_with = "…")]`. Records of an earlier format do not hold it. A type gets
+//! nothing but the bytes from serde, so [`of_format`] keeps their format for the thread while it
+//! decodes them.
 
-use std::fmt;
+use std::cell::Cell;
 
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::{Deserialize, Deserializer};
 
-/// Newtype name under which a member is decoded that format 2 added.
-pub const ADDED_IN_FORMAT_2: &str = "member added in format 2";
+thread_local! {
+    /// The format of the bytes that this thread decodes; the newest unless `of_format` says so.
+    static FORMAT: Cell<u16> = const { Cell::new(u16::MAX) };
+}
+
+/// Restores the format of the bytes around, also after a panic.
+struct Outer(u16);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        FORMAT.set(self.0);
+    }
+}
+
+/// Runs a decoder of bytes of a format.
+pub fn of_format<T>(format: u16, decode: impl FnOnce() -> T) -> T {
+    let _outer = Outer(FORMAT.replace(format));
+    decode()
+}
 
 /// Decodes a member that format 2 added; its default in earlier records.
 ///
@@ -29,26 +47,5 @@ pub fn in_format_2_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     absent: T,
 ) -> Result<T, D::Error> {
-    let visitor = AddedMember { absent };
-    deserializer.deserialize_newtype_struct(ADDED_IN_FORMAT_2, visitor)
-}
-
-struct AddedMember<T> {
-    absent: T,
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for AddedMember<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a member, or a record of an earlier format")
-    }
-
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-        T::deserialize(deserializer)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<T, E> {
-        Ok(self.absent)
-    }
+    if FORMAT.get() < 2 { Ok(absent) } else { T::deserialize(deserializer) }
 }
