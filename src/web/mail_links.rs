@@ -123,13 +123,11 @@ pub(crate) async fn show(request: LinkVisit, token: Token) -> Response {
             None => request.gone(Some(link.group)),
         },
         Some(MailLink::Unsubscribe(subscriber)) => {
-            match find_subscriber(&request.pages, &subscriber) {
-                Some(state) => {
-                    let group = state.catalogue.group.name.as_str().to_owned();
-                    request.respond_ok(&LinkPage::AskUnsubscribe { group }, &state)
-                }
-                None => request.gone(Some(subscriber.group)),
-            }
+            let Some(state) = find_subscriber(&request.pages, &subscriber) else {
+                return request.gone(Some(subscriber.group));
+            };
+            let group = state.catalogue.group.name.as_str().to_owned();
+            request.respond_ok(&LinkPage::AskUnsubscribe { group }, &state)
         }
         Some(MailLink::Account(token)) => match find_account_link(&request.pages, &token) {
             Some((state, found)) => request.respond_ok(&account_page(&found.link), &state),

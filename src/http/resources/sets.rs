@@ -184,17 +184,11 @@ fn is_offered(
     {
         return false;
     }
-    for calendar in catalogue.calendars.values() {
-        if calendar.calendarset_id != Some(set) || calendar.deleted {
-            continue;
-        }
-        if !is_pro && catalogue.calendar_hidden(calendar.id).is_some() {
-            continue;
-        }
+    catalogue.calendars.values().any(|calendar| {
         let view = state.calendars.get(&calendar.id).expect("each calendar has a view");
-        if view.rules.offers(catalogue.zone(), intervention.id, now) {
-            return true;
-        }
-    }
-    false
+        calendar.calendarset_id == Some(set)
+            && !calendar.deleted
+            && (is_pro || catalogue.calendar_hidden(calendar.id).is_none())
+            && view.rules.offers(catalogue.zone(), intervention.id, now)
+    })
 }
