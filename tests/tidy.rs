@@ -160,6 +160,35 @@ fn floor_of(name: &str) -> Option<usize> {
     DOMAIN_FLOORS.iter().position(|floor| *floor == folder)
 }
 
+/// Whether a text literal of a line holds two blanks between words. Blanks after a line break indent what follows.
+fn has_row_of_blanks(line: &str) -> bool {
+    let texts = line.split('"').skip(1).step_by(2);
+    texts.into_iter().any(|text| {
+        let parts = text.split("\\n").map(str::trim);
+        parts.into_iter().any(|part| part.contains("  "))
+    })
+}
+
+#[test]
+fn texts_hold_single_blanks() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        for (number, line) in code_lines(&text) {
+            if has_row_of_blanks(line) {
+                wrong.push(format!("{name}:{number}: a text holds a row of blanks"));
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn rows_of_blanks_are_found() {
+    assert!(has_row_of_blanks(r#"    "minutes apart:      choose another","#));
+    assert!(!has_row_of_blanks(r#"    let a = "b c";  // "d""#));
+    assert!(!has_row_of_blanks(r#"    format!("\n  group {} is set aside")"#));
+}
+
 #[test]
 fn each_floor_of_the_domain_imports_only_the_floors_below_it() {
     let sources = sources();

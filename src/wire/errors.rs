@@ -205,7 +205,8 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
         Refusal::MintimeBetween { minutes } => ErrorEntry::new(
             Problem::MintimeBetween,
             format!(
-                "a client's appointments must be at least {minutes} minutes apart:                  choose another time"
+                "a client's appointments must be at least {minutes} minutes apart: choose another \
+                 time"
             ),
         )
         .with_field("date"),
@@ -232,13 +233,15 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
         Refusal::SameTimeRdv { other } => describe_same_time(*other, zone, audience),
         Refusal::EmailNotFound => ErrorEntry::new(
             Problem::EmailNotFound,
-            "only registered clients may book here, and this e-mail address is unknown:              call to be registered",
+            "only registered clients may book here, and this e-mail address is unknown: call to be \
+             registered",
         )
         .with_field("fiche.email"),
         Refusal::ClocksOverlap { first, second } => ErrorEntry::new(
             Problem::NotAvailable,
             format!(
-                "appointments {first} and {second} would overlap in this time zone:                  move one of them first"
+                "appointments {first} and {second} would overlap in this time zone: move one of \
+                 them first"
             ),
         )
         .with_field("timezone"),

@@ -319,7 +319,8 @@ pub(crate) fn booked_fiche() -> ObjectBuilder {
 fn with_appointment_parts(mut record: ObjectBuilder) -> ObjectBuilder {
     let of = |component: &'static str, name: &str| field_text(component, name);
     let name = || text().build().into();
-    let mut fiche = all_required([("id", id().into(), "Id of the fiche.")]);
+    let number = shown(FieldType::Reference, false).into();
+    let mut fiche = all_required([("id", number, "Id of the fiche; 0 with the key alone.")]);
     for field in &FICHE.fields {
         if SHOWN_OF_FICHE.contains(&field.name) {
             let schema = shown(field.field_type, default_value(&FICHE, field).is_null());
@@ -342,7 +343,7 @@ fn with_appointment_parts(mut record: ObjectBuilder) -> ObjectBuilder {
         ("interventionset_id", set, of("Intervention", "interventionset_id")),
         ("length", whole(0, i64::from(i32::MAX)).into(), of("Intervention", "length")),
     ]);
-    let fiche_text = "The client. With the key alone: only the id, and in the response to the \
+    let fiche_text = "The client. With the key alone: the id 0, and in the response to the \
         booking the sent fields.";
     let parts: [(&str, RefOr<Schema>, &str); 6] = [
         ("group", group.into(), "The group."),
