@@ -223,7 +223,6 @@ async fn serve_until_signal(
         start_disk_monitor(Arc::clone(engine.health()), data.clone(), reserve_bytes)?;
     let compactor = engine.new_compactor(generations, options.journal_mib << 20, reserve_bytes);
     let _compactor = start_compactor(compactor)?;
-    upkeep::start(&engine, options);
     let operator_socket = match socket::listen(data) {
         Ok(socket) => Some(socket),
         Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
@@ -237,7 +236,6 @@ async fn serve_until_signal(
         by_key_daily_max: options.messages_by_key_daily_max,
     };
     let sending = messages::sending_settings(quota, Arc::clone(&gateways));
-    let messages = engine.send_messages(sending).await;
     let connections_max = limit_connections(options.connections_max);
     let routes = create_routes(options, &engine, gateways, &metrics, connections_max);
     let operator_socket = operator_socket.map(|(listener, socket)| {
@@ -249,6 +247,9 @@ async fn serve_until_signal(
         print_demo_pages(&engine, listener.local_addr()?);
     }
     print(&format!("listening on http://{}\n", listener.local_addr()?));
+    // The server's own writes come after the start, which an operator sees fail or not.
+    upkeep::start(&engine, options);
+    let messages = engine.send_messages(sending).await;
     let (stop_messages, messages_stopped) = oneshot::channel();
     let stop = async {
         signals.received().await;
