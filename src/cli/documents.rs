@@ -171,7 +171,8 @@ fn print_demo_logins() {
     let document: Value =
         serde_json::from_slice(demo::DOCUMENT).expect("the demonstration was just imported");
     for apikey in list_field(&document, "apikeys") {
-        let (key, label) = (text_field(apikey, "key"), text_field(apikey, "label"));
+        let key = text_field(apikey, "key");
+        let label = text_field(apikey, "label");
         print_error(&format!("demonstration: apikey {key} ({label})"));
     }
     for group in list_field(&document, "groups") {
@@ -179,7 +180,8 @@ fn print_demo_logins() {
             for person in list_field(group, section) {
                 // Some have no password, and cannot log in.
                 let Some(password) = person["password"].as_str() else { continue };
-                let (id, email) = (&group["id"], text_field(person, "email"));
+                let id = &group["id"];
+                let email = text_field(person, "email");
                 print_error(&format!(
                     "demonstration: group {id}, {role} {email} with password {password}"
                 ));

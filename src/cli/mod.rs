@@ -64,8 +64,10 @@ fn refuse_secret_arguments(matches: &ArgMatches) -> Result<(), ConfigError> {
     if innermost.ids().any(|id| id == SECRET)
         && innermost.value_source(SECRET) == Some(ValueSource::CommandLine)
     {
-        let (flag, variable) = ("smtp-password", "SLOTBOOK_SMTP_PASSWORD");
-        return Err(ConfigError::SecretArgument { flag, variable });
+        return Err(ConfigError::SecretArgument {
+            flag: "smtp-password",
+            variable: "SLOTBOOK_SMTP_PASSWORD",
+        });
     }
     Ok(())
 }

@@ -174,9 +174,25 @@ async fn given_group_id(
     }
 }
 
-/// Returns the state of the group that the query or the body names, else of the caller's own
-/// group. If neither exists, the fault is returned as a value, because missing rights are reported
-/// before it.
+/// The group of a request on an older path.
+pub(crate) enum NamedGroup {
+    /// A group that the caller sees.
+    Found(Arc<GroupState>),
+    /// None is named. Missing rights are reported before this fault.
+    Missing(Fault),
+}
+
+impl NamedGroup {
+    /// Returns the group that was found.
+    pub(crate) fn found(&self) -> Option<&GroupState> {
+        match self {
+            Self::Found(state) => Some(state),
+            Self::Missing(_) => None,
+        }
+    }
+}
+
+/// Returns the group that the query or the body names, else the caller's own group.
 ///
 /// # Errors
 /// 404 for a group that the caller does not see; otherwise as [`Incoming::peek`].
@@ -186,16 +202,18 @@ pub(crate) async fn find_named_group(
     body: &mut Incoming<'_>,
     identity: &Identity,
     published: &Published,
-) -> Result<Result<Arc<GroupState>, Fault>, ApiError> {
+) -> Result<NamedGroup, ApiError> {
     let group = match given_group_id(record, params, body).await? {
         Some(given) => match value::parse_id(&given) {
             Ok(number) => number.and_then(GroupId::new),
-            Err(illegal) => return Ok(Err(Fault::new("group_id", illegal.0))),
+            Err(illegal) => {
+                return Ok(NamedGroup::Missing(Fault::new("group_id", illegal.0)));
+            }
         },
         None => match identity.home() {
             Some(home) => Some(home),
-            None => return Ok(Err(Fault::new("group_id", NO_GROUP_NAMED))),
+            None => return Ok(NamedGroup::Missing(Fault::new("group_id", NO_GROUP_NAMED))),
         },
     };
-    Ok(Ok(find_visible_group(group, identity, published)?))
+    Ok(NamedGroup::Found(find_visible_group(group, identity, published)?))
 }

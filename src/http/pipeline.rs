@@ -23,7 +23,7 @@ use crate::http::endpoint::{
 };
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
-use crate::http::legacy_paths;
+use crate::http::legacy_paths::{self, NamedGroup};
 use crate::http::limits::write_capacity;
 use crate::http::request::{
     ApiRequest, AtOperatorSocket, ClientAddress, GroupRequest, SessionRequest, XmlRequested,
@@ -220,22 +220,23 @@ async fn check_in_group(
     let endpoint = route.endpoint;
     let published = auth.published;
     let identity = server.authenticator.identify(auth).await?;
-    let state = match route.path.legacy {
-        Some(record) if route.path.has_id() => {
-            Ok(legacy_paths::find_visible_owner(record, path_id, &identity, published)?)
-        }
-        // A missing group is reported as late as the other parameters, after missing rights.
+    let named = match route.path.legacy {
+        Some(record) if route.path.has_id() => NamedGroup::Found(legacy_paths::find_visible_owner(
+            record, path_id, &identity, published,
+        )?),
         Some(record) => {
             let params = auth.params;
             legacy_paths::find_named_group(record, params, body, &identity, published).await?
         }
-        None => Ok(find_visible_group(auth.group, &identity, published)?),
+        None => NamedGroup::Found(find_visible_group(auth.group, &identity, published)?),
     };
-    let group = state.as_deref().ok();
-    write_capacity::admit(body, server, endpoint, &identity, group, auth)?;
+    write_capacity::admit(body, server, endpoint, &identity, named.found(), auth)?;
     let object = read_body(endpoint, body, auth.method).await?;
     endpoint.check_right(&identity, auth.params)?;
-    let state = state?;
+    let state = match named {
+        NamedGroup::Found(state) => state,
+        NamedGroup::Missing(fault) => return Err(fault.into()),
+    };
     if let Some(fault) = foreign_group(&object, &Scope::for_group(&state)) {
         return Err(fault.into());
     }

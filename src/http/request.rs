@@ -224,7 +224,7 @@ pub(crate) async fn create_once(
         Ok((done, limit)) => {
             let bytes = match (&done.answer, &key) {
                 (Some(kept), Some(key)) => key.texts.expand(kept),
-                (Some(_) | None, _) => render(&done),
+                _ => render(&done),
             };
             // A replay names nothing but its bytes.
             let appointment =

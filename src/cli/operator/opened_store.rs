@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinHandle;
 
 use crate::cli::error::CommandError;
 use crate::cli::service_parts::{engine_parts, served_store};
@@ -79,7 +79,7 @@ impl OpenedStore {
             ended = journal => ended,
         };
         self.journal = None;
-        end_of_journal(ended)
+        Ok(ended.unwrap_or(Err(JournalError::Panicked))?)
     }
 
     /// Ends the engine, and then the journal, when all writes are answered.
@@ -90,12 +90,8 @@ impl OpenedStore {
         // Writes without a journal are never answered, so there is nothing to wait for.
         let Some(journal) = self.journal else { return Ok(()) };
         self.engine.shut_down().await;
-        end_of_journal(journal.await)
+        Ok(journal.await.unwrap_or(Err(JournalError::Panicked))?)
     }
-}
-
-fn end_of_journal(ended: Result<Result<(), JournalError>, JoinError>) -> Result<(), CommandError> {
-    Ok(ended.unwrap_or(Err(JournalError::Panicked))?)
 }
 
 /// A log that leaves the store alone until the first record, so that commands that only read change
