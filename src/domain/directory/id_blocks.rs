@@ -13,9 +13,8 @@ pub const BLOCK: u64 = 1_024;
 
 /// The kinds of records whose ids come from blocks. The order of the variants is the format on
 /// disk.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::EnumIter,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(strum::EnumIter)]
 #[expect(missing_docs, reason = "each is the record of its name")]
 pub enum IdKind {
     Fiche,

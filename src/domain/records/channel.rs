@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// The channel of a message. The order of the variants is the format on disk.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 #[expect(missing_docs, reason = "e-mail and text message are the only channels")]
 pub enum Channel {

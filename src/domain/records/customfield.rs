@@ -125,19 +125,8 @@ impl Customs {
 }
 
 /// The kind of record that a customised attribute belongs to.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr)]
 #[expect(missing_docs, reason = "the two models of Reference 9")]
 pub enum Model {
     Fiche,

@@ -284,9 +284,8 @@ pub enum Progress {
 
 /// The reason why a message is not wanted any more. The order of the variants is the format on
 /// disk.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumIter, EnumString, IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(EnumIter, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum SuppressionReason {
     /// The appointment is cancelled.

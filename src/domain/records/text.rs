@@ -255,9 +255,8 @@ impl<const MIN: i64, const MAX: i64> Bounded<MIN, MAX> {
 
 /// Minutes between a reminder and its appointment: 60 to `MAX`, or 0 for no reminder.
 /// Reference 10, 12.1.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ReminderLead<const MAX: i64>(i64);
 

@@ -17,23 +17,20 @@ pub const HOUR: i64 = 3_600;
 pub const DAY: i64 = 86_400;
 
 /// A moment: whole seconds since 1970-01-01 00:00:00 UTC, without leap seconds.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize)]
 pub struct Instant(pub i64);
 
 /// A wall-clock time: seconds since the wall clock showed 1970-01-01 00:00:00.
 ///
 /// Every day counts 24 hours, so clock changes do not show. It belongs to no zone.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize)]
 pub struct Civil(pub i64);
 
 /// A day of the proleptic Gregorian calendar: days since 1970-01-01.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize)]
 pub struct CivilDay(pub i32);
 
 /// Day of the week. Monday comes first, as in RFC 5545 with its default WKST.
