@@ -9,19 +9,21 @@ use super::rounds;
 use super::server::{Served, exported, practice, store_of};
 use super::witness::{CALENDARS, Witness};
 
-/// After so many lives a new store, so that reading it back stays quick.
-const LIVES: u64 = 50;
+/// Number of lives after which a new store is begun, so that reading it back stays quick.
+fn lives() -> u64 {
+    rounds(10, 50)
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_under_load_lose_nothing_that_was_answered() {
     let kills = rounds(30, 1_000);
     let mut chance = StdRng::seed_from_u64(11);
     let (mut answered, mut generations) = (0, 0);
-    for first in (0..kills).step_by(usize::try_from(LIVES).expect("small")) {
+    for first in (0..kills).step_by(usize::try_from(lives()).expect("small")) {
         let folder = tempfile::tempdir().expect("a folder");
         let data = store_of(folder.path(), &practice(CALENDARS));
         let witness = Arc::new(Witness::brief());
-        for life in first..kills.min(first + LIVES) {
+        for life in first..kills.min(first + lives()) {
             // New generations are made all the time: one is looked for each second, so some lives last longer.
             let server = Served::on(&data, &["--journal-mib", "0"]);
             let lasting = if life % 4 == 3 { 1_500..3_000 } else { 1..500 };
@@ -36,7 +38,7 @@ async fn kills_under_load_lose_nothing_that_was_answered() {
         let generation: u64 =
             current.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
         generations += generation - 1;
-        let done = kills.min(first + LIVES);
+        let done = kills.min(first + lives());
         println!("{done} kills, {answered} answered writes, {generations} new generations so far");
     }
     println!(
