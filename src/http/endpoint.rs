@@ -283,23 +283,38 @@ impl OperatorEndpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that changes nothing.
+    /// An endpoint that changes nothing. By default it answers with an object.
     pub(crate) const fn get(paths: &'static [EndpointPath], handler: Handler) -> Self {
         Self::new(EndpointMethod::Get, paths, handler)
     }
 
-    /// An endpoint that creates something, or carries out an action.
+    /// An endpoint that answers with a page of a list.
+    pub(crate) const fn list(paths: &'static [EndpointPath], handler: Handler) -> Self {
+        Self::get(paths, handler).answers(&[Answer::LIST])
+    }
+
+    /// The same, with an entity tag.
+    pub(crate) const fn tagged_list(paths: &'static [EndpointPath], handler: Handler) -> Self {
+        Self::get(paths, handler).answers(&[Answer::TAGGED_LIST])
+    }
+
+    /// An endpoint that creates something, or carries out an action. By default it reads the fields
+    /// of a new record, and answers with that record.
     pub(crate) const fn post(paths: &'static [EndpointPath], handler: Handler) -> Self {
         let is_in_group = matches!(handler, Handler::Keyed(KeyedHandler::InGroup(_)));
-        Self::new(EndpointMethod::Post, paths, handler).idempotency_key(is_in_group)
+        Self::new(EndpointMethod::Post, paths, handler)
+            .body(Body::NEW_RECORD)
+            .answers(&[Answer::NEW_RECORD])
+            .idempotency_key(is_in_group)
     }
 
-    /// An endpoint that changes an object.
+    /// An endpoint that changes an object. By default it reads the fields to change, and answers
+    /// with the object.
     pub(crate) const fn put(paths: &'static [EndpointPath], handler: Handler) -> Self {
-        Self::new(EndpointMethod::Put, paths, handler)
+        Self::new(EndpointMethod::Put, paths, handler).body(Body::CHANGED_FIELDS)
     }
 
-    /// An endpoint that deletes an object.
+    /// An endpoint that deletes an object. By default it answers with the object.
     pub(crate) const fn delete(paths: &'static [EndpointPath], handler: Handler) -> Self {
         Self::new(EndpointMethod::Delete, paths, handler)
     }
@@ -313,7 +328,7 @@ impl Endpoint {
             right: None,
             query: &[],
             body: None,
-            answers: &[],
+            answers: &[Answer::RECORD],
             takes_idempotency_key: false,
             handler,
             tag: None,
@@ -343,6 +358,11 @@ impl Endpoint {
     /// Sets the body that it reads.
     pub(crate) const fn body(self, body: Body) -> Self {
         Self { body: Some(body), ..self }
+    }
+
+    /// Leaves the body out.
+    pub(crate) const fn without_body(self) -> Self {
+        Self { body: None, ..self }
     }
 
     /// Sets its answers: success first, then others that are no common errors.

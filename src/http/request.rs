@@ -181,7 +181,7 @@ impl GroupRequest {
     /// Wraps a professional's command so that the client gets no message about it, if the body
     /// gives `sendmail` as false. The field may stand beside or in the object of that resource.
     /// Reference 7.3.
-    pub(crate) fn quiet_if_asked(&self, command: Command, resource: &str) -> Command {
+    pub(crate) fn quiet_if_requested(&self, command: Command, resource: &str) -> Command {
         let mut sendmail = self.body.get("sendmail");
         if sendmail.is_none()
             && let Some(Value::Object(object)) = self.body.get(resource)

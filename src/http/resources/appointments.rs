@@ -68,28 +68,24 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)
         .body(Body::wrapped(Shape::Named("Booking", booking_schema)))
         .answers(&[BOOKED, AWAITS_CODE]),
-    Endpoint::get(&[ALL, ALL_LEGACY], handler!(InGroup, list))
+    Endpoint::list(&[ALL, ALL_LEGACY], handler!(InGroup, list))
         .named("ListAppointments", "List upcoming appointments")
         .right(Resource::Appointment, Verb::List, OWN_ACCOUNT)
-        .query(&[QueryKind::Flag.named("include_past", "also list past appointments")])
-        .answers(&[Answer::LIST]),
+        .query(&[QueryKind::Flag.named("include_past", "also list past appointments")]),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowAppointment", "Get an appointment")
         .right(Resource::Appointment, Verb::Show, OWN_OR_SECRET)
-        .query(&[SECRET])
-        .answers(&[Answer::RECORD]),
+        .query(&[SECRET]),
     Endpoint::put(&[ONE], handler!(InGroup, move_to))
         .named("MoveAppointment", "Move an appointment to another start")
         .right(Resource::Appointment, Verb::Change, OWN_OR_SECRET)
         .query(&[SECRET])
-        .body(Body::wrapped(Shape::Inline(move_schema)))
-        .answers(&[Answer::RECORD]),
+        .body(Body::wrapped(Shape::Inline(move_schema))),
     Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, cancel))
         .named("CancelAppointment", "Cancel an appointment")
         .right(Resource::Appointment, Verb::Delete, OWN_OR_SECRET)
         .query(&[SECRET])
-        .body(Body::SENDMAIL)
-        .answers(&[Answer::RECORD]),
+        .body(Body::SENDMAIL),
 ];
 
 /// The body of a booking, with its client and customised attributes.
@@ -244,7 +240,7 @@ async fn cancel(request: GroupRequest) -> HandlerResult {
     let right = claimed_right(&request, id);
     let audience = audience_by(&right, &request);
     let command = Command::CancelAppointment(CancelAppointment { id, right });
-    let command = request.quiet_if_asked(command, "appointment");
+    let command = request.quiet_if_requested(command, "appointment");
     let done = request.write_for(command, audience).await?;
     let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
     Ok(appointment_response(vevent, &Scope::for_group(&done.group_state), &request))
@@ -267,7 +263,7 @@ async fn move_to(request: GroupRequest) -> HandlerResult {
         }
         None => {
             let command = Command::MoveAppointment(command);
-            let command = request.quiet_if_asked(command, "appointment");
+            let command = request.quiet_if_requested(command, "appointment");
             request.write_for(command, audience).await?.group_state
         }
     };

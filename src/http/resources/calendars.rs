@@ -5,9 +5,7 @@ use crate::domain::records::ids::{CalendarsetId, InterventionId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{
-    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, handler,
-};
+use crate::http::endpoint::{Endpoint, EndpointPath, QueryKind, QueryParameter, handler};
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
@@ -30,37 +28,29 @@ const LIST_PARAMETERS: &[QueryParameter] = &[
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[ALL, ALL_LEGACY], handler!(InGroup, list))
+    Endpoint::tagged_list(&[ALL, ALL_LEGACY], handler!(InGroup, list))
         .named("ListCalendars", "List calendars")
         .right(Resource::Calendar, Verb::List, PUBLIC)
-        .query(LIST_PARAMETERS)
-        .answers(&[Answer::TAGGED_LIST]),
-    Endpoint::get(
+        .query(LIST_PARAMETERS),
+    Endpoint::tagged_list(
         &[EndpointPath::legacy("/api/v1/interventions/{id}/calendars", LegacyRecord::Intervention)],
         handler!(InGroup, list_for_intervention),
     )
     .named("ListCalendarsOfIntervention", "List the calendars that offer an intervention")
     .right(Resource::Calendar, Verb::List, PUBLIC)
-    .query(LIST_PARAMETERS)
-    .answers(&[Answer::TAGGED_LIST]),
+    .query(LIST_PARAMETERS),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, crud::show::<Calendar>))
         .named("ShowCalendar", "Get a calendar")
-        .right(Resource::Calendar, Verb::Show, PUBLIC)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Calendar, Verb::Show, PUBLIC),
     Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, crud::create::<Calendar>))
         .named("MakeCalendar", "Create a calendar")
-        .right(Resource::Calendar, Verb::Make, PROS_ONLY)
-        .body(Body::NEW_RECORD)
-        .answers(&[Answer::NEW_RECORD]),
+        .right(Resource::Calendar, Verb::Make, PROS_ONLY),
     Endpoint::put(&[ONE, ONE_LEGACY], handler!(InGroup, crud::change::<Calendar>))
         .named("ChangeCalendar", "Update a calendar")
-        .right(Resource::Calendar, Verb::Change, PROS_ONLY)
-        .body(Body::CHANGED_FIELDS)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Calendar, Verb::Change, PROS_ONLY),
     Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, crud::delete::<Calendar>))
         .named("DeleteCalendar", "Mark a calendar as deleted")
-        .right(Resource::Calendar, Verb::Delete, PROS_ONLY)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Calendar, Verb::Delete, PROS_ONLY),
 ];
 
 impl CrudRecord for Calendar {

@@ -12,7 +12,7 @@ use crate::domain::records::text::Email;
 use crate::domain::state::command::{Caller, Command, LinkRequest, Put, RecordChange, RequestLink};
 use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
+use crate::http::endpoint::{Endpoint, EndpointPath, handler};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{OWN_ACCOUNT, PROS_ONLY, Resource, Verb};
@@ -30,24 +30,18 @@ const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches/{id}", Leg
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[ALL, ALL_LEGACY], handler!(InGroup, list))
+    Endpoint::list(&[ALL, ALL_LEGACY], handler!(InGroup, list))
         .named("ListFiches", "List fiches, with deleted ones")
-        .right(Resource::Fiche, Verb::List, OWN_ACCOUNT)
-        .answers(&[Answer::LIST]),
+        .right(Resource::Fiche, Verb::List, OWN_ACCOUNT),
     Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, crud::create::<Fiche>))
         .named("MakeFiche", "Create a fiche")
-        .right(Resource::Fiche, Verb::Make, PROS_ONLY)
-        .body(Body::NEW_RECORD)
-        .answers(&[Answer::NEW_RECORD]),
+        .right(Resource::Fiche, Verb::Make, PROS_ONLY),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowFiche", "Get a fiche")
-        .right(Resource::Fiche, Verb::Show, OWN_ACCOUNT)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Fiche, Verb::Show, OWN_ACCOUNT),
     Endpoint::put(&[ONE, ONE_LEGACY], handler!(InGroup, change))
         .named("ChangeFiche", "Update a fiche")
-        .right(Resource::Fiche, Verb::Change, OWN_ACCOUNT)
-        .body(Body::CHANGED_FIELDS)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Fiche, Verb::Change, OWN_ACCOUNT),
 ];
 
 impl CrudRecord for Fiche {

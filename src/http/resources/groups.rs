@@ -11,7 +11,7 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
+use crate::http::endpoint::{Endpoint, EndpointPath, handler};
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::permissions::{OPERATOR, PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
@@ -25,26 +25,23 @@ const ALL: EndpointPath = EndpointPath::current("/api/v1/groups");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}");
 
 /// The endpoints of this file.
-pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[ALL], handler!(AtLarge, list))
-        .named("ListGroups", "List the caller's groups")
-        .right(Resource::Group, Verb::List, PUBLIC)
-        .answers(&[Answer::LIST]),
-    Endpoint::get(&[ONE], handler!(InGroup, show))
-        .named("ShowGroup", "Get a group")
-        .right(Resource::Group, Verb::Show, PUBLIC)
-        .answers(&[Answer::RECORD]),
-    Endpoint::post(&[ALL], handler!(AtLarge, create))
-        .named("MakeGroup", "Create a group")
-        .right(Resource::Group, Verb::Make, OPERATOR)
-        .body(Body::NEW_RECORD)
-        .answers(&[Answer::NEW_RECORD]),
-    Endpoint::put(&[ONE], handler!(InGroup, change))
-        .named("ChangeGroup", "Update a group")
-        .right(Resource::Group, Verb::Change, PROS_ONLY)
-        .body(Body::CHANGED_FIELDS)
-        .answers(&[Answer::RECORD]),
-];
+pub(crate) static ENDPOINTS: &[Endpoint] =
+    &[
+        Endpoint::list(&[ALL], handler!(AtLarge, list))
+            .named("ListGroups", "List the caller's groups")
+            .right(Resource::Group, Verb::List, PUBLIC),
+        Endpoint::get(&[ONE], handler!(InGroup, show)).named("ShowGroup", "Get a group").right(
+            Resource::Group,
+            Verb::Show,
+            PUBLIC,
+        ),
+        Endpoint::post(&[ALL], handler!(AtLarge, create))
+            .named("MakeGroup", "Create a group")
+            .right(Resource::Group, Verb::Make, OPERATOR),
+        Endpoint::put(&[ONE], handler!(InGroup, change))
+            .named("ChangeGroup", "Update a group")
+            .right(Resource::Group, Verb::Change, PROS_ONLY),
+    ];
 
 /// GET /api/v1/groups: the professional's or account's own groups, or the groups named on the key.
 async fn list(request: ApiRequest) -> HandlerResult {

@@ -4,7 +4,7 @@ use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryKind, handler};
+use crate::http::endpoint::{Endpoint, EndpointPath, QueryKind, handler};
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
@@ -18,33 +18,26 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/inter
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[ALL], handler!(InGroup, list))
+    Endpoint::tagged_list(&[ALL], handler!(InGroup, list))
         .named("ListInterventions", "List interventions")
         .right(Resource::Intervention, Verb::List, PUBLIC)
         .query(&[
             QueryKind::Id.named("interventionset_id", "only interventions of this interventionset"),
             QueryKind::Ids
                 .named("calendar_ids[]", "only interventions that any of these calendars offers"),
-        ])
-        .answers(&[Answer::TAGGED_LIST]),
+        ]),
     Endpoint::get(&[ONE], handler!(InGroup, crud::show::<Intervention>))
         .named("ShowIntervention", "Get an intervention")
-        .right(Resource::Intervention, Verb::Show, PUBLIC)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Intervention, Verb::Show, PUBLIC),
     Endpoint::post(&[ALL], handler!(InGroup, crud::create::<Intervention>))
         .named("MakeIntervention", "Create an intervention")
-        .right(Resource::Intervention, Verb::Make, PROS_ONLY)
-        .body(Body::NEW_RECORD)
-        .answers(&[Answer::NEW_RECORD]),
+        .right(Resource::Intervention, Verb::Make, PROS_ONLY),
     Endpoint::put(&[ONE], handler!(InGroup, crud::change::<Intervention>))
         .named("ChangeIntervention", "Update an intervention")
-        .right(Resource::Intervention, Verb::Change, PROS_ONLY)
-        .body(Body::CHANGED_FIELDS)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Intervention, Verb::Change, PROS_ONLY),
     Endpoint::delete(&[ONE], handler!(InGroup, crud::delete::<Intervention>))
         .named("DeleteIntervention", "Mark an intervention as deleted")
-        .right(Resource::Intervention, Verb::Delete, PROS_ONLY)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Intervention, Verb::Delete, PROS_ONLY),
 ];
 
 impl CrudRecord for Intervention {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::domain::records::ids::MessageId;
 use crate::domain::records::message::{Message, Progress};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Answer, Endpoint, EndpointPath, handler};
+use crate::http::endpoint::{Endpoint, EndpointPath, handler};
 use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::GroupRequest;
@@ -23,14 +23,14 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/messa
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[ALL], handler!(InGroup, list))
+    Endpoint::list(&[ALL], handler!(InGroup, list))
         .named("ListMessages", "List planned, sent and unsent messages")
-        .right(Resource::Message, Verb::List, PROS_ONLY)
-        .answers(&[Answer::LIST]),
-    Endpoint::get(&[ONE], handler!(InGroup, show))
-        .named("ShowMessage", "Get a message")
-        .right(Resource::Message, Verb::Show, PROS_ONLY)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Message, Verb::List, PROS_ONLY),
+    Endpoint::get(&[ONE], handler!(InGroup, show)).named("ShowMessage", "Get a message").right(
+        Resource::Message,
+        Verb::Show,
+        PROS_ONLY,
+    ),
 ];
 
 /// GET /api/v1/groups/{group_id}/messages: messages due within a week, sent messages, and unsent

@@ -13,7 +13,7 @@ use crate::domain::records::ids::ProId;
 use crate::domain::state::command::Caller;
 use crate::engine::AccessError;
 use crate::http::auth::login_failed;
-use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
+use crate::http::endpoint::{Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
@@ -30,25 +30,22 @@ const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/pros"
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/pros/{id}");
 
 /// The endpoints of this file.
-pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[ALL], handler!(InGroup, list))
-        .named("ListPros", "List the group's professionals")
-        .right(Resource::Pro, Verb::List, PROS_ONLY)
-        .answers(&[Answer::LIST]),
-    Endpoint::get(&[ONE], handler!(InGroup, show))
-        .named("ShowPro", "Get a professional")
-        .right(Resource::Pro, Verb::Show, PROS_ONLY)
-        .answers(&[Answer::RECORD]),
-    Endpoint::put(&[ONE], handler!(InGroup, change))
-        .named("ChangePro", "Change one's own password")
-        .right(Resource::Pro, Verb::Change, PROS_ONLY)
-        .body(Body::wrapped(Shape::Inline(schema_of::<PasswordBody<'_>>)))
-        .answers(&[Answer::RECORD]),
-    Endpoint::delete(&[ONE], handler!(InGroup, remove))
-        .named("RemovePro", "Remove a professional from the group")
-        .right(Resource::Pro, Verb::Delete, PROS_ONLY)
-        .answers(&[Answer::RECORD]),
-];
+pub(crate) static ENDPOINTS: &[Endpoint] =
+    &[
+        Endpoint::list(&[ALL], handler!(InGroup, list))
+            .named("ListPros", "List the group's professionals")
+            .right(Resource::Pro, Verb::List, PROS_ONLY),
+        Endpoint::get(&[ONE], handler!(InGroup, show))
+            .named("ShowPro", "Get a professional")
+            .right(Resource::Pro, Verb::Show, PROS_ONLY),
+        Endpoint::put(&[ONE], handler!(InGroup, change))
+            .named("ChangePro", "Change one's own password")
+            .right(Resource::Pro, Verb::Change, PROS_ONLY)
+            .body(Body::wrapped(Shape::Inline(schema_of::<PasswordBody<'_>>))),
+        Endpoint::delete(&[ONE], handler!(InGroup, remove))
+            .named("RemovePro", "Remove a professional from the group")
+            .right(Resource::Pro, Verb::Delete, PROS_ONLY),
+    ];
 
 /// The new password of a professional, and the present one.
 #[derive(ToSchema)]

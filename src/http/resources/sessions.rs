@@ -76,6 +76,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::post(&[EndpointPath::current("/api/v1/sessions/logout")], handler!(Session, log_out))
         .named("LogOut", "End the session of the cookie")
         .right(Resource::Session, Verb::Delete, ANY_KEY)
+        .without_body()
         .answers(&[LOGGED_OUT]),
 ];
 

@@ -8,7 +8,7 @@ use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, handler};
+use crate::http::endpoint::{Endpoint, EndpointPath, handler};
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
@@ -27,29 +27,22 @@ const INTERVENTIONSET: EndpointPath =
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[CALENDARSETS], handler!(InGroup, crud::list::<Calendarset>))
+    Endpoint::tagged_list(&[CALENDARSETS], handler!(InGroup, crud::list::<Calendarset>))
         .named("ListCalendarsets", "List calendarsets")
-        .right(Resource::Calendarset, Verb::List, PUBLIC)
-        .answers(&[Answer::TAGGED_LIST]),
+        .right(Resource::Calendarset, Verb::List, PUBLIC),
     Endpoint::post(&[CALENDARSETS], handler!(InGroup, crud::create::<Calendarset>))
         .named("MakeCalendarset", "Create a calendarset")
-        .right(Resource::Calendarset, Verb::Make, PROS_ONLY)
-        .body(Body::NEW_RECORD)
-        .answers(&[Answer::NEW_RECORD]),
+        .right(Resource::Calendarset, Verb::Make, PROS_ONLY),
     Endpoint::get(&[CALENDARSET], handler!(InGroup, crud::show::<Calendarset>))
         .named("ShowCalendarset", "Get a calendarset")
-        .right(Resource::Calendarset, Verb::Show, PUBLIC)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Calendarset, Verb::Show, PUBLIC),
     Endpoint::put(&[CALENDARSET], handler!(InGroup, crud::change::<Calendarset>))
         .named("ChangeCalendarset", "Update a calendarset")
-        .right(Resource::Calendarset, Verb::Change, PROS_ONLY)
-        .body(Body::CHANGED_FIELDS)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Calendarset, Verb::Change, PROS_ONLY),
     Endpoint::delete(&[CALENDARSET], handler!(InGroup, crud::delete::<Calendarset>))
         .named("RemoveCalendarset", "Remove a calendarset; its calendars remain")
-        .right(Resource::Calendarset, Verb::Delete, PROS_ONLY)
-        .answers(&[Answer::RECORD]),
-    Endpoint::get(
+        .right(Resource::Calendarset, Verb::Delete, PROS_ONLY),
+    Endpoint::tagged_list(
         &[EndpointPath::current("/api/v1/groups/{group_id}/calendarsets/{id}/interventions")],
         handler!(InGroup, list_offered_interventions),
     )
@@ -58,9 +51,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "List the interventions that the calendars of a calendarset offer",
     )
     .right(Resource::Intervention, Verb::List, PUBLIC)
-    .tagged("calendarsets")
-    .answers(&[Answer::TAGGED_LIST]),
-    Endpoint::get(
+    .tagged("calendarsets"),
+    Endpoint::tagged_list(
         &[EndpointPath::current("/api/v1/groups/{group_id}/calendarsets/{id}/interventionsets")],
         handler!(InGroup, list_offered_interventionsets),
     )
@@ -69,30 +61,22 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "List the interventionsets that the calendars of a calendarset offer",
     )
     .right(Resource::Interventionset, Verb::List, PUBLIC)
-    .tagged("calendarsets")
-    .answers(&[Answer::TAGGED_LIST]),
-    Endpoint::get(&[INTERVENTIONSETS], handler!(InGroup, crud::list::<Interventionset>))
+    .tagged("calendarsets"),
+    Endpoint::tagged_list(&[INTERVENTIONSETS], handler!(InGroup, crud::list::<Interventionset>))
         .named("ListInterventionsets", "List interventionsets")
-        .right(Resource::Interventionset, Verb::List, PUBLIC)
-        .answers(&[Answer::TAGGED_LIST]),
+        .right(Resource::Interventionset, Verb::List, PUBLIC),
     Endpoint::post(&[INTERVENTIONSETS], handler!(InGroup, crud::create::<Interventionset>))
         .named("MakeInterventionset", "Create an interventionset")
-        .right(Resource::Interventionset, Verb::Make, PROS_ONLY)
-        .body(Body::NEW_RECORD)
-        .answers(&[Answer::NEW_RECORD]),
+        .right(Resource::Interventionset, Verb::Make, PROS_ONLY),
     Endpoint::get(&[INTERVENTIONSET], handler!(InGroup, crud::show::<Interventionset>))
         .named("ShowInterventionset", "Get an interventionset")
-        .right(Resource::Interventionset, Verb::Show, PUBLIC)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Interventionset, Verb::Show, PUBLIC),
     Endpoint::put(&[INTERVENTIONSET], handler!(InGroup, crud::change::<Interventionset>))
         .named("ChangeInterventionset", "Update an interventionset")
-        .right(Resource::Interventionset, Verb::Change, PROS_ONLY)
-        .body(Body::CHANGED_FIELDS)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Interventionset, Verb::Change, PROS_ONLY),
     Endpoint::delete(&[INTERVENTIONSET], handler!(InGroup, crud::delete::<Interventionset>))
         .named("RemoveInterventionset", "Remove an interventionset; its interventions remain")
-        .right(Resource::Interventionset, Verb::Delete, PROS_ONLY)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Interventionset, Verb::Delete, PROS_ONLY),
 ];
 
 impl CrudRecord for Calendarset {

@@ -8,7 +8,7 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Committed;
-use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryKind, handler};
+use crate::http::endpoint::{Body, Endpoint, EndpointPath, QueryKind, handler};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
@@ -27,7 +27,7 @@ const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents/{id}", Le
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[ALL, ALL_LEGACY], handler!(InGroup, list))
+    Endpoint::list(&[ALL, ALL_LEGACY], handler!(InGroup, list))
         .named("ListVevents", "List vevents, with deleted ones")
         .right(Resource::Vevent, Verb::List, PROS_ONLY)
         .query(&[
@@ -36,27 +36,20 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             QueryKind::DateTime
                 .named("start_from", "only vevents that start at or after this time"),
             QueryKind::DateTime.named("start_to", "only vevents that start before this time"),
-        ])
-        .answers(&[Answer::LIST]),
+        ]),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowVevent", "Get a vevent")
-        .right(Resource::Vevent, Verb::Show, PROS_ONLY)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Vevent, Verb::Show, PROS_ONLY),
     Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, create))
         .named("MakeVevent", "Create a vevent")
-        .right(Resource::Vevent, Verb::Make, PROS_ONLY)
-        .body(Body::NEW_RECORD)
-        .answers(&[Answer::NEW_RECORD]),
+        .right(Resource::Vevent, Verb::Make, PROS_ONLY),
     Endpoint::put(&[ONE, ONE_LEGACY], handler!(InGroup, change))
         .named("ChangeVevent", "Update a vevent")
-        .right(Resource::Vevent, Verb::Change, PROS_ONLY)
-        .body(Body::CHANGED_FIELDS)
-        .answers(&[Answer::RECORD]),
+        .right(Resource::Vevent, Verb::Change, PROS_ONLY),
     Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, delete))
         .named("DeleteVevent", "Mark a vevent as deleted")
         .right(Resource::Vevent, Verb::Delete, PROS_ONLY)
-        .body(Body::SENDMAIL)
-        .answers(&[Answer::RECORD]),
+        .body(Body::SENDMAIL),
 ];
 
 /// GET /api/v1/groups/{group_id}/vevents: the vevents of `calendar_id` and `fiche_id` that start at
@@ -142,7 +135,7 @@ async fn delete(request: GroupRequest) -> HandlerResult {
 }
 
 async fn write_vevent(request: &GroupRequest, command: PutVevent) -> HandlerResult {
-    let command = request.quiet_if_asked(Command::PutVevent(command), VEVENT.resource);
+    let command = request.quiet_if_requested(Command::PutVevent(command), VEVENT.resource);
     let done = match request.write(command).await {
         Ok(done) => done,
         Err(error) => return Err(error.with_renamed_field("date", "start")),
