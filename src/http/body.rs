@@ -1,13 +1,12 @@
 //! Reading a request's body, with limits on its size, depth and time. Reference 1.1.
 
-use std::future::poll_fn;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method};
+use http_body_util::BodyExt as _;
 use serde_json::{Map, Value};
 
 use crate::http::error::ApiError;
@@ -203,12 +202,12 @@ impl<'r> Incoming<'r> {
 
     /// Returns the object of a body that was read early; `None` if the body is unread.
     fn take_read(&mut self) -> Option<Result<Map<String, Value>, ApiError>> {
-        if matches!(self.state, State::Unread(_)) {
-            return None;
-        }
         match self.take_state() {
             State::Read(read) => Some(read),
-            State::Unread(_) => None,
+            unread @ State::Unread(_) => {
+                self.state = unread;
+                None
+            }
         }
     }
 
@@ -268,7 +267,7 @@ async fn drain(
     mut pass_on: impl FnMut(&[u8]) -> Result<(), ApiError>,
 ) -> Result<usize, ApiError> {
     let mut seen = 0;
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+    while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else {
             return Err(malformed("the connection broke before its end").closing());
         };
@@ -339,9 +338,7 @@ fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
     }
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
-        ) => Err(malformed("it must be an object such as {\"appointment\":{…}}")),
+        Ok(_) => Err(malformed("it must be an object such as {\"appointment\":{…}}")),
         Err(error) => Err(malformed(&format!(
             "it is not JSON at line {} column {}",
             error.line(),

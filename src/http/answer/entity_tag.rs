@@ -1,16 +1,13 @@
 //! Entity tags of answers that change seldom, so that a client that has one asks again for a few
 //! bytes. Reference 1.5.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use data_encoding::HEXLOWER;
-use hyper::body::Frame;
+use futures_util::stream::{self, StreamExt as _};
+use http_body_util::BodyExt as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::http::answer::compression::COMPRESSED_BYTES_MIN;
@@ -31,14 +28,15 @@ pub(crate) async fn tag_response(response: Response, known: Option<HeaderValue>)
     let (mut parts, mut body) = response.into_parts();
     let is_whole = body.size_hint().exact().is_some();
     let mut bytes = Vec::new();
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+    while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else { return ApiError::internal().into_response() };
         if let Ok(data) = frame.into_data() {
             bytes.extend_from_slice(&data);
         }
         if bytes.len() > TAGGED_BYTES_MAX && !is_whole {
-            let body = ResumedBody { read: Some(bytes.into()), rest: body };
-            return Response::from_parts(parts, Body::new(body));
+            let read = stream::iter([Ok(Bytes::from(bytes))]);
+            let body = Body::from_stream(read.chain(body.into_data_stream()));
+            return Response::from_parts(parts, body);
         }
     }
     let tag = make_tag(&bytes);
@@ -56,31 +54,6 @@ pub(crate) async fn tag_response(response: Response, known: Option<HeaderValue>)
     parts.headers.remove(CONTENT_TYPE);
     parts.headers.remove(CONTENT_LENGTH);
     Response::from_parts(parts, Body::empty())
-}
-
-/// A body whose first part was read already.
-struct ResumedBody {
-    read: Option<Bytes>,
-    rest: Body,
-}
-
-impl HttpBody for ResumedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        match self.read.take() {
-            Some(read) => Poll::Ready(Some(Ok(Frame::data(read)))),
-            None => Pin::new(&mut self.rest).poll_frame(context),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.read.is_none() && self.rest.is_end_stream()
-    }
 }
 
 /// Returns the tag of a body. It is weak, since an answer may be compressed or not.

@@ -2,14 +2,13 @@
 //! length.
 
 use std::io::{self, BufWriter, Write};
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Poll, ready};
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::Response;
-use hyper::body::Frame;
+use futures_util::stream;
 use tokio::sync::mpsc;
 
 /// Size of a part of the body, in bytes.
@@ -29,7 +28,8 @@ pub(crate) fn streamed(
     content_type: &'static str,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
 ) -> Response {
-    let (sender, parts) = mpsc::channel(1);
+    // The last part is empty: an end without it is a failure.
+    let (sender, mut parts) = mpsc::channel::<Bytes>(1);
     tokio::task::spawn_blocking(move || {
         let mut out = BufWriter::with_capacity(PART_BYTES, PartSender(sender));
         let written = write(&mut out).and_then(|()| out.flush());
@@ -38,7 +38,14 @@ pub(crate) fn streamed(
             drop(out.get_ref().0.blocking_send(Bytes::new()));
         }
     });
-    let mut response = Response::new(Body::new(StreamedBody { parts }));
+    let parts = stream::poll_fn(move |context| {
+        Poll::Ready(match ready!(parts.poll_recv(context)) {
+            Some(end) if end.is_empty() => None,
+            Some(part) => Some(Ok(part)),
+            None => Some(Err(io::Error::other("the body was not written to its end"))),
+        })
+    });
+    let mut response = Response::new(Body::from_stream(parts));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -58,27 +65,6 @@ impl Write for PartSender {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-struct StreamedBody {
-    /// The parts. The last one is empty: an end without it is a failure.
-    parts: mpsc::Receiver<Bytes>,
-}
-
-impl HttpBody for StreamedBody {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        Poll::Ready(match ready!(self.parts.poll_recv(context)) {
-            Some(end) if end.is_empty() => None,
-            Some(part) => Some(Ok(Frame::data(part))),
-            None => Some(Err(io::Error::other("the body was not written to its end"))),
-        })
     }
 }
 

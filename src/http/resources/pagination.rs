@@ -1,23 +1,20 @@
 //! Lists of records. Long searches run off the threads that serve connections, and long responses
 //! are rendered part by part while the client reads. Reference 1.4.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
-use hyper::body::Frame;
+use futures_util::stream::{self, Stream};
 use serde_json::{Map, Value};
 
 use crate::domain::records::ids::{RecordId as _, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
-use crate::http::error::ApiError;
 use crate::http::limits::blocking_pool::BlockingPermit;
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response};
@@ -139,8 +136,8 @@ impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> PageAnswer<W> {
         let mut response = match self.body {
             PageBody::Short(bytes) => json_response(StatusCode::OK, bytes),
             PageBody::Long(rest) => {
-                let body = PartedBody::new(rest, Arc::clone(server));
-                json_response(StatusCode::OK, Body::new(body))
+                let parts = render_parts(rest, Arc::clone(server));
+                json_response(StatusCode::OK, Body::from_stream(parts))
             }
         };
         response.extensions_mut().insert(self.place);
@@ -177,27 +174,23 @@ impl<W: Fn(u64, &mut Vec<u8>)> UnrenderedPage<W> {
     }
 }
 
-type RenderedPart<W> = Result<(Vec<u8>, Option<UnrenderedPage<W>>), ApiError>;
-type PartFuture<W> = Pin<Box<dyn Future<Output = RenderedPart<W>> + Send>>;
-
-/// A body that is rendered part by part, each after the client has taken the one before.
-struct PartedBody<W> {
+/// Renders a page part by part, each after the client has taken the one before.
+fn render_parts<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
+    page: UnrenderedPage<W>,
     server: Arc<Server>,
-    /// The next part; `None` after the last.
-    next: Option<PartFuture<W>>,
-}
-
-impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> PartedBody<W> {
-    fn new(rest: UnrenderedPage<W>, server: Arc<Server>) -> Self {
-        Self { next: Some(Box::pin(render_off_thread(Arc::clone(&server), rest))), server }
-    }
-}
-
-async fn render_off_thread<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
-    server: Arc<Server>,
-    rest: UnrenderedPage<W>,
-) -> RenderedPart<W> {
-    acquire_patiently(&server).await.run(move || rest.render_part()).await
+) -> impl Stream<Item = io::Result<Vec<u8>>> {
+    stream::try_unfold(Some(page), move |rest| {
+        let server = Arc::clone(&server);
+        async move {
+            let Some(rest) = rest else { return Ok(None) };
+            let permit = acquire_patiently(&server).await;
+            match permit.run(move || rest.render_part()).await {
+                Ok(part) => Ok(Some(part)),
+                // It breaks the connection, so that no client takes half a list for the whole.
+                Err(_) => Err(io::Error::other("a part could not be rendered")),
+            }
+        }
+    })
 }
 
 /// Waits for a permit. A response that has begun waits even if the pool rejects new requests.
@@ -207,31 +200,5 @@ async fn acquire_patiently(server: &Server) -> BlockingPermit {
             return permit;
         }
         tokio::time::sleep(RETRY_DELAY).await;
-    }
-}
-
-impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> HttpBody for PartedBody<W> {
-    type Data = Bytes;
-    type Error = std::io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        let Some(next) = &mut self.next else { return Poll::Ready(None) };
-        let rendered = ready!(next.as_mut().poll(context));
-        self.next = None;
-        // The error breaks the connection, so that no client takes half a list for the whole.
-        let Ok((bytes, rest)) = rendered else {
-            return Poll::Ready(Some(Err(std::io::Error::other("a part could not be rendered"))));
-        };
-        if let Some(rest) = rest {
-            self.next = Some(Box::pin(render_off_thread(Arc::clone(&self.server), rest)));
-        }
-        Poll::Ready(Some(Ok(Frame::data(bytes.into()))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.next.is_none()
     }
 }
