@@ -24,7 +24,7 @@ pub(crate) enum DocumentPart {
 }
 
 /// The long lists of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub(crate) enum RowSection {
     Fiches,
@@ -50,7 +50,7 @@ pub(crate) fn walk_document(
 ) -> Result<(), ImportFault> {
     let mut deserializer = serde_json::Deserializer::from_slice(document);
     let mut walker = DocumentWalker { rows, sink, groups: 0 };
-    let read = Top(&mut walker).deserialize(&mut deserializer);
+    let read = walker.at(Level::Document).deserialize(&mut deserializer);
     match read.and_then(|()| deserializer.end()) {
         Ok(()) => Ok(()),
         Err(error) => Err(json_fault(&error)),
@@ -75,10 +75,37 @@ struct DocumentWalker<'s> {
     groups: usize,
 }
 
-struct Top<'w, 's>(&'w mut DocumentWalker<'s>);
-struct Groups<'w, 's>(&'w mut DocumentWalker<'s>);
-struct Group<'w, 's>(&'w mut DocumentWalker<'s>);
-struct Rows<'w, 's>(&'w mut DocumentWalker<'s>, RowSection);
+/// A level of the document.
+#[derive(Clone, Copy)]
+enum Level {
+    Document,
+    Groups,
+    Group,
+    Rows(RowSection),
+}
+
+impl Level {
+    /// Returns the level below a member that is read piece by piece.
+    fn below(self, member: &str) -> Option<Self> {
+        match self {
+            Self::Document if member == "groups" => Some(Self::Groups),
+            Self::Group => Some(Self::Rows(member.parse().ok()?)),
+            Self::Document | Self::Groups | Self::Rows(_) => None,
+        }
+    }
+}
+
+/// The pass over the document at a level.
+struct LevelWalker<'w, 's> {
+    walker: &'w mut DocumentWalker<'s>,
+    level: Level,
+}
+
+impl<'s> DocumentWalker<'s> {
+    fn at(&mut self, level: Level) -> LevelWalker<'_, 's> {
+        LevelWalker { walker: self, level }
+    }
+}
 
 /// The only field of a row that is read when no rows are requested.
 #[derive(Deserialize)]
@@ -87,91 +114,28 @@ struct RowId {
     id: Option<Value>,
 }
 
-macro_rules! seed {
-    ($name:ident, $how:ident) => {
-        impl<'de> DeserializeSeed<'de> for $name<'_, '_> {
-            type Value = ();
-
-            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-                deserializer.$how(self)
-            }
-        }
-    };
-}
-
-seed!(Top, deserialize_map);
-seed!(Groups, deserialize_seq);
-seed!(Group, deserialize_map);
-seed!(Rows, deserialize_option);
-
-impl<'de> Visitor<'de> for Top<'_, '_> {
+impl<'de> DeserializeSeed<'de> for LevelWalker<'_, '_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a document with groups")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "groups" {
-                map.next_value_seed(Groups(self.0))?;
-            } else if self.0.rows.is_none() {
-                let value = map.next_value()?;
-                (self.0.sink)(DocumentPart::Top(key, value));
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        match self.level {
+            Level::Document | Level::Group => deserializer.deserialize_map(self),
+            Level::Groups => deserializer.deserialize_seq(self),
+            Level::Rows(_) => deserializer.deserialize_option(self),
         }
-        Ok(())
     }
 }
 
-impl<'de> Visitor<'de> for Groups<'_, '_> {
+impl<'de> Visitor<'de> for LevelWalker<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of groups")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(Group(self.0))?.is_some() {}
-        Ok(())
-    }
-}
-
-impl<'de> Visitor<'de> for Group<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a group")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        self.0.groups += 1;
-        if self.0.rows.is_none() {
-            (self.0.sink)(DocumentPart::Group);
+        match self.level {
+            Level::Document => f.write_str("a document with groups"),
+            Level::Groups => f.write_str("a list of groups"),
+            Level::Group => f.write_str("a group"),
+            Level::Rows(section) => write!(f, "a list of {}", section.name()),
         }
-        while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
-                "fiches" => map.next_value_seed(Rows(self.0, RowSection::Fiches))?,
-                "vevents" => map.next_value_seed(Rows(self.0, RowSection::Vevents))?,
-                "messages" => map.next_value_seed(Rows(self.0, RowSection::Messages))?,
-                _ if self.0.rows.is_none() => {
-                    let value = map.next_value()?;
-                    (self.0.sink)(DocumentPart::Field(self.0.groups - 1, key, value));
-                }
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl<'de> Visitor<'de> for Rows<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a list of {}", self.1.name())
     }
 
     /// A section that is null is empty, like one that is left out.
@@ -183,8 +147,37 @@ impl<'de> Visitor<'de> for Rows<'_, '_> {
         deserializer.deserialize_seq(self)
     }
 
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { walker, level } = self;
+        let is_group = matches!(level, Level::Group);
+        if is_group {
+            walker.groups += 1;
+        }
+        if is_group && walker.rows.is_none() {
+            (walker.sink)(DocumentPart::Group);
+        }
+        while let Some(key) = map.next_key::<String>()? {
+            if let Some(below) = level.below(&key) {
+                map.next_value_seed(walker.at(below))?;
+            } else if walker.rows.is_some() {
+                map.next_value::<IgnoredAny>()?;
+            } else if is_group {
+                let value = map.next_value()?;
+                (walker.sink)(DocumentPart::Field(walker.groups - 1, key, value));
+            } else {
+                let value = map.next_value()?;
+                (walker.sink)(DocumentPart::Top(key, value));
+            }
+        }
+        Ok(())
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let Rows(walker, section) = self;
+        let Self { walker, level } = self;
+        let Level::Rows(section) = level else {
+            while list.next_element_seed(walker.at(Level::Group))?.is_some() {}
+            return Ok(());
+        };
         if walker.rows == Some(section) {
             let mut index = 0;
             while let Some(row) = list.next_element()? {

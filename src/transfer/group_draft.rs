@@ -46,6 +46,8 @@ pub(crate) struct GroupDraft {
     counters: GroupCounters,
     /// Fiches read so far.
     fiches: Vec<Arc<Fiche>>,
+    /// Accounts, which are read after the rows.
+    pub(crate) accounts: Vec<Arc<Account>>,
     /// Vevents read so far, each with its index in the document, ascending.
     vevents: Vec<(usize, Arc<Vevent>)>,
     /// Highest id of a vevent that the group ever used, as far as the document has been read.
@@ -81,6 +83,7 @@ impl GroupDraft {
             state,
             counters,
             fiches: Vec::new(),
+            accounts: Vec::new(),
             vevents: Vec::new(),
             highest_vevent,
             messages: BTreeMap::new(),
@@ -233,11 +236,7 @@ impl GroupDraft {
     }
 
     /// Assembles the state of the group, and claims its ids in `directory`.
-    pub(crate) fn finish(
-        self,
-        accounts: Vec<Arc<Account>>,
-        directory: &mut Directory,
-    ) -> GroupState {
+    pub(crate) fn finish(self, directory: &mut Directory) -> GroupState {
         let catalogue = Catalogue::clone(&self.state.catalogue);
         let mut last_stamp = last_catalogue_stamp(&catalogue);
         for fiche in &self.fiches {
@@ -248,7 +247,7 @@ impl GroupDraft {
             last_stamp = last_stamp.max(row.updated_at).max(row.created_at);
             vevents.push(row);
         }
-        let mut state = GroupState::from_records(catalogue, self.fiches, accounts, vevents);
+        let mut state = GroupState::from_records(catalogue, self.fiches, self.accounts, vevents);
         state.claim_ids(directory);
         for message in self.messages.values() {
             last_stamp = last_stamp.max(message.created_at);

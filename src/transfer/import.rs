@@ -2,7 +2,6 @@
 //! document with faults is refused as a whole. Reference 11.2.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use strum::IntoEnumIterator as _;
@@ -10,7 +9,6 @@ use strum::IntoEnumIterator as _;
 use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::directory::Directory;
 use crate::domain::directory::id_blocks::IdKind;
-use crate::domain::records::account::Account;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::slug::unique_slug;
@@ -158,14 +156,6 @@ fn shorten(name: &str) -> String {
     name.chars().take(100).collect()
 }
 
-/// Keys, professionals and accounts of a document.
-struct ImportedPeople {
-    /// Keys and professionals.
-    directory: Directory,
-    /// Accounts of each group, in the order of the groups.
-    accounts: Vec<Vec<Arc<Account>>>,
-}
-
 impl Import<'_> {
     /// Reads the content of a document.
     ///
@@ -206,12 +196,14 @@ impl Import<'_> {
                 drafts.iter_mut().for_each(GroupDraft::settle_fiches);
             }
         }
-        let people = self.read_people(&outline, &drafts, &mut ids, &mut faults);
+        let mut directory = self.read_people(&outline, &mut drafts, &mut ids, &mut faults);
         for draft in &drafts {
             draft.check_overlaps(&mut faults);
         }
         faults.check_none()?;
-        Ok(assemble_content(people, drafts))
+        let finish = |draft: GroupDraft| draft.finish(&mut directory);
+        let group_states = drafts.into_iter().map(finish).collect();
+        Ok(StoreContent { directory, group_states })
     }
 
     fn count_row(&mut self, done: &mut usize, total: usize) {
@@ -287,21 +279,22 @@ impl Import<'_> {
         }
     }
 
+    /// Reads the accounts of the groups, and returns the keys and the professionals.
     fn read_people(
         &self,
         outline: &DocumentOutline,
-        drafts: &[GroupDraft],
+        drafts: &mut [GroupDraft],
         ids: &mut IdAllocator,
         faults: &mut ImportFaults,
-    ) -> ImportedPeople {
+    ) -> Directory {
         let hash = self.hash_password;
         let mut pros = ImportedPros::default();
-        let mut accounts = Vec::new();
         let mut groups = Vec::new();
-        for (draft, fields) in drafts.iter().zip(&outline.groups) {
+        for (draft, fields) in drafts.iter_mut().zip(&outline.groups) {
             pros.add_group(fields.get("pros"), draft, self.now, hash, ids, faults);
             let section = fields.get("accounts");
-            accounts.push(people::read_accounts(section, &draft.path, &draft.state, hash, faults));
+            draft.accounts =
+                people::read_accounts(section, &draft.path, &draft.state, hash, faults);
             groups.push(draft.state.catalogue.group.id);
         }
         let section = outline.top.get("apikeys");
@@ -309,7 +302,7 @@ impl Import<'_> {
         let mut directory = Directory::default();
         directory.apikeys.extend(apikeys);
         directory.pros.extend(pros.finish());
-        ImportedPeople { directory, accounts }
+        directory
     }
 }
 
@@ -362,14 +355,4 @@ fn read_highest_ids(
         }
     }
     highest_ids
-}
-
-/// Assembles the states of the groups, and notes the owners of ids.
-fn assemble_content(people: ImportedPeople, drafts: Vec<GroupDraft>) -> StoreContent {
-    let ImportedPeople { mut directory, accounts } = people;
-    let mut group_states = Vec::new();
-    for (draft, accounts) in drafts.into_iter().zip(accounts) {
-        group_states.push(draft.finish(accounts, &mut directory));
-    }
-    StoreContent { directory, group_states }
 }

@@ -2,6 +2,7 @@
 //! 3.4, 3.5 and 11.2.
 
 use std::collections::BTreeMap;
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use data_encoding::HEXLOWER_PERMISSIVE;
@@ -28,6 +29,10 @@ use crate::wire::value;
 
 /// Rule of a person without a password.
 const PASSWORD_REQUIRED: &str = "is required: give password, password_sha1 or password_hash";
+
+/// Rule of a professional of several groups.
+const OTHER_PASSWORD: &str =
+    "the professional of this e-mail has another password in the document: give it once";
 
 /// Hashes a password for storage, from its SHA-1 in lower-case hex.
 pub(crate) type HashPassword<'a> = &'a dyn Fn(&str) -> Text<255>;
@@ -140,52 +145,59 @@ fn key_hash(row: &Map<String, Value>) -> Option<[u8; 32]> {
     }
 }
 
-/// Returns the hash to store of a row's password, which is given in one of three forms. Reference
-/// 3.4.
-fn password_hash(
-    row: &Map<String, Value>,
-    hash: HashPassword<'_>,
-) -> Result<Option<Text<255>>, Vec<Fault>> {
-    let mut found = None;
-    for name in ["password", "password_sha1", "password_hash"] {
-        let Some(value) = given_field(row, name) else { continue };
-        if let Some((first, _)) = found {
-            let rule = "give one of password, password_sha1 and password_hash";
-            return Err(vec![Fault::new(first, rule)]);
-        }
-        found = Some((name, value));
-    }
-    let Some((name, form)) = found else { return Ok(None) };
-    let wrong = |rule: &str| vec![Fault::new(name, rule)];
-    let Some(text) = form.as_str() else { return Err(wrong("must be a text")) };
-    match name {
-        "password" => Ok(Some(hash(&password::sha1_hex(text)))),
-        "password_sha1"
-            if text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
-        {
-            Ok(Some(hash(&text.to_ascii_lowercase())))
-        }
-        "password_sha1" => Err(wrong("must be 40 hexadecimal digits")),
-        _ if password::is_hash(text) => {
-            Text::new(text).map(Some).map_err(|InvalidValue(rule)| wrong(&rule))
-        }
-        _ => Err(wrong(
-            "must be an argon2id hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$salt$hash",
-        )),
-    }
+/// The password of a row, which is given in one of three forms. Reference 3.4.
+#[derive(PartialEq, Eq)]
+enum GivenPassword {
+    /// SHA-1 of the password, in lower-case hexadecimal digits. A plain password becomes this.
+    Sha1(String),
+    /// The hash to store.
+    Hash(Text<255>),
 }
 
-/// Returns the form of a row's password and its comparable value. A plain password is compared by
-/// its SHA-1.
-fn comparable_password(row: &Map<String, Value>) -> Option<(&'static str, String)> {
-    if let Some(plain) = given_text(row, "password") {
-        return Some(("sha1", password::sha1_hex(plain)));
+impl GivenPassword {
+    /// Parses the password of a row; `None` without one.
+    fn parse(row: &Map<String, Value>) -> Result<Option<Self>, Vec<Fault>> {
+        let names = ["password", "password_sha1", "password_hash"];
+        let mut given = names.into_iter().filter_map(|name| Some((name, given_field(row, name)?)));
+        let Some((name, form)) = given.next() else { return Ok(None) };
+        let wrong = |rule: &str| vec![Fault::new(name, rule)];
+        if given.next().is_some() {
+            return Err(wrong("give one of password, password_sha1 and password_hash"));
+        }
+        let Some(text) = form.as_str() else { return Err(wrong("must be a text")) };
+        Ok(Some(match name {
+            "password" => Self::Sha1(password::sha1_hex(text)),
+            "password_sha1"
+                if text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+            {
+                Self::Sha1(text.to_ascii_lowercase())
+            }
+            "password_sha1" => return Err(wrong("must be 40 hexadecimal digits")),
+            _ if password::is_hash(text) => {
+                Self::Hash(Text::new(text).map_err(|InvalidValue(rule)| wrong(&rule))?)
+            }
+            _ => {
+                return Err(wrong(
+                    "must be an argon2id hash as a PHC string: \
+                     $argon2id$v=19$m=…,t=…,p=…$salt$hash",
+                ));
+            }
+        }))
     }
-    if let Some(sha1) = given_text(row, "password_sha1") {
-        return Some(("sha1", sha1.to_ascii_lowercase()));
+
+    /// Returns the hash to store.
+    fn to_hash(&self, hash: HashPassword<'_>) -> Text<255> {
+        match self {
+            Self::Sha1(sha1) => hash(sha1),
+            Self::Hash(stored) => stored.clone(),
+        }
     }
-    let hash = given_text(row, "password_hash")?;
-    Some(("hash", hash.to_owned()))
+
+    /// Whether this is another password than `other`. One that is given as its hash cannot be
+    /// compared with one that is not.
+    fn differs_from(&self, other: &Self) -> bool {
+        discriminant(self) == discriminant(other) && self != other
+    }
 }
 
 /// The professionals of all groups: one per e-mail.
@@ -197,8 +209,8 @@ pub(crate) struct ImportedPros {
 
 struct ImportedPro {
     pro: Pro,
-    /// Form and comparable value of the password in the document; `None` without one.
-    secret: Option<(&'static str, String)>,
+    /// The password in the document.
+    password: GivenPassword,
     /// Whether the document names a main group.
     main_given: bool,
 }
@@ -221,14 +233,16 @@ impl ImportedPros {
             let Some(patch) = faults.keep(&path, parsed) else { continue };
             let main = given_field(row, "main").map_or(Ok(false), value::parse_boolean);
             let Some(main) = faults.keep_field(&path, "main", main) else { continue };
-            let Some(password) = faults.keep(&path, password_hash(row, hash)) else { continue };
+            let Some(password) = faults.keep(&path, GivenPassword::parse(row)) else { continue };
             // Replaced below by the claimed id.
             let placeholder = ProId::new(1).expect("1 is an id");
             let mut pro = Pro::blank(placeholder, group, now);
             patch.apply_to(&mut pro);
             let email = pro.email.folded();
             match self.by_email.get_mut(&email) {
-                Some(person) => person.add_to_group(group, main, row, &path, faults),
+                Some(person) => {
+                    person.add_to_group(group, main, password.as_ref(), row, &path, faults);
+                }
                 None => {
                     let Some(id) = ids.claim("pros", row, &path, faults).and_then(ProId::new)
                     else {
@@ -239,11 +253,8 @@ impl ImportedPros {
                         continue;
                     };
                     pro.id = id;
-                    pro.password_hash = password;
-                    self.by_email.insert(
-                        email,
-                        ImportedPro { pro, secret: comparable_password(row), main_given: main },
-                    );
+                    pro.password_hash = password.to_hash(hash);
+                    self.by_email.insert(email, ImportedPro { pro, password, main_given: main });
                 }
             }
         }
@@ -261,6 +272,7 @@ impl ImportedPro {
         &mut self,
         group: GroupId,
         main: bool,
+        password: Option<&GivenPassword>,
         row: &Map<String, Value>,
         path: &str,
         faults: &mut ImportFaults,
@@ -273,13 +285,8 @@ impl ImportedPro {
                 format!("the professional of this e-mail has the id {}", self.pro.id),
             );
         }
-        if let (Some((form, known)), Some((given, other))) =
-            (&self.secret, comparable_password(row))
-            && *form == given
-            && *known != other
-        {
-            let rule = "the professional of this e-mail has another password in the document: give it once";
-            faults.add(format!("{path}.password"), rule);
+        if password.is_some_and(|password| password.differs_from(&self.password)) {
+            faults.add(format!("{path}.password"), OTHER_PASSWORD);
         }
         match self.pro.groups.binary_search(&group) {
             Ok(_) => faults.add(format!("{path}.email"), "appears twice among the group's pros"),
@@ -324,14 +331,15 @@ pub(crate) fn read_accounts(
             let rule = "must be the id of one of the group's fiches";
             faults.add(format!("{path}.fiche_id"), rule);
         }
-        let password = faults.keep(&path, password_hash(row, hash));
+        let password = faults.keep(&path, GivenPassword::parse(row));
         if password == Some(None) {
             faults.add(format!("{path}.password"), PASSWORD_REQUIRED);
         }
-        if let (Some(email), Some(fiche_id), Some(Some(password_hash)), Some(former)) =
+        if let (Some(email), Some(fiche_id), Some(Some(password)), Some(former)) =
             (email, fiche, password, former)
         {
             let folded = email.folded();
+            let password_hash = password.to_hash(hash);
             let account = Account { email, fiche_id, password_hash, former };
             if accounts.insert(folded, account.into()).is_some() {
                 faults.add(format!("{path}.email"), "appears twice among the group's accounts");
