@@ -39,6 +39,8 @@ pub(crate) struct Endpoint {
     pub(crate) answers: &'static [Answer],
     /// Whether an Idempotency-Key protects it from a second creation.
     pub(crate) takes_idempotency_key: bool,
+    /// Whether a header If-Match protects an object from a change based on another form of it.
+    pub(crate) takes_if_match: bool,
     pub(crate) handler: Handler,
     /// The OpenAPI tag, if it is not the plural of the resource.
     tag: Option<&'static str>,
@@ -146,6 +148,9 @@ pub(crate) struct Answer {
     pub(crate) header: Option<(&'static str, &'static str)>,
     /// Whether it has an entity tag, by which clients save its repetition.
     pub(crate) has_entity_tag: bool,
+    /// Whether it is a single object with an entity tag, by which clients change the form that they
+    /// know.
+    pub(crate) has_object_tag: bool,
 }
 
 /// A future of a handler's result.
@@ -257,9 +262,11 @@ impl Body {
 
 impl Answer {
     /// 200 with the object.
-    pub(crate) const RECORD: Self = Self::json(200, "the object", Shape::Record);
+    pub(crate) const RECORD: Self =
+        Self { has_object_tag: true, ..Self::json(200, "the object", Shape::Record) };
     /// 201 with the object.
-    pub(crate) const NEW_RECORD: Self = Self::json(201, "the new object", Shape::Record);
+    pub(crate) const NEW_RECORD: Self =
+        Self { has_object_tag: true, ..Self::json(201, "the new object", Shape::Record) };
     /// 200 with one page of a list.
     pub(crate) const LIST: Self = Self::json(200, "a page of the list", Shape::RecordList);
     /// The same, with an entity tag.
@@ -268,7 +275,15 @@ impl Answer {
     /// A JSON object.
     pub(crate) const fn json(status: u16, description: &'static str, shape: Shape) -> Self {
         let media_type = "application/json";
-        Self { status, description, media_type, shape, header: None, has_entity_tag: false }
+        Self {
+            status,
+            description,
+            media_type,
+            shape,
+            header: None,
+            has_entity_tag: false,
+            has_object_tag: false,
+        }
     }
 }
 
@@ -330,6 +345,7 @@ impl Endpoint {
             body: None,
             answers: &[Answer::RECORD],
             takes_idempotency_key: false,
+            takes_if_match: matches!(method, EndpointMethod::Put | EndpointMethod::Delete),
             handler,
             tag: None,
         }
@@ -374,6 +390,11 @@ impl Endpoint {
     /// a group is protected.
     pub(crate) const fn idempotency_key(self, takes_idempotency_key: bool) -> Self {
         Self { takes_idempotency_key, ..self }
+    }
+
+    /// Leaves out the header If-Match, for objects without an entity tag.
+    pub(crate) const fn without_if_match(self) -> Self {
+        Self { takes_if_match: false, ..self }
     }
 
     /// The OpenAPI tag: by default the plural of the resource.

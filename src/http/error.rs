@@ -1,11 +1,12 @@
 //! Errors of requests, and their responses in the error shape. Reference 2.
 
 use axum::body::Body;
-use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, ETAG, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::domain::records::fault::Fault;
+use crate::domain::state::precondition::ShownObject;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
@@ -36,6 +37,8 @@ pub(crate) struct ApiError {
     entries: Vec<ErrorEntry>,
     /// The seconds in the header Retry-After.
     retry_after: Option<u32>,
+    /// The object as it is, if the caller knows another form of it.
+    present: Option<Box<ShownObject>>,
     /// Whether the connection is closed, because the rest of the body is unread.
     closing: bool,
 }
@@ -47,7 +50,7 @@ impl ApiError {
     }
 
     fn from_entries(entries: Vec<ErrorEntry>) -> Self {
-        Self { entries, retry_after: None, closing: false }
+        Self { entries, retry_after: None, present: None, closing: false }
     }
 
     /// 404 for an object that does not exist, or that the caller may not see.
@@ -180,8 +183,12 @@ impl ApiError {
                 .map(|refusal| errors::describe_refusal(refusal, zone, audience))
                 .collect(),
         );
-        if let [Refusal::TooManyHolds { retry_seconds, .. }] = refusals {
-            error.retry_after = u32::try_from(*retry_seconds).ok();
+        match refusals {
+            [Refusal::TooManyHolds { retry_seconds, .. }] => {
+                error.retry_after = u32::try_from(*retry_seconds).ok();
+            }
+            [Refusal::PreconditionFailed(present)] => error.present = Some(present.clone()),
+            _ => {}
         }
         error
     }
@@ -212,7 +219,12 @@ impl IntoResponse for ApiError {
             return Self::internal().into_response();
         }
         let status = self.status();
-        let mut response = Response::new(Body::from(errors::render_body(&self.entries)));
+        let current = self
+            .present
+            .as_ref()
+            .map(|present| serde_json::from_slice(&present.json).expect("an object was rendered"));
+        let body = errors::render_body(&self.entries, current.as_ref());
+        let mut response = Response::new(Body::from(body));
         *response.status_mut() =
             StatusCode::from_u16(status).expect("the table holds HTTP statuses");
         let codes = self.entries.iter().map(|entry| entry.problem.code_name_status().0).collect();
@@ -225,6 +237,10 @@ impl IntoResponse for ApiError {
                 let exhausted = HeaderValue::from_str(&format!("\"default\";r=0;t={seconds}"));
                 headers.insert(RATE_LIMIT, exhausted.expect("a name and a number"));
             }
+        }
+        if let Some(present) = &self.present {
+            let tag = HeaderValue::from_str(&present.tag).expect("a tag is ASCII");
+            headers.insert(ETAG, tag);
         }
         if self.closing {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

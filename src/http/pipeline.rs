@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawPathParams, Request};
-use axum::http::header::IF_NONE_MATCH;
+use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts as HttpParts;
 use axum::http::{HeaderMap, Method};
 use axum::response::{IntoResponse, Response};
@@ -13,7 +13,7 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::published::Published;
-use crate::http::answer::entity_tag::tag_response;
+use crate::http::answer::entity_tag::{NamedTags, tag_response};
 use crate::http::answer::page_links::add_page_links;
 use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
@@ -44,9 +44,9 @@ pub(crate) async fn respond(
 ) -> Response {
     let endpoint = route.endpoint;
     let known = if endpoint.has_entity_tag() {
-        request.headers().get(IF_NONE_MATCH).cloned()
+        NamedTags::read(request.headers(), IF_NONE_MATCH)
     } else {
-        None
+        NamedTags::default()
     };
     let uri = if endpoint.is_list() { Some(request.uri().clone()) } else { None };
     let mut response = match handle(server, route, ids, request).await {
@@ -57,7 +57,7 @@ pub(crate) async fn respond(
         add_page_links(&mut response, &uri);
     }
     if endpoint.has_entity_tag() {
-        response = tag_response(response, known).await;
+        response = tag_response(response, &known).await;
     }
     in_pieces(response)
 }
@@ -155,13 +155,11 @@ async fn handle(
             .await
         }
         KeyedHandler::InGroup(handler) => {
-            let Checked { identity, state, object, key } =
-                check_in_group(&server, route, path_id, &auth, &mut body).await?;
-            if let Ok(Some(key)) = &key
-                && let Some(answer) = key.find_answer(&state, server.engine.steady_now())
-            {
-                return answer.map(|answer| created_response(answer, route.path(), &state));
+            let checked = check_in_group(&server, route, path_id, &auth, &mut body).await?;
+            if let Some(answer) = checked.find_answer(&server, route) {
+                return answer;
             }
+            let Checked { identity, state, object, key } = checked;
             handler(GroupRequest {
                 server: Arc::clone(&server),
                 identity,
@@ -173,6 +171,7 @@ async fn handle(
                 path_id,
                 body: object,
                 idempotency_key: key,
+                if_match: NamedTags::read(&parts.headers, IF_MATCH),
             })
             .await
         }
@@ -204,6 +203,15 @@ struct Checked {
     /// The JSON object of the body.
     object: Map<String, Value>,
     key: Result<Option<IdempotencyKey>, Fault>,
+}
+
+impl Checked {
+    /// Returns the answer to an earlier request under the same idempotency key, if there was one.
+    fn find_answer(&self, server: &Server, route: Route) -> Option<HandlerResult> {
+        let key = self.key.as_ref().ok()?.as_ref()?;
+        let answer = key.find_answer(&self.state, server.engine.steady_now())?;
+        Some(answer.map(|answer| created_response(answer, route.path(), &self.state)))
+    }
 }
 
 /// Checks credentials, group, write capacity, body and rights of a request about one group.

@@ -10,16 +10,18 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Caller, Command};
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::precondition::{Precondition, ShownObject};
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::published::Published;
 use crate::engine::{Committed, IdempotentRequest};
+use crate::http::answer::entity_tag::NamedTags;
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
 use crate::http::limits::guarded_write::GuardedWrite;
-use crate::http::response::{CreatedAnswer, HandlerResult, created_response};
+use crate::http::response::{CreatedAnswer, HandlerResult, created_response, object_response};
 use crate::http::server::Server;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
@@ -95,6 +97,8 @@ pub(crate) struct GroupRequest {
     /// The idempotency key of a POST. A malformed key is reported late, since missing rights are
     /// reported first.
     pub(crate) idempotency_key: Result<Option<IdempotencyKey>, Fault>,
+    /// The tags of which the object to change must have one; empty if it may have any.
+    pub(crate) if_match: NamedTags,
 }
 
 impl GroupRequest {
@@ -124,6 +128,41 @@ impl GroupRequest {
     /// The scope in which fields are read and shown.
     pub(crate) fn scope(&self) -> Scope<'_> {
         Scope::for_group(&self.state).at_moment(self.now)
+    }
+
+    /// Returns the precondition of the header If-Match on an object, if the request has one. `show`
+    /// returns the object in a state; `None` if it is gone.
+    pub(crate) fn precondition(
+        &self,
+        show: impl Fn(&GroupState) -> Option<ShownObject> + Send + Sync + 'static,
+    ) -> Option<Precondition> {
+        if self.if_match.is_empty() {
+            return None;
+        }
+        let wanted = self.if_match.clone();
+        Some(Precondition::new(move |state| match show(state) {
+            Some(shown) if !wanted.contain(&shown.tag) => Err(shown),
+            _ => Ok(()),
+        }))
+    }
+
+    /// Sends a change of one object to the group, under the precondition of the header If-Match.
+    /// Returns 200 with the object after it.
+    ///
+    /// # Errors
+    /// As [`GroupRequest::write_for`]; 412 with the object as it is if it has another tag.
+    pub(crate) async fn change_object(
+        &self,
+        command: Command,
+        audience: Audience,
+        show: impl Fn(&GroupState) -> Option<ShownObject> + Clone + Send + Sync + 'static,
+    ) -> HandlerResult {
+        let command = command.only_if(self.precondition(show.clone()));
+        let done = self.write_for(command, audience).await?;
+        match show(&done.group_state) {
+            Some(shown) => Ok(object_response(shown)),
+            None => Err(ApiError::no_result()),
+        }
     }
 
     /// Sends a command to the group and waits until its result is durable.

@@ -1,7 +1,7 @@
 //! Responses with JSON bodies, and the result type of handlers. Reference 1.5.
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::precondition::ShownObject;
+use crate::http::answer::entity_tag::object_tag;
 use crate::http::error::ApiError;
 use crate::http::error::RATE_LIMIT;
 use crate::http::limits::booking_limit::RateLimit;
@@ -23,6 +25,15 @@ pub(crate) fn json_response(status: StatusCode, bytes: impl Into<Body>) -> Respo
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Returns a 200 response with an object and its entity tag.
+pub(crate) fn object_response(shown: ShownObject) -> Response {
+    let ShownObject { json, tag } = shown;
+    let mut response = json_response(StatusCode::OK, json);
+    let tag = HeaderValue::from_str(&tag).expect("a tag is ASCII");
+    response.headers_mut().insert(ETAG, tag);
     response
 }
 
@@ -64,8 +75,8 @@ impl CreatedIds {
 }
 
 /// Returns a 201 response for a POST on a path of the route table. Its header Location names the
-/// new object, or the first of several, by the path in its group. A request that waits for a code
-/// gets 202.
+/// new object, or the first of several, by the path in its group. A single object has its tag. A
+/// request that waits for a code gets 202.
 pub(crate) fn created_response(
     answer: CreatedAnswer,
     pattern: &str,
@@ -75,11 +86,21 @@ pub(crate) fn created_response(
     if awaits_code {
         return with_rate_limit(json_response(StatusCode::ACCEPTED, bytes), limit);
     }
+    let mut tag = None;
     let id = match appointment {
         Some(id) => Some(id.number()),
-        None => serde_json::from_slice(&bytes).ok().and_then(|ids: CreatedIds| ids.first()),
+        None => {
+            let ids: Option<CreatedIds> = serde_json::from_slice(&bytes).ok();
+            if ids.as_ref().is_some_and(|ids| ids.id.is_some()) {
+                tag = Some(object_tag(&bytes));
+            }
+            ids.and_then(|ids| ids.first())
+        }
     };
     let mut response = json_response(StatusCode::CREATED, bytes);
+    if let Some(tag) = tag {
+        response.headers_mut().insert(ETAG, HeaderValue::from_str(&tag).expect("a tag is ASCII"));
+    }
     if let Some(id) = id {
         let group = state.catalogue.group.id;
         let name = pattern.rsplit('/').next();

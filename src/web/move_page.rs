@@ -114,7 +114,7 @@ pub(crate) async fn act(mut holder: Holder, given: &Params, from: IpAddr) -> Res
     let visit = &holder.visit;
     let server = &visit.pages.server;
     let subjects = LimitSubjects::of_page(visit.group().id, None, from);
-    match move_within_limits(server, &visit.state, command, subjects, visit.now).await {
+    match move_within_limits(server, &visit.state, command, None, subjects, visit.now).await {
         Ok(_) => redirect(&manage_page::moved_url(&holder)),
         Err(GuardedRejection::Rejected(Rejection::Refused(refusals))) => {
             // The appointment may have changed since the page was asked for.

@@ -58,7 +58,9 @@ pub(crate) fn describe(
         Refusal::EmailAlreadyExists => about_email(text.has_account),
         Refusal::SameTimeRdv { .. } => other_time(text.same_time.to_owned()),
         Refusal::EmailNotFound => about_email(text.unknown_email),
-        Refusal::ClocksOverlap { .. } | Refusal::TooManyHolds { .. } => general(text.other_fault),
+        Refusal::ClocksOverlap { .. }
+        | Refusal::PreconditionFailed(_)
+        | Refusal::TooManyHolds { .. } => general(text.other_fault),
         Refusal::NotAvailable { .. } => other_time(fill(text.taken, "when", when)),
     }
 }

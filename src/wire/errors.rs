@@ -2,7 +2,7 @@
 //! Reference 2.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::domain::availability::obstacle::{NotOffered, Obstacle, TakenBy};
@@ -15,6 +15,8 @@ use crate::wire::datetime::format_local;
 use crate::wire::field::Audience;
 use crate::wire::schema::{one_of, schema_names, whole};
 
+/// The header that names the form of an object that a change is based on. Reference 1.7.
+const IF_MATCH: &str = "If-Match";
 /// Maximum number of characters of a field's name that an answer repeats.
 const ECHO_MAX: usize = 100;
 
@@ -39,6 +41,7 @@ pub enum Problem {
     MethodNotAllowed,
     NotAcceptable,
     Conflict,
+    PreconditionFailed,
     ContentTooLarge,
     UnsupportedMediaType,
     TooManyRequests,
@@ -66,6 +69,7 @@ impl Problem {
             Self::MethodNotAllowed => (2, "InvalidParameter", 405),
             Self::NotAcceptable => (2, "InvalidParameter", 406),
             Self::Conflict => (2, "InvalidParameter", 409),
+            Self::PreconditionFailed => (2, "InvalidParameter", 412),
             Self::ContentTooLarge => (2, "InvalidParameter", 413),
             Self::UnsupportedMediaType => (2, "InvalidParameter", 415),
             Self::TooManyRequests => (4, "TooManyRequests", 429),
@@ -164,6 +168,10 @@ pub struct ErrorBodyJson<'e> {
     /// All problems of the request.
     #[schema(min_items = 1)]
     errors: Vec<ErrorEntryJson<'e>>,
+    /// The object as it is, if If-Match names another form of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    current: Option<&'e Map<String, Value>>,
 }
 
 impl From<Fault> for ErrorEntry {
@@ -174,18 +182,20 @@ impl From<Fault> for ErrorEntry {
     }
 }
 
-/// Renders the body of an error answer. Reference 2.1.
+/// Renders the body of an error answer, with the object as it is if that differs from the one that
+/// the caller knows. Reference 2.1.
 ///
 /// ```
 /// use slotbook::wire::errors::{ErrorEntry, Problem, render_body};
 /// let entry = ErrorEntry::new(Problem::NoResult, "not found");
 /// assert_eq!(
-///     String::from_utf8_lossy(&render_body(&[entry])),
+///     String::from_utf8_lossy(&render_body(&[entry], None)),
 ///     r#"{"errors":[{"code":3,"name":"NoResult","message":"not found"}]}"#,
 /// );
 /// ```
-pub fn render_body(entries: &[ErrorEntry]) -> Vec<u8> {
-    let body = ErrorBodyJson { errors: entries.iter().map(ErrorEntry::to_serializable).collect() };
+pub fn render_body(entries: &[ErrorEntry], current: Option<&Map<String, Value>>) -> Vec<u8> {
+    let errors = entries.iter().map(ErrorEntry::to_serializable).collect();
+    let body = ErrorBodyJson { errors, current };
     serde_json::to_vec(&body).expect("numbers and texts are JSON")
 }
 
@@ -245,6 +255,13 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
             ),
         )
         .with_field("timezone"),
+        Refusal::PreconditionFailed(_) => ErrorEntry::new(
+            Problem::PreconditionFailed,
+            format!(
+                "{IF_MATCH}: the object has changed since: repeat the change on the present one"
+            ),
+        )
+        .with_field(IF_MATCH),
         Refusal::TooManyHolds { most, retry_seconds: _ } => ErrorEntry::new(
             Problem::TooManyRequests,
             format!("at most {most} times can be held at once: book or release one first"),

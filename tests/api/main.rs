@@ -8,6 +8,7 @@ mod catalogue;
 mod compression;
 mod docs;
 mod enrolment;
+mod entity_tags;
 mod enumeration_limit;
 mod examples;
 mod fiches;

@@ -38,6 +38,12 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::ChangeRecord(change) => record_change::decide(context, change),
         Command::Deliver(step) => delivery::decide(context, step),
         Command::Quietly(command) => decide(context, command),
+        Command::Conditional(conditional) => {
+            // Last, since the refusal shows the object, for which the caller needs the right.
+            let decision = decide(context, &conditional.command)?;
+            conditional.precondition.check(context.state)?;
+            Ok(decision)
+        }
         Command::RequestLink(command) => enrolment::decide_request(context, command),
         Command::FollowLink(command) => enrolment::decide_follow(context, command),
         Command::RemoveDeleted(command) => upkeep::decide_removal(context, command),

@@ -26,6 +26,7 @@ use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::delivery_step::DeliveryStep;
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::precondition::Precondition;
 use crate::domain::time::{Civil, Instant};
 
 /// The caller of a command. Reference 3.
@@ -51,6 +52,7 @@ pub enum Command {
     Deliver(DeliveryStep),
     /// The inner command, without messages to clients.
     Quietly(Box<Command>),
+    Conditional(Box<ConditionalCommand>),
     RequestLink(Box<RequestLink>),
     FollowLink(Box<FollowLink>),
     RemoveDeleted(RemoveDeleted),
@@ -205,6 +207,16 @@ impl<R> fmt::Debug for Patch<R> {
     }
 }
 
+/// A command about an object, carried out only if the object still has the form that the caller
+/// knows.
+#[derive(Clone, Debug)]
+pub struct ConditionalCommand {
+    /// The command.
+    pub command: Command,
+    /// The form that the object must have.
+    pub precondition: Precondition,
+}
+
 /// Cancels an appointment. Reference 6.10, 13.8.
 #[derive(Clone, Debug)]
 pub struct CancelAppointment {
@@ -215,6 +227,17 @@ pub struct CancelAppointment {
 }
 
 impl Command {
+    /// Returns the same command, carried out only under a precondition, if there is one.
+    #[must_use]
+    pub fn only_if(self, precondition: Option<Precondition>) -> Self {
+        match precondition {
+            Some(precondition) => {
+                Self::Conditional(Box::new(ConditionalCommand { command: self, precondition }))
+            }
+            None => self,
+        }
+    }
+
     /// Whether it comes from an application by its key alone, or from a caller with an
     /// appointment's secret. Then no proof links the caller to the client that its messages go to.
     pub const fn is_by_key(&self) -> bool {
@@ -222,6 +245,7 @@ impl Command {
             Self::BookAppointment(command) => matches!(command.caller, Caller::Application),
             Self::CancelAppointment(command) => matches!(command.right, CancelRight::Secret(_)),
             Self::MoveAppointment(command) => matches!(command.right, CancelRight::Secret(_)),
+            Self::Conditional(conditional) => conditional.command.is_by_key(),
             Self::PutVevent(_)
             | Self::ChangeRecord(_)
             | Self::Deliver(_)
@@ -238,7 +262,23 @@ impl Command {
 
     /// Whether it causes no messages to clients.
     pub const fn is_quiet(&self) -> bool {
-        matches!(self, Self::Quietly(_))
+        match self {
+            Self::Quietly(_) => true,
+            Self::Conditional(conditional) => conditional.command.is_quiet(),
+            Self::BookAppointment(_)
+            | Self::CancelAppointment(_)
+            | Self::PutVevent(_)
+            | Self::ChangeRecord(_)
+            | Self::Deliver(_)
+            | Self::RequestLink(_)
+            | Self::FollowLink(_)
+            | Self::RemoveDeleted(_)
+            | Self::EmptyCancelled(_)
+            | Self::ConfirmBooking(_)
+            | Self::MoveAppointment(_)
+            | Self::HoldTime(_)
+            | Self::ReleaseHold(_) => false,
+        }
     }
 
     /// Returns the kinds of ids that it may use.
@@ -249,6 +289,7 @@ impl Command {
             Self::ChangeRecord(change) => change.needed_ids(),
             Self::FollowLink(_) => &[IdKind::Fiche],
             Self::Quietly(inner) => inner.needed_ids(),
+            Self::Conditional(conditional) => conditional.command.needed_ids(),
             Self::CancelAppointment(_)
             | Self::MoveAppointment(_)
             | Self::RequestLink(_)

@@ -13,6 +13,7 @@ pub mod holds;
 pub mod idempotency;
 pub mod invariants;
 pub mod outbox;
+pub mod precondition;
 pub mod recipient_quota;
 pub mod refusal;
 pub mod space;

@@ -3,6 +3,7 @@
 use crate::domain::availability::obstacle::Obstacle;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::VeventId;
+use crate::domain::state::precondition::ShownObject;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 
@@ -60,6 +61,8 @@ pub enum Refusal {
         /// The other appointment.
         second: VeventId,
     },
+    /// Code 2: the object has another form than the one that the caller changes.
+    PreconditionFailed(Box<ShownObject>),
     /// Code 4: the source holds too much time already.
     TooManyHolds {
         /// Maximum number of live holds of one source.
@@ -80,6 +83,12 @@ pub type Refusals = Vec<Refusal>;
 impl From<Refusal> for Refusals {
     fn from(refusal: Refusal) -> Self {
         vec![refusal]
+    }
+}
+
+impl From<ShownObject> for Refusals {
+    fn from(present: ShownObject) -> Self {
+        vec![Refusal::PreconditionFailed(Box::new(present))]
     }
 }
 

@@ -1,15 +1,17 @@
-//! Entity tags of answers that change seldom, so that a client that has one asks again for a few
-//! bytes. Reference 1.5.
+//! Entity tags: of answers that change seldom, so that a client that has one asks again for a few
+//! bytes, and of single objects, so that a change is based on their present form.
+//! Reference 1.5, 1.7.
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use data_encoding::HEXLOWER;
 use futures_util::stream::{self, StreamExt as _};
 use http_body_util::BodyExt as _;
 use sha2::{Digest as _, Sha256};
 
+use crate::domain::state::precondition::ShownObject;
 use crate::http::answer::compression::COMPRESSED_BYTES_MIN;
 use crate::http::error::ApiError;
 
@@ -19,9 +21,36 @@ const TAG_BYTES: usize = 16;
 /// has none.
 const TAGGED_BYTES_MAX: usize = 256 * 1_024;
 
+/// Tags that a header of a request names.
+#[derive(Clone, Default)]
+pub(crate) struct NamedTags(Vec<HeaderValue>);
+
+impl NamedTags {
+    /// Reads If-Match or If-None-Match, which may be repeated.
+    pub(crate) fn read(headers: &HeaderMap, name: HeaderName) -> Self {
+        Self(headers.get_all(name).iter().cloned().collect())
+    }
+
+    /// Whether the request lacks the header.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a tag is named. Tags are compared weakly, since proxies that compress weaken them.
+    pub(crate) fn contain(&self, tag: &str) -> bool {
+        self.0.iter().any(|named| names_tag(named, tag))
+    }
+}
+
+/// Returns an object whose tag is made of all its members.
+pub(crate) fn tagged(json: Vec<u8>) -> ShownObject {
+    let tag = object_tag(&json);
+    ShownObject { json, tag }
+}
+
 /// Adds the tag of a 200 response, unless its body is very long. If `known` names the tag, the
 /// response becomes 304 without a body.
-pub(crate) async fn tag_response(response: Response, known: Option<HeaderValue>) -> Response {
+pub(crate) async fn tag_response(response: Response, known: &NamedTags) -> Response {
     if response.status() != StatusCode::OK {
         return response;
     }
@@ -40,7 +69,7 @@ pub(crate) async fn tag_response(response: Response, known: Option<HeaderValue>)
         }
     }
     let tag = make_tag(&bytes);
-    let is_known = known.is_some_and(|known| names_tag(&known, &tag));
+    let is_known = known.contain(&tag);
     let tag = HeaderValue::from_str(&tag).expect("a tag is ASCII");
     parts.headers.insert(ETAG, tag);
     parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
@@ -58,9 +87,13 @@ pub(crate) async fn tag_response(response: Response, known: Option<HeaderValue>)
 
 /// Returns the tag of a body. It is weak, since an answer may be compressed or not.
 fn make_tag(bytes: &[u8]) -> String {
-    let hash: [u8; 32] = Sha256::digest(bytes).into();
-    let digits = HEXLOWER.encode(&hash[..TAG_BYTES]);
-    format!("W/\"{digits}\"")
+    format!("W/{}", object_tag(bytes))
+}
+
+/// Returns the tag of an object whose own fields are these bytes of JSON.
+pub(crate) fn object_tag(fields: &[u8]) -> String {
+    let hash: [u8; 32] = Sha256::digest(fields).into();
+    format!("\"{}\"", HEXLOWER.encode(&hash[..TAG_BYTES]))
 }
 
 /// Returns whether a header If-None-Match names a tag.

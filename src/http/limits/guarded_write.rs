@@ -7,6 +7,7 @@ use crate::domain::records::text::Email;
 use crate::domain::state::command::{
     BookAppointment, CancelRight, Command, HoldTime, MoveAppointment,
 };
+use crate::domain::state::precondition::Precondition;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
@@ -113,10 +114,12 @@ impl GuardedWrite {
         Self { group, command: Command::HoldTime(Box::new(command)), limits }
     }
 
-    /// Returns a move of an appointment. By its secret, refusals count for a folded address.
+    /// Returns a move of an appointment, if it meets the precondition. By its secret, refusals count
+    /// for a folded address.
     pub(crate) fn moving(
         group: GroupId,
         command: MoveAppointment,
+        precondition: Option<Precondition>,
         subjects: LimitSubjects,
         email: Option<Box<str>>,
         now: Instant,
@@ -127,7 +130,8 @@ impl GuardedWrite {
         };
         let subjects = subjects.for_move(command.id);
         let limits = Some(WriteLimits { subjects, places: 1, guess, now });
-        Self { group, command: Command::MoveAppointment(command), limits }
+        let command = Command::MoveAppointment(command).only_if(precondition);
+        Self { group, command, limits }
     }
 
     /// Writes within the limits. Returns the limit of the source with the fewest places left, too.
@@ -193,6 +197,7 @@ fn tells_of_client(refusal: &Refusal, takes_known_only: bool) -> bool {
         | Refusal::InvalidParameter(_)
         | Refusal::NoResult
         | Refusal::MintimeAnnulation { .. }
+        | Refusal::PreconditionFailed(_)
         | Refusal::TooManyHolds { .. } => false,
     }
 }

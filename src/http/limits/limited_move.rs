@@ -8,13 +8,15 @@ use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::MoveAppointment;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::precondition::Precondition;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
 use crate::http::limits::booking_limit::LimitSubjects;
 use crate::http::limits::guarded_write::{GuardedRejection, GuardedWrite};
 use crate::http::server::Server;
 
-/// Moves an appointment for a caller who is counted, as all but professionals are.
+/// Moves an appointment that meets the precondition, for a caller who is counted, as all but
+/// professionals are.
 /// Returns the state with the moved appointment. The same start again writes nothing, and takes no
 /// place of a limit.
 ///
@@ -27,6 +29,7 @@ pub(crate) async fn move_within_limits(
     server: &Server,
     state: &Arc<GroupState>,
     command: MoveAppointment,
+    precondition: Option<Precondition>,
     subjects: LimitSubjects,
     now: Instant,
 ) -> Result<Arc<GroupState>, GuardedRejection> {
@@ -40,9 +43,13 @@ pub(crate) async fn move_within_limits(
         Err(refusal) => return Err(Rejection::Refused(vec![refusal]).into()),
     };
     if let Ok(None) = find_new_slot(state, &command, now) {
+        if let Some(precondition) = precondition {
+            let checked = precondition.check(state);
+            checked.map_err(|present| Rejection::Refused(present.into()))?;
+        }
         return Ok(Arc::clone(state));
     }
-    let write = GuardedWrite::moving(group.id, command, subjects, email, now);
+    let write = GuardedWrite::moving(group.id, command, precondition, subjects, email, now);
     let (done, _) = write.send(server, None).await?;
     Ok(done.group_state)
 }

@@ -1,6 +1,6 @@
 //! Responses: errors, and the successes that no field table describes. Reference 1.5, 2.
 
-use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::ComponentsBuilder;
 use utoipa::openapi::{Content, Ref, RefOr, Response, Schema};
@@ -11,7 +11,7 @@ use crate::wire::errors::ErrorBodyJson;
 use crate::wire::schema::{named, schema_of, text, whole};
 
 /// The statuses of errors, with the name and the description of their response component.
-const ERRORS: [(u16, &str, &str); 11] = [
+const ERRORS: [(u16, &str, &str); 12] = [
     (
         400,
         "InvalidParameter",
@@ -26,6 +26,7 @@ const ERRORS: [(u16, &str, &str); 11] = [
     (404, "NoResult", "the object does not exist, or the caller may not see it"),
     (406, "NotAcceptable", "a format other than JSON was requested"),
     (409, "Conflict", "the idempotency key was used with another body, or a number has changed"),
+    (412, "PreconditionFailed", "the object has another tag than If-Match names; it comes along"),
     (
         413,
         "ContentTooLarge",
@@ -55,6 +56,9 @@ pub(crate) fn add_components(components: ComponentsBuilder) -> ComponentsBuilder
     let mut components = components.schema("Errors", schema_of::<ErrorBodyJson<'_>>());
     for (status, name, description) in ERRORS {
         let mut response = json_response(description, named("Errors"));
+        if status == 412 {
+            response = response.header("ETag", object_tag());
+        }
         if matches!(status, 429 | 503) {
             let seconds = HeaderBuilder::new()
                 .schema(Some(whole(0, i64::from(u32::MAX)).build()))
@@ -77,11 +81,20 @@ pub(crate) fn not_modified() -> Response {
     ResponseBuilder::new().description(description).build()
 }
 
+/// The header with the entity tag of an object.
+fn object_tag() -> Header {
+    let header = HeaderBuilder::new().schema(Some(text().build()));
+    header.description(Some("the entity tag of the object, for If-Match")).build()
+}
+
 /// An answer of an endpoint.
 pub(crate) fn response(endpoint: &Endpoint, answer: &Answer) -> Response {
     let content = Content::new(Some(schema(&answer.shape, endpoint)));
     let response = ResponseBuilder::new().description(answer.description);
-    let response = response.content(answer.media_type, content);
+    let mut response = response.content(answer.media_type, content);
+    if answer.has_object_tag {
+        response = response.header("ETag", object_tag());
+    }
     let Some((name, description)) = answer.header else { return response.build() };
     let header = HeaderBuilder::new().schema(Some(text().build()));
     response.header(name, header.description(Some(description)).build()).build()

@@ -45,6 +45,9 @@ pub(crate) fn operation(route: &Route) -> Operation {
     if endpoint.takes_idempotency_key {
         operation = operation.parameter(parameters::idempotency_key());
     }
+    if endpoint.takes_if_match {
+        operation = operation.parameter(parameters::if_match());
+    }
     if endpoint.has_entity_tag() {
         operation = operation.response("304", answers::not_modified());
     }
@@ -111,6 +114,9 @@ fn error_statuses(route: &Route) -> BTreeSet<u16> {
     }
     if endpoint.takes_idempotency_key {
         statuses.insert(409);
+    }
+    if endpoint.takes_if_match {
+        statuses.insert(412);
     }
     if endpoint.method == EndpointMethod::Delete {
         statuses.insert(413);

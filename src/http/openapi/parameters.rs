@@ -101,6 +101,17 @@ pub(crate) fn idempotency_key() -> Parameter {
         .build()
 }
 
+/// The header If-Match.
+pub(crate) fn if_match() -> Parameter {
+    ParameterBuilder::new()
+        .name("If-Match")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("the entity tag that the object must still have; otherwise 412"))
+        .schema(Some(text()))
+        .build()
+}
+
 /// The parameters of each list; `columns` are the fields to sort and filter by.
 pub(crate) fn list_parameters(columns: &[String]) -> Vec<Parameter> {
     let column = || one_of(columns.iter().map(String::as_str));

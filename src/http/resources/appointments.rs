@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
-use axum::response::Response;
 use serde_json::Map;
 use utoipa::openapi::{RefOr, Schema};
 
@@ -14,8 +12,10 @@ use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::precondition::ShownObject;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Committed;
+use crate::http::answer::entity_tag::object_tag;
 use crate::http::endpoint::{
     Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
 };
@@ -28,7 +28,7 @@ use crate::http::openapi::records::{booked_fiche, customs_given};
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{HandlerResult, json_response, to_json};
+use crate::http::response::{HandlerResult, object_response, to_json};
 use crate::wire::appointment::{self, table_for_audience};
 use crate::wire::booking::{BookingBody, BookingClaims, MoveBody, parse, parse_move};
 use crate::wire::field::{Audience, Scope};
@@ -230,7 +230,8 @@ async fn show(request: GroupRequest) -> HandlerResult {
     if !may_see {
         return Err(ApiError::no_result());
     }
-    Ok(appointment_response(vevent, &request.scope(), &request))
+    let shown = show_appointment(vevent, &request.state, request.caller(), request.now);
+    Ok(object_response(shown))
 }
 
 /// DELETE /api/v1/groups/{group_id}/appointments/{id}, by a professional, by the client's account,
@@ -241,9 +242,7 @@ async fn cancel(request: GroupRequest) -> HandlerResult {
     let audience = audience_by(&right, &request);
     let command = Command::CancelAppointment(CancelAppointment { id, right });
     let command = request.quiet_if_requested(command, "appointment");
-    let done = request.write_for(command, audience).await?;
-    let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(appointment_response(vevent, &Scope::for_group(&done.group_state), &request))
+    request.change_object(command, audience, show_later(&request, id)).await
 }
 
 /// PUT /api/v1/groups/{group_id}/appointments/{id}: another start, by a professional, by the
@@ -254,21 +253,18 @@ async fn move_to(request: GroupRequest) -> HandlerResult {
     let right = claimed_right(&request, id);
     let audience = audience_by(&right, &request);
     let command = parse_move(object, &request.scope(), id, right)?;
-    let state = &request.state;
+    let show = show_later(&request, id);
     let group = request.state.catalogue.group.id;
-    let moved = match LimitSubjects::new(&request.identity, group, None, request.from) {
-        Some(subjects) => {
-            let moved = move_within_limits(&request.server, state, command, subjects, request.now);
-            moved.await.map_err(|refused| refused.into_error(request.zone(), audience))?
-        }
-        None => {
-            let command = Command::MoveAppointment(command);
-            let command = request.quiet_if_requested(command, "appointment");
-            request.write_for(command, audience).await?.group_state
-        }
+    let Some(subjects) = LimitSubjects::new(&request.identity, group, None, request.from) else {
+        let command = request.quiet_if_requested(Command::MoveAppointment(command), "appointment");
+        return request.change_object(command, audience, show).await;
     };
-    let vevent = moved.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(appointment_response(vevent, &Scope::for_group(&moved), &request))
+    let precondition = request.precondition(show.clone());
+    let server = &request.server;
+    let moved =
+        move_within_limits(server, &request.state, command, precondition, subjects, request.now);
+    let moved = moved.await.map_err(|refused| refused.into_error(request.zone(), audience))?;
+    show(&moved).map(object_response).ok_or_else(ApiError::no_result)
 }
 
 /// The audience of refusals to a caller with this right. An account with another client's secret
@@ -305,12 +301,29 @@ fn is_own(caller: &Caller, vevent: &Vevent) -> bool {
     }
 }
 
-/// Returns a 200 response with an appointment. An account that knows only the secret sees what an
-/// application sees.
-fn appointment_response(vevent: &Vevent, scope: &Scope<'_>, request: &GroupRequest) -> Response {
+/// Returns a function that shows an appointment in a later state to the caller of a request.
+fn show_later(
+    request: &GroupRequest,
+    id: VeventId,
+) -> impl Fn(&GroupState) -> Option<ShownObject> + Clone + Send + Sync + 'static {
+    let caller = request.caller().clone();
+    let now = request.now;
+    move |state| Some(show_appointment(state.rows.get(&id)?, state, &caller, now))
+}
+
+/// Shows an appointment. An account that knows only the secret sees what an application sees. The
+/// tag is of the appointment's own fields, so that a change of its client is none of it.
+fn show_appointment(
+    vevent: &Vevent,
+    state: &GroupState,
+    caller: &Caller,
+    now: Instant,
+) -> ShownObject {
     let audience =
-        if is_own(request.caller(), vevent) { request.audience() } else { Audience::Application };
-    let mut bytes = Vec::with_capacity(1_024);
-    appointment::append(vevent, scope, audience, request.now, &Map::new(), &mut bytes);
-    json_response(StatusCode::OK, bytes)
+        if is_own(caller, vevent) { Audience::for_caller(caller) } else { Audience::Application };
+    let scope = Scope::for_group(state);
+    let fields = table_for_audience(audience).to_json(vevent, &scope, audience);
+    let mut json = Vec::with_capacity(1_024);
+    appointment::append(vevent, &scope, audience, now, &Map::new(), &mut json);
+    ShownObject { json, tag: object_tag(&fields) }
 }

@@ -1,7 +1,6 @@
 //! Listing, showing, creating, changing and deleting records, the same for each record type.
 //! Reference 13.
 
-use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::decisions::record_change::deletion;
@@ -10,11 +9,13 @@ use crate::domain::records::ids::RecordId as _;
 use crate::domain::state::command::{Command, Patch, Put, RecordChange};
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::precondition::ShownObject;
 use crate::engine::Committed;
+use crate::http::answer::entity_tag::tagged;
 use crate::http::error::ApiError;
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{ListedRecord, list_response};
-use crate::http::response::{HandlerResult, json_response};
+use crate::http::response::{HandlerResult, object_response};
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
 use crate::wire::value;
@@ -173,7 +174,9 @@ pub(crate) async fn delete<R: DeletableRecord>(request: GroupRequest) -> Handler
         Deletion::Marks(mark) => return write_record::<R>(&request, id, deletion(mark)).await,
         Deletion::Removes(removal) => removal,
     };
-    let done = request.write(Command::ChangeRecord(removal(id))).await?;
+    let show = show_record::<R>(id, request.audience());
+    let command = Command::ChangeRecord(removal(id)).only_if(request.precondition(show));
+    let done = request.write(command).await?;
     match R::find(&done.before, id) {
         Some(record) => Ok(record_response(record, &done.before, request.audience())),
         None => Err(ApiError::no_result()),
@@ -185,12 +188,19 @@ async fn write_record<R: CrudRecord>(
     id: R::Id,
     fields: Patch<R>,
 ) -> HandlerResult {
-    let change = R::change(Put { id: Some(id), fields });
-    let done = request.write(Command::ChangeRecord(change)).await?;
-    let id = R::Id::from_number(done.object).ok_or_else(ApiError::no_result)?;
-    match R::find(&done.group_state, id) {
-        Some(record) => Ok(record_response(record, &done.group_state, request.audience())),
-        None => Err(ApiError::no_result()),
+    let audience = request.audience();
+    let command = Command::ChangeRecord(R::change(Put { id: Some(id), fields }));
+    request.change_object(command, audience, show_record::<R>(id, audience)).await
+}
+
+/// Returns a function that shows a record as an audience sees it in a state.
+pub(crate) fn show_record<R: CrudRecord>(
+    id: R::Id,
+    audience: Audience,
+) -> impl Fn(&GroupState) -> Option<ShownObject> + Clone + Send + Sync + 'static {
+    move |state| {
+        let record = R::find(state, id)?;
+        Some(tagged(R::to_json(record, &Scope::for_group(state), audience)))
     }
 }
 
@@ -200,5 +210,5 @@ pub(crate) fn record_response<R: CrudRecord>(
     state: &GroupState,
     audience: Audience,
 ) -> Response {
-    json_response(StatusCode::OK, R::to_json(record, &Scope::for_group(state), audience))
+    object_response(tagged(R::to_json(record, &Scope::for_group(state), audience)))
 }

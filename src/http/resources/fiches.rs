@@ -103,10 +103,10 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
     request.server.links.count_requested(request.from, request.now)?;
     let link =
         LinkRequest::Email { account: account.email.folded(), put: Put { id: Some(id), fields } };
-    let done =
-        request.write(Command::RequestLink(Box::new(RequestLink { email, request: link }))).await?;
-    let fiche = done.group_state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
-    Ok(crud::record_response::<Fiche>(fiche, &done.group_state, request.audience()))
+    let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
+    let audience = request.audience();
+    let show = crud::show_record::<Fiche>(id, audience);
+    request.change_object(command, audience, show).await
 }
 
 /// Checks that an account asks about its own fiche. Professionals may see all fiches.

@@ -11,12 +11,14 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::precondition::ShownObject;
+use crate::http::answer::entity_tag::tagged;
 use crate::http::endpoint::{Endpoint, EndpointPath, handler};
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::permissions::{OPERATOR, PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{PageAnswer, compute_page};
-use crate::http::response::{HandlerResult, json_response};
+use crate::http::response::{HandlerResult, json_response, object_response};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::{GROUP, parse_new_group};
 use crate::wire::list::Query;
@@ -126,17 +128,18 @@ async fn create(request: ApiRequest) -> HandlerResult {
 
 /// GET /api/v1/groups/{group_id}.
 async fn show(request: GroupRequest) -> HandlerResult {
-    let group = &request.state.catalogue.group;
-    let bytes = GROUP.to_json(group, &request.scope(), request.audience());
-    Ok(json_response(StatusCode::OK, bytes))
+    Ok(object_response(show_group(&request.state, request.audience())))
 }
 
 /// PUT /api/v1/groups/{group_id}. The field `urlname` cannot be changed.
 async fn change(request: GroupRequest) -> HandlerResult {
     let object = wrapped_object(&request.body, GROUP.resource)?;
     let fields = GROUP.parse(object, &request.scope(), request.audience())?;
-    let done = request.write(Command::ChangeRecord(RecordChange::Group(fields))).await?;
-    let state = &done.group_state;
-    let bytes = GROUP.to_json(&state.catalogue.group, &Scope::for_group(state), request.audience());
-    Ok(json_response(StatusCode::OK, bytes))
+    let command = Command::ChangeRecord(RecordChange::Group(fields));
+    let audience = request.audience();
+    request.change_object(command, audience, move |state| Some(show_group(state, audience))).await
+}
+
+fn show_group(state: &GroupState, audience: Audience) -> ShownObject {
+    tagged(GROUP.to_json(&state.catalogue.group, &Scope::for_group(state), audience))
 }

@@ -43,6 +43,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .answers(&[Answer::json(201, "the hold", HOLD)]),
     Endpoint::delete(&[HOLDS], handler!(InGroup, release))
         .named("ReleaseHold", "Give held time back")
+        .without_if_match()
         .right(Resource::Hold, Verb::Delete, OWN_OR_ALLOWED)
         .query(&[QueryKind::Text.named("token", "the token of the hold")])
         .answers(&[Answer::json(200, "the hold, which has ended", HOLD)]),

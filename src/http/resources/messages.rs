@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 use crate::domain::records::ids::MessageId;
 use crate::domain::records::message::{Message, Progress};
 use crate::domain::state::group_state::GroupState;
+use crate::http::answer::entity_tag::tagged;
 use crate::http::endpoint::{Endpoint, EndpointPath, handler};
 use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::pagination::{PageAnswer, write_object};
-use crate::http::response::{HandlerResult, ok_response};
+use crate::http::response::{HandlerResult, object_response, to_json};
 use crate::notify::MessagePreview;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::list::Query;
@@ -67,7 +68,7 @@ async fn show(request: GroupRequest) -> HandlerResult {
     let gateways = &request.server.gateways;
     let preview = |message: &Message| gateways.preview_without_tokens(&request.state, message);
     let object = render_entry(&entry, &request.state, request.audience(), preview);
-    Ok(ok_response(&Value::Object(object)))
+    Ok(object_response(tagged(to_json(&Value::Object(object)))))
 }
 
 /// Renders an entry of a group's message list. If no carrier sends the message, the entry includes

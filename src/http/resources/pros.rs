@@ -11,7 +11,10 @@ use crate::domain::directory::professionals::Pro;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::ProId;
 use crate::domain::state::command::Caller;
+use crate::domain::state::precondition::ShownObject;
+use crate::domain::state::refusal::Refusals;
 use crate::engine::AccessError;
+use crate::http::answer::entity_tag::tagged;
 use crate::http::auth::login_failed;
 use crate::http::endpoint::{Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
@@ -19,7 +22,7 @@ use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::accounts;
 use crate::http::resources::pagination::{PageAnswer, compute_page};
-use crate::http::response::{HandlerResult, ok_response};
+use crate::http::response::{HandlerResult, object_response, to_json};
 use crate::password::{self, Argon2Memory};
 use crate::wire::field::Scope;
 use crate::wire::list::Query;
@@ -116,6 +119,7 @@ async fn change(request: GroupRequest) -> HandlerResult {
     let given = body.current_password;
     let purpose = "another password";
     accounts::check_current_password(&request, &pro.email, current, given, purpose).await?;
+    check_if_match(pro, &request)?;
     let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
     let password_hash = request.server.authenticator.password_pool.run(request.from, hash).await?;
     let email = pro.email.clone();
@@ -128,6 +132,7 @@ async fn change(request: GroupRequest) -> HandlerResult {
 /// without any group is removed, and its sessions end. The answer is the professional as it was.
 async fn remove(request: GroupRequest) -> HandlerResult {
     let pro = find_pro(&request)?;
+    check_if_match(pro, &request)?;
     let group = request.state.catalogue.group.id;
     change_access(&request, ChangeAccess::RemoveColleague { id: pro.id, group }).await?;
     Ok(pro_response(pro, &request))
@@ -144,9 +149,27 @@ fn find_pro(request: &GroupRequest) -> Result<&Pro, ApiError> {
     }
 }
 
-fn pro_response(pro: &Pro, request: &GroupRequest) -> Response {
+/// Checks that a professional has one of the tags of the header If-Match, if the request has one.
+/// The API changes none of the fields that professionals show, so no decision has to repeat it.
+///
+/// # Errors
+/// 412 with the professional as it is.
+fn check_if_match(pro: &Pro, request: &GroupRequest) -> Result<(), ApiError> {
+    let shown = show_pro(pro, request);
+    if request.if_match.is_empty() || request.if_match.contain(&shown.tag) {
+        return Ok(());
+    }
+    let refusals: Refusals = shown.into();
+    Err(ApiError::from_refusals(&refusals, request.zone(), request.audience()))
+}
+
+fn show_pro(pro: &Pro, request: &GroupRequest) -> ShownObject {
     let object = PROFESSIONAL.render(pro, &request.scope(), request.audience());
-    ok_response(&Value::Object(object))
+    tagged(to_json(&Value::Object(object)))
+}
+
+fn pro_response(pro: &Pro, request: &GroupRequest) -> Response {
+    object_response(show_pro(pro, request))
 }
 
 /// Carries out a change of professionals, and waits until it is durable.

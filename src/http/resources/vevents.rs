@@ -1,20 +1,21 @@
 //! Endpoints of vevents, the events of calendars. Reference 13.7.
 
-use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::precondition::ShownObject;
 use crate::engine::Committed;
+use crate::http::answer::entity_tag::object_tag;
 use crate::http::endpoint::{Body, Endpoint, EndpointPath, QueryKind, handler};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
-use crate::http::response::{HandlerResult, json_response};
+use crate::http::response::{HandlerResult, object_response};
 use crate::wire::field::{Audience, Scope, is_filled};
 use crate::wire::list::Query;
 use crate::wire::query::{FaultCollector, parse_id, parse_moment};
@@ -87,8 +88,7 @@ fn all_vevents(state: &GroupState) -> Vec<&Vevent> {
 async fn show(request: GroupRequest) -> HandlerResult {
     let id = request.id(VeventId::new)?;
     let vevent = request.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    let bytes = VEVENT.to_json(vevent, &request.scope(), request.audience());
-    Ok(json_response(StatusCode::OK, bytes))
+    Ok(object_response(show_vevent(vevent, &request.scope(), request.audience())))
 }
 
 /// POST /api/v1/groups/{group_id}/vevents: a vevent of any type.
@@ -125,25 +125,30 @@ async fn change(request: GroupRequest) -> HandlerResult {
         let input = revise(before, &object, &Scope::for_group(state))?;
         Ok(input.into_vevent(before.id, draws.key, before.created_at, before.updated_at))
     });
-    write_vevent(&request, PutVevent::Change(id, draft)).await
+    write_vevent(&request, id, PutVevent::Change(id, draft)).await
 }
 
 /// DELETE /api/v1/groups/{group_id}/vevents/{id}. The vevent remains, marked as deleted.
 async fn delete(request: GroupRequest) -> HandlerResult {
     let id = request.id(VeventId::new)?;
-    write_vevent(&request, PutVevent::Delete(id)).await
+    write_vevent(&request, id, PutVevent::Delete(id)).await
 }
 
-async fn write_vevent(request: &GroupRequest, command: PutVevent) -> HandlerResult {
+async fn write_vevent(request: &GroupRequest, id: VeventId, command: PutVevent) -> HandlerResult {
     let command = request.quiet_if_requested(Command::PutVevent(command), VEVENT.resource);
-    let done = match request.write(command).await {
-        Ok(done) => done,
-        Err(error) => return Err(error.with_renamed_field("date", "start")),
+    let audience = request.audience();
+    let show = move |state: &GroupState| {
+        let vevent = state.rows.get(&id)?;
+        Some(show_vevent(vevent, &Scope::for_group(state), audience))
     };
-    let id = VeventId::new(done.object).ok_or_else(ApiError::no_result)?;
-    let vevent = done.group_state.rows.get(&id).ok_or_else(ApiError::no_result)?;
-    let bytes = VEVENT.to_json(vevent, &Scope::for_group(&done.group_state), request.audience());
-    Ok(json_response(StatusCode::OK, bytes))
+    let changed = request.change_object(command, audience, show).await;
+    changed.map_err(|error| error.with_renamed_field("date", "start"))
+}
+
+/// Shows an event. Its tag leaves out what the time of the request changes, the times of reminders.
+fn show_vevent(vevent: &Vevent, scope: &Scope<'_>, audience: Audience) -> ShownObject {
+    let fields = VEVENT.to_json(vevent, &Scope::for_group(scope.state), audience);
+    ShownObject { json: VEVENT.to_json(vevent, scope, audience), tag: object_tag(&fields) }
 }
 
 /// Returns the object of a vevent, which may be wrapped or be the body itself. Reference 12.7.

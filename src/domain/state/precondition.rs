@@ -1,0 +1,46 @@
+//! Preconditions of changes, by which one of several editors does not overwrite another.
+//! Reference 1.7.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::domain::state::group_state::GroupState;
+
+/// The form that an object must have, as a function of the state when the command is decided.
+#[derive(Clone)]
+pub struct Precondition(Arc<Check>);
+
+/// Returns the object as it is, if it has another form.
+type Check = dyn Fn(&GroupState) -> Result<(), ShownObject> + Send + Sync;
+
+/// An object as a caller sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownObject {
+    /// The object in JSON.
+    pub json: Vec<u8>,
+    /// The entity tag, of its own fields.
+    pub tag: String,
+}
+
+impl Precondition {
+    /// Makes a precondition of a check, which must depend on nothing but the state.
+    pub fn new(
+        check: impl Fn(&GroupState) -> Result<(), ShownObject> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(check))
+    }
+
+    /// Checks that the object has the form.
+    ///
+    /// # Errors
+    /// The object as it is.
+    pub fn check(&self, state: &GroupState) -> Result<(), ShownObject> {
+        (self.0)(state)
+    }
+}
+
+impl fmt::Debug for Precondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Precondition(…)")
+    }
+}
