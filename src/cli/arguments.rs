@@ -122,7 +122,8 @@ pub(crate) enum GroupCommand {
         store: StoreOptions,
         /// Name of the group.
         name: String,
-        /// Name of its time zone as the API lists them, such as Paris.
+        /// Name of its time zone: an IANA name, such as Europe/Paris, or one that the API lists,
+        /// such as Paris.
         #[arg(long, value_name = "NAME")]
         timezone: String,
         /// Another field of the group by its name in the API, such as phone; may be repeated.

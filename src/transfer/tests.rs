@@ -111,7 +111,7 @@ fn shop() -> Value {
                 {"calendar_id": 1, "start": "2025-03-30 02:30:00", "end": "2025-03-30 03:15:00", "text": "Swallowed by the gap"},
             ],
         }, {
-            "name": "Cabinet médical", "timezone": "UTC",
+            "name": "Cabinet médical", "timezone": "Europe/Zurich",
             "pros": [{"email": "anna@example.org", "main": true}],
         }],
     })
@@ -270,7 +270,7 @@ fn faults_are_reported_by_path() {
     let passwords = ["groups[0].pros[0].password", "groups[1].pros[0].password"];
     assert_eq!(put("/pros/0/password", Value::Null), passwords);
     assert_eq!(
-        changed(|document| document["groups"][1]["timezone"] = "Europe/Paris".into()),
+        changed(|document| document["groups"][1]["timezone"] = "Europe/Lyon".into()),
         ["groups[1].timezone"]
     );
     let person =

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::domain::records::group::{Currency, Usercolors, VerifyBookings};
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
+use crate::domain::records::nearest::nearest;
 use crate::domain::records::sms_countries::SmsCountries;
 use crate::domain::records::text::{
     Bounded, Colour, Email, InvalidValue, Name, ReminderLead, Text,
@@ -64,12 +65,21 @@ fn parse_unless_empty<T>(
 fn parse_zone_name(text: &str) -> Result<Option<ZoneName>, InvalidValue> {
     match ZoneName::from_name(text) {
         Some(name) => Ok(Some(name)),
-        None => Err(InvalidValue("must be one of the listed zone names, such as Paris".into())),
+        None => {
+            let known = "must be a zone name of the reference, such as Paris, or an IANA name";
+            Err(InvalidValue(match nearest_zone(text) {
+                Some(near) => format!("{known}: the nearest is {near}"),
+                None => known.to_owned(),
+            }))
+        }
     }
 }
 
-fn zone_names() -> Vec<&'static str> {
-    ZoneName::all().map(ZoneName::name).collect()
+/// Returns the name of a zone that resembles a text most, by the whole name or by its city.
+fn nearest_zone(text: &str) -> Option<&'static str> {
+    let city_of = |name: &'static str| name.rsplit('/').next().unwrap_or(name);
+    let found = nearest(text, ZoneName::texts().chain(ZoneName::texts().map(city_of)))?;
+    ZoneName::texts().find(|name| *name == found || city_of(name) == found)
 }
 
 fn currencies() -> Vec<&'static str> {
@@ -96,7 +106,7 @@ from_text! {
         |this| this.code();
     VerifyBookings, FieldType::Choice(verify_bookings_names), [],
         |text| parse_unless_empty(text, Self::new), |this| this.name();
-    ZoneName, FieldType::Choice(zone_names), [], parse_zone_name, |this| this.name();
+    ZoneName, FieldType::Text { max: 255 }, [], parse_zone_name, |this| this.name();
 }
 
 impl FieldCodec for Option<Usercolors> {

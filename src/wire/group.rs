@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn all_faults_are_reported_at_once() {
         let state = state();
-        let object = json!({"timezone": "Europe/Paris", "mailreminder": 59, "open": "yes", "name": "Ok", "id": 9,
+        let object = json!({"timezone": "Europe/Lyon", "mailreminder": 59, "open": "yes", "name": "Ok", "id": 9,
             "currency_code": "eur", "created_at": "2025-01-01"});
         let object = object.as_object().expect("an object");
         let faults = GROUP

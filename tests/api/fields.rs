@@ -418,8 +418,25 @@ async fn the_group_takes_only_what_its_tables_list() {
     for (name, zone) in [("Edinburgh", "Europe/London"), ("Georgetown", "America/Guyana")] {
         assert_eq!(put(json!({"timezone": name})).await.is(200)["timezone"], name, "{zone}");
     }
-    for name in ["Europe/Paris", "paris", "", "Atlantis"] {
-        put(json!({"timezone": name})).await.refused(400, 2, Some("timezone"));
+    for (given, name, iana) in [
+        ("Europe/Paris", "Paris", "Europe/Paris"),
+        ("Europe/Zurich", "Europe/Zurich", "Europe/Zurich"),
+        ("Europe/Kyiv", "Europe/Kyiv", "Europe/Kyiv"),
+    ] {
+        let shown = put(json!({"timezone": given})).await.is(200);
+        assert_eq!((&shown["timezone"], &shown["timezone_iana"]), (&json!(name), &json!(iana)));
+    }
+    for (name, nearest) in [
+        ("Europe/Pariss", "the nearest is Europe/Paris"),
+        ("paris", "the nearest is Paris"),
+        ("Zurich", "the nearest is Europe/Zurich"),
+        ("Newyork", "the nearest is America/New_York"),
+        ("", "or an IANA name"),
+        ("12345", "or an IANA name"),
+    ] {
+        let refused = put(json!({"timezone": name})).await;
+        assert!(refused.text.contains(&format!("{nearest}\"")), "{name}: {}", refused.text);
+        refused.refused(400, 2, Some("timezone"));
     }
     let colours = r##"{"content_bg":"#ffffff","page_text":"#000000"}"##;
     let shown = put(json!({"usercolors": colours})).await.is(200)["usercolors"].clone();

@@ -17,6 +17,7 @@ pub mod ids;
 pub mod intervention;
 pub mod mail_domain;
 pub mod message;
+pub mod nearest;
 pub mod phone;
 pub(crate) mod secret_text;
 pub(crate) mod slug;

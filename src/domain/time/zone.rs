@@ -47,6 +47,11 @@ impl Zone {
         Some(Self(place.get_or_init(|| OffsetTable::probe_database(tz))))
     }
 
+    /// Returns every name that [`Zone::from_iana`] takes, in the order of the database.
+    pub(in crate::domain::time) fn iana_names() -> impl ExactSizeIterator<Item = &'static str> {
+        TZ_VARIANTS.iter().map(|tz| tz.name())
+    }
+
     /// Returns the zone's name in the IANA database.
     pub fn iana_name(self) -> &'static str {
         self.0.tz.name()
@@ -205,6 +210,9 @@ pub fn format_ical(instant: Instant) -> String {
     let (hour, minute, second) = utc.hour_minute_second();
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
+
+/// Number of names in the zone database.
+pub(in crate::domain::time) const IANA_NAMES: usize = TZ_VARIANTS.len();
 
 /// First probed second: 1970 as an instant is still 1969 as a civil time in some zones.
 const PROBED_FROM: i64 = -8 * DAY;

@@ -5,52 +5,84 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::time::zone::Zone;
+use crate::domain::time::zone::{IANA_NAMES, Zone};
 
-/// A name that a group's `timezone` may have, such as `Paris`. Only names of the table exist.
+/// A name that a group's `timezone` may have: one of the table, such as `Paris`, or the IANA name
+/// of a zone that the table lacks, such as `Europe/Zurich`.
 ///
-/// Names are ordered as in the table, from west to east. They are stored and transferred as text.
-/// Reference 12.1.1.
+/// Names are ordered as in the table, from west to east; the others follow. They are stored and
+/// transferred as text. Reference 12.1.1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
-pub struct ZoneName(u8);
+pub struct ZoneName(u16);
 
-/// Error: the name is not in the table.
+/// Error: neither the table nor the zone database has the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("timezone must be one of the listed zone names, such as Paris")]
+#[error("timezone must be one of the listed zone names or an IANA name")]
 pub struct UnknownZoneName;
 
 impl ZoneName {
-    /// Finds a name by its exact text, in the same letter case. IANA names give `None`.
+    /// Finds a name by its exact text, in the same letter case. An IANA name gives the table's name
+    /// for the zone, if it has one: that of the same city, or else the first.
     ///
     /// ```
     /// use slotbook::domain::time::zone_names::ZoneName;
     /// let paris = ZoneName::from_name("Paris").unwrap();
     /// assert_eq!(paris.zone().iana_name(), "Europe/Paris");
-    /// assert_eq!(ZoneName::from_name("Europe/Paris"), None);
+    /// assert_eq!(ZoneName::from_name("Europe/Paris"), Some(paris));
+    /// assert_eq!(ZoneName::from_name("Europe/Zurich").unwrap().name(), "Europe/Zurich");
     /// ```
     pub fn from_name(name: &str) -> Option<Self> {
-        ZoneName::all().find(|candidate| candidate.name() == name)
+        if let Some(listed) = ZoneName::all().find(|listed| listed.name() == name) {
+            return Some(listed);
+        }
+        let same_zone = || ZoneName::all().filter(|listed| listed.iana_name() == name);
+        let city = name.rsplit('/').next()?.replace('_', " ");
+        if let Some(listed) = same_zone().find(|listed| listed.name() == city) {
+            return Some(listed);
+        }
+        same_zone().next().or_else(|| {
+            let place = Zone::iana_names().position(|iana| iana == name)?;
+            Some(Self(ROWS + u16::try_from(place).expect("there are a few hundred names")))
+        })
     }
 
     /// Returns its text, such as `Eastern Time (US & Canada)`.
     pub fn name(self) -> &'static str {
-        TABLE[usize::from(self.0)].0
+        match TABLE.get(usize::from(self.0)) {
+            Some((name, _)) => name,
+            None => self.iana_name(),
+        }
+    }
+
+    /// Returns the IANA name of its zone.
+    fn iana_name(self) -> &'static str {
+        let place = usize::from(self.0);
+        match TABLE.get(place) {
+            Some((_, iana)) => iana,
+            None => Zone::iana_names().nth(place - TABLE.len()).expect("its place was found"),
+        }
     }
 
     /// Returns its zone. Several names share one zone.
     pub fn zone(self) -> Zone {
+        const NAMES: usize = TABLE.len() + IANA_NAMES;
         // Cache of constants, because a look-up by IANA name hashes the text each time.
-        static ZONES: [OnceLock<Zone>; TABLE.len()] = [const { OnceLock::new() }; TABLE.len()];
-        let row = usize::from(self.0);
-        *ZONES[row].get_or_init(|| {
-            Zone::from_iana(TABLE[row].1).expect("the zone database has every zone of the table")
+        static ZONES: [OnceLock<Zone>; NAMES] = [const { OnceLock::new() }; NAMES];
+        *ZONES[usize::from(self.0)].get_or_init(|| {
+            Zone::from_iana(self.iana_name()).expect("the zone database has every zone of a name")
         })
     }
 
-    /// Returns all names in the order of the table.
+    /// Returns all names of the table, in its order.
     pub fn all() -> impl ExactSizeIterator<Item = Self> {
         (0..ROWS).map(Self)
+    }
+
+    /// Returns every text that [`ZoneName::from_name`] takes: the names of the table, then those of
+    /// the zone database.
+    pub fn texts() -> impl Iterator<Item = &'static str> {
+        ZoneName::all().map(ZoneName::name).chain(Zone::iana_names())
     }
 }
 
@@ -81,7 +113,7 @@ impl From<ZoneName> for &'static str {
 }
 
 /// Number of rows of the table.
-const ROWS: u8 = 142;
+const ROWS: u16 = 142;
 
 /// Name and IANA zone, from west to east. Reference 12.1.1.
 static TABLE: [(&str, &str); ROWS as usize] = [
@@ -246,8 +278,33 @@ mod tests {
 
     #[test]
     fn a_name_in_another_spelling_is_not_found() {
-        for absent in ["", "paris", "Paris ", "Europe/Paris", "UTC+1"] {
+        for absent in ["", "paris", "Paris ", "europe/paris", "Europe/Lyon", "UTC+1"] {
             assert_eq!(ZoneName::from_name(absent), None);
+        }
+    }
+
+    #[test]
+    fn an_iana_name_gives_the_name_of_the_table_or_itself() {
+        for (given, name) in [
+            ("Europe/Paris", "Paris"),
+            ("Europe/London", "London"),
+            ("Asia/Kolkata", "Kolkata"),
+            ("America/Mexico_City", "Mexico City"),
+            ("America/New_York", "Eastern Time (US & Canada)"),
+            ("Etc/UTC", "UTC"),
+            ("Europe/Zurich", "Europe/Zurich"),
+            ("America/Argentina/Ushuaia", "America/Argentina/Ushuaia"),
+        ] {
+            assert_eq!(ZoneName::from_name(given).map(ZoneName::name), Some(name));
+        }
+        for text in ZoneName::texts() {
+            let found = ZoneName::from_name(text).expect(text);
+            assert_eq!(ZoneName::from_name(found.name()), Some(found), "{text}");
+        }
+        let names: BTreeSet<_> = ZoneName::all().map(ZoneName::name).collect();
+        for iana in Zone::iana_names().filter(|iana| !names.contains(iana)) {
+            let found = ZoneName::from_name(iana).expect(iana);
+            assert_eq!(found.zone().iana_name(), iana);
         }
     }
 
