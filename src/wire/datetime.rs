@@ -11,35 +11,113 @@ use crate::domain::time::{
 
 /// Number of bytes of a datetime.
 pub const LENGTH: usize = 19;
+/// Number of bytes of its date.
+const DATE_LENGTH: usize = 10;
 
-/// Parses the civil time `YYYY-MM-DD HH:MM:SS`, or midnight of `YYYY-MM-DD`. Years 1800 to 9999.
+/// Rule of a datetime in another format.
+const FORMAT: &str = "must be written YYYY-MM-DD HH:MM:SS or YYYY-MM-DD, or as in RFC 3339 \
+    YYYY-MM-DDTHH:MM:SS";
+
+/// A date and a time as they are written, in a zone or at an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenTime {
+    civil: Civil,
+    /// Seconds of the offset east of UTC, if one is written.
+    seconds_east: Option<i64>,
+}
+
+impl WrittenTime {
+    /// Parses `YYYY-MM-DD HH:MM:SS`, or midnight of `YYYY-MM-DD`, or a time of RFC 3339 with an
+    /// offset or without, in whole seconds. Years 1800 to 9999.
+    ///
+    /// # Errors
+    /// Another format, a date, time or offset that does not exist, or a year outside 1800 to 9999.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        let (civil, rest) = split_civil(text)?;
+        // Programs write whole seconds with a fraction of zeros.
+        let (fraction, rest) = split_fraction(rest)?;
+        if fraction.bytes().any(|digit| digit != b'0') {
+            return Err(InvalidValue("must be in whole seconds".into()));
+        }
+        Ok(Self { civil, seconds_east: parse_offset(rest)? })
+    }
+
+    /// Does the same with a time in a query: fractions of a second are dropped, and the plus sign of
+    /// an offset may be a space, which it is if it was not escaped.
+    ///
+    /// # Errors
+    /// As [`WrittenTime::parse`].
+    pub fn parse_in_query(text: &str) -> Result<Self, InvalidValue> {
+        let (civil, rest) = split_civil(text)?;
+        let (_, rest) = split_fraction(rest)?;
+        let seconds_east = match rest.strip_prefix(' ') {
+            Some(unsigned) => parse_offset(&format!("+{unsigned}"))?,
+            None => parse_offset(rest)?,
+        };
+        Ok(Self { civil, seconds_east })
+    }
+
+    /// Returns the time of a field that belongs to no zone.
+    ///
+    /// # Errors
+    /// A time with an offset.
+    pub fn without_offset(self) -> Result<Civil, InvalidValue> {
+        match self.seconds_east {
+            None => Ok(self.civil),
+            Some(_) => {
+                let rule = "must have no offset, as RFC 3339 allows: it belongs to no time zone";
+                Err(InvalidValue(rule.into()))
+            }
+        }
+    }
+
+    /// Returns the time on the clocks of the group, or the instant of a time with an offset.
+    ///
+    /// # Errors
+    /// An instant outside the years 1970 to 9999.
+    pub fn to_given_time(self) -> Result<GivenTime, InvalidValue> {
+        match self.seconds_east {
+            None => Ok(GivenTime::Local(self.civil)),
+            Some(east) => Ok(GivenTime::Exact(instant_from_utc(self.civil.plus_seconds(-east))?)),
+        }
+    }
+}
+
+/// Parses a civil time as [`WrittenTime::parse`] does, without an offset.
 ///
 /// ```
 /// use slotbook::domain::time::Civil;
 /// use slotbook::wire::datetime::parse;
 /// assert_eq!(parse("1970-01-02 00:00:01"), Ok(Civil(86_401)));
+/// assert_eq!(parse("1970-01-02T00:00:01"), Ok(Civil(86_401)));
 /// assert_eq!(parse("1970-01-02"), Ok(Civil(86_400)));
 /// assert!(parse("1970-01-02T00:00:01Z").is_err());
 /// ```
 ///
 /// # Errors
-/// Another format, a date or time that does not exist, or a year outside 1800 to 9999.
+/// Another format, a date or time that does not exist, a year outside 1800 to 9999, or an offset.
 pub fn parse(text: &str) -> Result<Civil, InvalidValue> {
-    const FORMAT: &str = "must be written YYYY-MM-DD HH:MM:SS or YYYY-MM-DD";
-    let bytes = text.as_bytes();
-    let (date, time) = match bytes.len() {
-        10 => (bytes, None),
-        LENGTH if bytes[10] == b' ' => (&bytes[..10], Some(&bytes[11..])),
-        _ => return Err(InvalidValue(FORMAT.into())),
+    WrittenTime::parse(text)?.without_offset()
+}
+
+/// Splits a text into its date and time, and the rest after the seconds.
+fn split_civil(text: &str) -> Result<(Civil, &str), InvalidValue> {
+    let malformed = || InvalidValue(FORMAT.into());
+    let (written, rest) = match text.split_at_checked(LENGTH) {
+        Some(split) => split,
+        None if text.len() == DATE_LENGTH => (text, ""),
+        None => return Err(malformed()),
     };
-    let time = match time {
-        Some(time) => parse_triple(time, b':', 2),
-        None => Some([0; 3]),
+    let bytes = written.as_bytes();
+    let time = match bytes.get(DATE_LENGTH..) {
+        Some([b' ' | b'T' | b't', time @ ..]) => parse_triple(time, b':', 2),
+        Some([]) | None => Some([0; 3]),
+        Some([_, ..]) => None,
     };
     let (Some([year, month, day]), Some([hour, minute, second])) =
-        (parse_triple(date, b'-', 4), time)
+        (parse_triple(&bytes[..DATE_LENGTH], b'-', 4), time)
     else {
-        return Err(InvalidValue(FORMAT.into()));
+        return Err(malformed());
     };
     let year = i32::try_from(year).expect("four digits are below 10000");
     let Some(civil) = Civil::from_ymd_hms(year, month, day, hour, minute, second) else {
@@ -48,7 +126,34 @@ pub fn parse(text: &str) -> Result<Civil, InvalidValue> {
     if civil < CIVIL_MIN || CIVIL_MAX < civil {
         return Err(InvalidValue("must be in the years 1800 to 9999".into()));
     }
-    Ok(civil)
+    Ok((civil, rest))
+}
+
+/// Splits the text after the seconds into the digits of their fraction, if any, and the rest.
+fn split_fraction(text: &str) -> Result<(&str, &str), InvalidValue> {
+    let Some(fraction) = text.strip_prefix('.') else { return Ok(("", text)) };
+    let rest = fraction.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let digits = &fraction[..fraction.len() - rest.len()];
+    if digits.is_empty() { Err(InvalidValue(FORMAT.into())) } else { Ok((digits, rest)) }
+}
+
+/// Parses an offset from UTC into seconds east of it; `None` for the empty text.
+fn parse_offset(text: &str) -> Result<Option<i64>, InvalidValue> {
+    let malformed = || InvalidValue(FORMAT.into());
+    match text.as_bytes() {
+        b"" => Ok(None),
+        b"Z" | b"z" => Ok(Some(0)),
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
+            let hours = parse_digits(&[*h1, *h2]).ok_or_else(malformed)?;
+            let minutes = parse_digits(&[*m1, *m2]).ok_or_else(malformed)?;
+            if hours > 23 || minutes > 59 {
+                return Err(malformed());
+            }
+            let seconds = i64::from(hours) * HOUR + i64::from(minutes) * MINUTE;
+            Ok(Some(if *sign == b'-' { -seconds } else { seconds }))
+        }
+        _ => Err(malformed()),
+    }
 }
 
 /// A time in a request: on the clocks of the group, or an instant.
@@ -61,8 +166,7 @@ pub enum GivenTime {
 }
 
 impl GivenTime {
-    /// Parses a civil time as [`parse`] does, or an instant of RFC 3339 such as
-    /// `2026-11-23T09:00:00+01:00` and `2026-11-23T08:00:00Z`, in whole seconds.
+    /// Parses a time as [`WrittenTime::parse`] does: one with an offset is an instant.
     ///
     /// ```
     /// use slotbook::domain::time::{Civil, Instant};
@@ -75,15 +179,9 @@ impl GivenTime {
     /// ```
     ///
     /// # Errors
-    /// Another format, a date, time or offset that does not exist, or a year outside 1800 to 9999.
+    /// Those of [`WrittenTime::parse`], and an instant outside the years 1970 to 9999.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        match split_rfc_3339(text) {
-            Some((local, seconds_east)) => {
-                let civil = parse(&local)?;
-                Ok(Self::Exact(instant_from_utc(civil.plus_seconds(-seconds_east))?))
-            }
-            None => Ok(Self::Local(parse(text)?)),
-        }
+        WrittenTime::parse(text)?.to_given_time()
     }
 
     /// Converts to an instant. A wall-clock time is one of the zone.
@@ -104,40 +202,6 @@ impl GivenTime {
             Self::Exact(instant) => to_local(zone, instant),
         }
     }
-}
-
-/// Splits an instant of RFC 3339 into `YYYY-MM-DD HH:MM:SS` and the seconds of its offset east of
-/// UTC. `None` for another format.
-fn split_rfc_3339(text: &str) -> Option<(String, i64)> {
-    let (local, rest) = text.split_at_checked(LENGTH)?;
-    if !matches!(local.as_bytes()[10], b'T' | b't' | b' ') {
-        return None;
-    }
-    // Programs write whole seconds with a fraction of zeros.
-    let rest = match rest.strip_prefix('.') {
-        Some(fraction) => {
-            let zeros = fraction.len() - fraction.trim_start_matches('0').len();
-            if zeros == 0 {
-                return None;
-            }
-            &fraction[zeros..]
-        }
-        None => rest,
-    };
-    let seconds_east = match rest.as_bytes() {
-        b"Z" | b"z" => 0,
-        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
-            let hours = parse_digits(&[*h1, *h2])?;
-            let minutes = parse_digits(&[*m1, *m2])?;
-            if hours > 23 || minutes > 59 {
-                return None;
-            }
-            let seconds = i64::from(hours) * HOUR + i64::from(minutes) * MINUTE;
-            if *sign == b'-' { -seconds } else { seconds }
-        }
-        _ => return None,
-    };
-    Some((format!("{} {}", &local[..10], &local[11..]), seconds_east))
 }
 
 /// Formats an instant in UTC as RFC 3339 has it: `2026-11-23T08:00:00Z`.
@@ -372,13 +436,15 @@ mod tests {
             "",
             "2025",
             "2025-1-1",
-            "2025-01-01T00:00:00",
+            "2025-01-01_00:00:00",
+            "2025-01-01T00:00:00.",
             "2025-01-01 00:00",
             "2025-01-01 0:00:00",
             "é025-01-0",
         ] {
             let rule = parse(form).expect_err(form).0;
             assert!(rule.starts_with("must be written"), "{form}: {rule}");
+            assert!(rule.contains("RFC 3339") && !rule.contains("  "), "{rule}");
         }
         for absent in ["2025-02-29", "2025-01-01 24:00:00", "2025-13-01"] {
             assert!(parse(absent).expect_err(absent).0.contains("exist"));
@@ -397,8 +463,13 @@ mod tests {
         ] {
             assert_eq!(GivenTime::parse(text), expected, "{text}");
         }
+        let local = Ok(GivenTime::Local(Civil(1_748_847_600)));
+        for text in ["2025-06-02T07:00:00", "2025-06-02t07:00:00.00", "2025-06-02 07:00:00"] {
+            assert_eq!(GivenTime::parse(text), local, "{text}");
+        }
         for wrong in [
-            "2025-06-02T07:00:00",
+            "2025-06-02T07:00:00.5",
+            "2025-06-02T07:00:00 02:00",
             "2025-06-02T07:00:00.5Z",
             "2025-06-02T07:00:00.Z",
             "2025-06-02T07:00:00+2:00",
@@ -413,6 +484,27 @@ mod tests {
         }
         assert_eq!(format_rfc_3339(Instant(1_748_847_600)), "2025-06-02T07:00:00Z");
         assert!(parse("2025-06-02T07:00:00Z").is_err(), "a wall-clock time has no offset");
+    }
+
+    #[test]
+    fn a_time_in_a_query_drops_fractions_and_may_have_a_space_for_its_plus_sign() {
+        for text in [
+            "2025-06-02T07:00:00.999999Z",
+            "2025-06-02T09:00:00.5+02:00",
+            "2025-06-02T09:00:00 02:00",
+            "2025-06-02 09:00:00.000 02:00",
+        ] {
+            let given = WrittenTime::parse_in_query(text).and_then(WrittenTime::to_given_time);
+            assert_eq!(given, Ok(GivenTime::Exact(Instant(1_748_847_600))), "{text}");
+        }
+        let born = WrittenTime::parse_in_query("1950-06-02T07:00:00.5").expect("a time");
+        assert_eq!(born.without_offset(), parse("1950-06-02 07:00:00"));
+        let exact = WrittenTime::parse_in_query("1950-06-02T07:00:00Z").expect("a time");
+        assert!(exact.without_offset().expect_err("an offset").0.contains("RFC 3339"));
+        assert!(exact.to_given_time().expect_err("too early").0.contains("1970"));
+        for wrong in ["2025-06-02T07:00:00.Z", "2025-06-02T07:00:00  02:00", "2025-06-02T07:00"] {
+            assert!(WrittenTime::parse_in_query(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::folding::append_folded;
 use crate::domain::records::text::InvalidValue;
 use crate::domain::time::zone::Zone;
-use crate::wire::datetime;
+use crate::wire::datetime::{self, WrittenTime};
 use crate::wire::field::{Audience, Column, ColumnValue, FieldType, Scope, Table};
 use crate::wire::like_pattern::LikePattern;
 use crate::wire::params::{ParamObject, Params};
@@ -312,11 +312,14 @@ fn parse_value<R: 'static>(
             ColumnValue::Null
         }
         FieldType::Boolean => ColumnValue::Boolean(value::parse_boolean(&given)?),
-        FieldType::Moment => ColumnValue::Moment(match value::parse_time(&given)? {
-            Some(time) => Some(time.to_instant(zone)?),
-            None => None,
+        FieldType::Moment => ColumnValue::Moment(match text.trim() {
+            "" => None,
+            text => Some(WrittenTime::parse_in_query(text)?.to_given_time()?.to_instant(zone)?),
         }),
-        FieldType::CivilMoment => ColumnValue::Civil(value::parse_civil(&given)?),
+        FieldType::CivilMoment => ColumnValue::Civil(match text.trim() {
+            "" => None,
+            text => Some(WrittenTime::parse_in_query(text)?.without_offset()?),
+        }),
     };
     Ok(value.into_comparable(field_type, zone))
 }

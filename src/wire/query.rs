@@ -6,7 +6,7 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::text::InvalidValue;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
-use crate::wire::datetime::GivenTime;
+use crate::wire::datetime::WrittenTime;
 use crate::wire::params::Params;
 
 /// Collects the faults of parameters.
@@ -44,11 +44,11 @@ impl FaultCollector {
 /// A value that is no datetime, or an instant outside 1970 to 9999.
 pub fn parse_moment(params: &Params, name: &str, zone: Zone) -> Result<Option<Instant>, Fault> {
     let Some(text) = params.value(name) else { return Ok(None) };
-    let fault = |InvalidValue(rule)| Fault::new(name, rule);
-    // In a query an unescaped plus sign, as of an offset, is a space.
-    let text = if text.contains('T') { text.replace(' ', "+") } else { text.to_owned() };
-    let given = GivenTime::parse(&text).map_err(fault)?;
-    Ok(Some(given.to_instant(zone).map_err(fault)?))
+    let given = WrittenTime::parse_in_query(text).and_then(WrittenTime::to_given_time);
+    match given.and_then(|given| given.to_instant(zone)) {
+        Ok(instant) => Ok(Some(instant)),
+        Err(InvalidValue(rule)) => Err(Fault::new(name, rule)),
+    }
 }
 
 /// Parses a whole number; `None` if the parameter is absent or empty.

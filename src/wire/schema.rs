@@ -21,9 +21,10 @@ use crate::wire::column_value::FieldType;
 use crate::wire::datetime::LocalTime;
 
 /// A date with or without a time, or nothing.
-const DATETIME_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
+const DATETIME_GIVEN: &str =
+    "^([0-9]{4}-[0-9]{2}-[0-9]{2}([ Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.]0+)?)?)?$";
 /// A wall-clock time as above, or an instant of RFC 3339 in whole seconds, or nothing.
-const MOMENT_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}([ Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.]0+)?([Zz]|[+-][0-9]{2}:[0-9]{2})| [0-9]{2}:[0-9]{2}:[0-9]{2})?)?$";
+const MOMENT_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}([ Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.]0+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?)?$";
 const DATETIME_SHOWN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$";
 const WHOLE: &str = "^([+-]?[0-9]+)?$";
 /// Single spaces may stand between two digits.
@@ -340,12 +341,17 @@ pub fn filled(field_type: FieldType) -> Object {
 
 /// A date with or without a time, or an instant of RFC 3339.
 pub fn moment_filled() -> ObjectBuilder {
-    pattern(&MOMENT_GIVEN.replacen("^(", "^", 1).replace(")?)?$", ")?$"))
+    pattern(&moment_filled_form())
 }
 
-/// The same, or nothing.
-pub fn moment_given() -> ObjectBuilder {
-    pattern(MOMENT_GIVEN)
+/// The same in a query, where fractions of a second are dropped; or nothing, if it may be empty.
+pub fn moment_in_query(may_be_empty: bool) -> ObjectBuilder {
+    let form = if may_be_empty { MOMENT_GIVEN.to_owned() } else { moment_filled_form() };
+    pattern(&form.replace("[.]0+", "[.][0-9]+"))
+}
+
+fn moment_filled_form() -> String {
+    MOMENT_GIVEN.replacen("^(", "^", 1).replace(")?)?$", ")?$")
 }
 
 /// At least one id: a list, or a text with commas, or one id.

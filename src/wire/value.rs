@@ -215,7 +215,7 @@ pub fn parse_time(value: &Value) -> Result<Option<GivenTime>, InvalidValue> {
         Value::String(text) if !text.trim().is_empty() => Ok(Some(GivenTime::parse(text.trim())?)),
         Value::String(_) | Value::Null => Ok(None),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            refuse_value("must be a text YYYY-MM-DD HH:MM:SS, or an instant with its offset")
+            refuse_value("must be a text YYYY-MM-DD HH:MM:SS, or a time of RFC 3339")
         }
     }
 }

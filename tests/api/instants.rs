@@ -56,6 +56,36 @@ async fn an_instant_is_accepted_where_one_is_meant() {
 }
 
 #[tokio::test]
+async fn a_time_without_an_offset_is_the_groups_and_queries_drop_fractions() {
+    let server = TestServer::start().await;
+    let booking = json!({"appointment": {"date": "2025-06-02T09:30:00", "intervention_ids": [CUT],
+        "calendar_id": CALENDAR, "fiche": {"lastname": "Durand", "email": "d@example.org"}}});
+    let booked = answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booking)).await;
+    assert_eq!(booked.is(201)["records"][0]["start_utc"], "2025-06-02T07:30:00Z");
+    let search = "/groups/4/availabletimeslots?intervention_ids[]=21&nDays=1&start=";
+    for start in ["2025-06-02T11:00:00", "2025-06-02T11:00:00.25", "2025-06-02T09:00:00.999Z"] {
+        let found = server.get(&format!("{search}{start}")).await.is(200);
+        assert_eq!(found["firstSlot"], "2025-06-02 11:00:00", "{start}");
+    }
+    let since = |value: &str| {
+        format!(
+            "/groups/4/appointments?conditions[0][field]=start&conditions[0][op]=%3E%3D\
+             &conditions[0][value]={value}"
+        )
+    };
+    for (start, count) in [
+        ("2025-06-02T09:30:00.75", 1),
+        ("2025-06-02T09:30:00.75+02:00", 1),
+        ("2025-06-02T07:30:01Z", 0),
+    ] {
+        assert_eq!(server.pro_get(&since(start)).await.is(200)["totalRecords"], count, "{start}");
+    }
+    let refused = server.pro_get(&since("tomorrow")).await;
+    assert!(refused.text.contains("RFC 3339"), "{}", refused.text);
+    refused.refused(400, 2, Some("conditions[0][value]"));
+}
+
+#[tokio::test]
 async fn a_date_of_birth_has_no_offset() {
     let server = TestServer::start().await;
     for birthdate in ["1990-01-01T00:00:00Z", "1990-01-01T00:00:00+01:00"] {

@@ -31,7 +31,7 @@ use crate::http::route_table::{endpoints, routes};
 const DESCRIPTION: &str = "\
 Shared agendas, online booking and availability search.
 
-Datetimes are `YYYY-MM-DD HH:MM:SS` in the time zone of the group. Bodies are JSON, and the object is wrapped in its \
+Datetimes are `YYYY-MM-DD HH:MM:SS` in the time zone of the group; requests may also have the form of RFC 3339. Bodies are JSON, and the object is wrapped in its \
 name. Numbers may be texts, booleans may be 1 and 0; `\"\"`, `[]` and null unset a value, and an empty parameter counts as \
 absent. Unknown fields and parameters are ignored. Paths may end with `.json`. An error names the wrong field and the rule; the request has then changed nothing.
 

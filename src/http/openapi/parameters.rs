@@ -7,8 +7,7 @@ use utoipa::openapi::{RefOr, Required, Schema};
 use crate::http::endpoint::{QueryKind, QueryParameter};
 use crate::http::error::IDEMPOTENCY_KEY;
 use crate::wire::schema::{
-    at_least, filled_list, id, list, moment_filled, moment_given, of_types, one_of, pattern, text,
-    whole,
+    at_least, filled_list, id, list, moment_in_query, of_types, one_of, pattern, text, whole,
 };
 
 /// The operators of conditions.
@@ -45,9 +44,9 @@ pub(crate) fn query_parameter(parameter: &QueryParameter) -> Parameter {
             let ids = ParameterBuilder::from(ids).required(Required::True);
             ids.style(Some(ParameterStyle::Form)).explode(Some(true)).build()
         }
-        QueryKind::DateTime => optional(name, moment_given(), description),
+        QueryKind::DateTime => optional(name, moment_in_query(true), description),
         QueryKind::RequiredDateTime => {
-            let start = optional(name, moment_filled(), description);
+            let start = optional(name, moment_in_query(false), description);
             ParameterBuilder::from(start).required(Required::True).build()
         }
         QueryKind::Integer { min, max } => optional(name, whole(min, max), description),
