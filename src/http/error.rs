@@ -58,6 +58,18 @@ impl ApiError {
         Self::from_entries(vec![errors::not_found_entry()])
     }
 
+    /// Names the object of each 404, such as `calendar 99 in this group`. The name must be what the
+    /// request asked for, so that it does not reveal which ids exist.
+    pub(crate) fn naming(mut self, object: &str) -> Self {
+        let unnamed = errors::not_found_entry();
+        for entry in &mut self.entries {
+            if *entry == unnamed {
+                entry.message = format!("no {object}");
+            }
+        }
+        self
+    }
+
     /// 403. `needed` is the rule that the caller does not meet.
     pub(crate) fn unauthorized(needed: &str) -> Self {
         Self::new(Problem::Unauthorized, needed)

@@ -14,7 +14,7 @@ use crate::engine::published::Published;
 use crate::http::auth::Identity;
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
-use crate::http::request::find_visible_group;
+use crate::http::request::{find_visible_group, name_group};
 use crate::wire::params::Params;
 use crate::wire::value;
 
@@ -215,5 +215,8 @@ pub(crate) async fn find_named_group(
             None => return Ok(NamedGroup::Missing(Fault::new("group_id", NO_GROUP_NAMED))),
         },
     };
-    Ok(NamedGroup::Found(find_visible_group(group, identity, published)?))
+    match find_visible_group(group, identity, published) {
+        Ok(state) => Ok(NamedGroup::Found(state)),
+        Err(error) => Err(error.naming(&name_group(group))),
+    }
 }

@@ -27,7 +27,7 @@ use crate::http::legacy_paths::{self, NamedGroup};
 use crate::http::limits::write_capacity;
 use crate::http::request::{
     ApiRequest, AtOperatorSocket, ClientAddress, GroupRequest, SessionRequest, XmlRequested,
-    find_visible_group,
+    find_visible_group, name_group,
 };
 use crate::http::response::{HandlerResult, created_response};
 use crate::http::server::Server;
@@ -49,9 +49,10 @@ pub(crate) async fn respond(
         NamedTags::default()
     };
     let uri = if endpoint.is_list() { Some(request.uri().clone()) } else { None };
+    let path_id = id_in_path(ids.as_ref(), "id");
     let mut response = match handle(server, route, ids, request).await {
         Ok(response) => response,
-        Err(error) => return error.into_response(),
+        Err(error) => return error.naming(&name_asked_object(route, path_id)).into_response(),
     };
     if let Some(uri) = uri {
         add_page_links(&mut response, &uri);
@@ -60,6 +61,20 @@ pub(crate) async fn respond(
         response = tag_response(response, &known).await;
     }
     in_pieces(response)
+}
+
+/// Returns the kind and the id of the object that the path asks for. The older paths do not say in
+/// which group it is.
+fn name_asked_object(route: Route, id: Option<u64>) -> String {
+    let path = route.path();
+    let Some((list, _)) = path.split_once("/{id}") else { return "such object".to_owned() };
+    let kind = list.rsplit('/').next().unwrap_or(list);
+    let kind = kind.strip_suffix('s').unwrap_or(kind);
+    match id {
+        Some(id) if route.path.legacy.is_some() => format!("{kind} {id}"),
+        Some(id) => format!("{kind} {id} in this group"),
+        None => format!("such {kind}"),
+    }
 }
 
 /// Answers a request on a route for the operator's socket.
@@ -236,7 +251,10 @@ async fn check_in_group(
             let params = auth.params;
             legacy_paths::find_named_group(record, params, body, &identity, published).await?
         }
-        None => NamedGroup::Found(find_visible_group(auth.group, &identity, published)?),
+        None => match find_visible_group(auth.group, &identity, published) {
+            Ok(state) => NamedGroup::Found(state),
+            Err(error) => return Err(error.naming(&name_group(auth.group))),
+        },
     };
     write_capacity::admit(body, server, endpoint, &identity, named.found(), auth)?;
     let object = read_body(endpoint, body, auth.method).await?;

@@ -295,6 +295,14 @@ pub(crate) fn find_visible_group(
     }
 }
 
+/// Returns a group as the error about it names it.
+pub(crate) fn name_group(group: Option<GroupId>) -> String {
+    match group {
+        Some(group) => format!("group {group}"),
+        None => "such group".to_owned(),
+    }
+}
+
 /// Returns the object that a body holds under a resource's name.
 ///
 /// # Errors

@@ -42,8 +42,8 @@ impl WrittenTime {
         Ok(Self { civil, seconds_east: parse_offset(rest)? })
     }
 
-    /// Does the same with a time in a query: fractions of a second are dropped, and the plus sign of
-    /// an offset may be a space, which it is if it was not escaped.
+    /// Does the same with a time in a query: fractions of a second are dropped, and the plus sign
+    /// of an offset may be a space, which it is if it was not escaped.
     ///
     /// # Errors
     /// As [`WrittenTime::parse`].

@@ -70,7 +70,8 @@ async fn an_account_sees_its_own_fiche_without_what_is_for_professionals() {
     }
     let absent = server.account_get(&format!("{FICHES}/9999")).await;
     absent.refused(404, 3, None);
-    assert_eq!(server.account_get(&format!("{FICHES}/{KNOWN_FICHE}")).await.text, absent.text);
+    let foreign = server.account_get(&format!("{FICHES}/{KNOWN_FICHE}")).await;
+    assert_eq!(foreign.text_without_numbers(), absent.text_without_numbers());
     let list = server.account_get(&format!("{FICHES}?search=known")).await.is(200);
     assert_eq!(list["totalRecords"], 0);
     for by_hidden in [
@@ -249,9 +250,10 @@ async fn an_account_sees_and_cancels_its_own_appointments_in_time() {
     let absent = server.account_get(&format!("{APPOINTMENTS}/9999")).await;
     absent.refused(404, 3, None);
     let hers = format!("{APPOINTMENTS}/{}", foreign["id"]);
-    assert_eq!(server.account_get(&hers).await.text, absent.text);
+    let absent = absent.text_without_numbers();
+    assert_eq!(server.account_get(&hers).await.text_without_numbers(), absent);
     let delete = |path: &str| answer(server.by_account(Method::DELETE, path));
-    assert_eq!(delete(&hers).await.text, absent.text);
+    assert_eq!(delete(&hers).await.text_without_numbers(), absent);
     let by_secret = format!("{hers}?key={}", foreign["key"].as_str().expect("a secret"));
     let seen = server.account_get(&by_secret).await.is(200);
     assert_eq!(seen["fiche"], json!({"id": 0}), "no more than anybody who knows the secret");

@@ -67,30 +67,35 @@ async fn an_object_is_read_changed_and_deleted_in_its_own_group() {
 async fn foreign_and_absent_objects_are_the_same_404() {
     let server = TestServer::start().await;
     let foreign = eves_fiche(&server).await;
-    let absent = server.pro_get("/groups/4/fiches/999999999").await;
-    absent.refused(404, 3, None);
+    let is_unknown = |kind: &str, id: &str, answer: Answer| {
+        answer.refused(404, 3, None);
+        let named = if id.parse::<u64>().is_ok() && !id.starts_with('+') {
+            format!("no {kind} {id}")
+        } else {
+            format!("no such {kind}")
+        };
+        assert_eq!(answer.json()["errors"][0]["message"], named);
+    };
     for id in [&foreign.to_string(), "999999999", "0", "x", "+1", "99999999999999999999", "%FF"] {
-        for resource in ["calendars", "fiches", "vevents", "appointments"] {
-            assert_eq!(
-                server.pro_get(&format!("/{resource}/{id}")).await.text,
-                absent.text,
-                "{resource}/{id}"
-            );
+        for kind in ["calendar", "fiche", "vevent", "appointment"] {
+            is_unknown(kind, id, server.pro_get(&format!("/{kind}s/{id}")).await);
         }
         let path = format!("/fiches/{id}");
         let put = pro(&server, Method::PUT, &path, json!({"fiche": {"lastname": "x"}})).await;
-        assert_eq!((put.status.as_u16(), &put.text), (404, &absent.text), "{id}");
+        is_unknown("fiche", id, put);
         let listed = server.pro_get(&format!("/interventions/{id}/calendars")).await;
-        assert_eq!((listed.status.as_u16(), &listed.text), (404, &absent.text), "{id}");
+        is_unknown("intervention", id, listed);
     }
     let malformed = server.by_pro(Method::PUT, &format!("/fiches/{foreign}")).body("{");
-    assert_eq!(answer(malformed).await.text, absent.text, "the group comes before the body");
+    // The group comes before the body.
+    is_unknown("fiche", &foreign.to_string(), answer(malformed).await);
     let eve = by_key_of_all(&server, Method::GET, &format!("/fiches/{foreign}"))
         .basic_auth(EVE.0, Some(EVE.1));
     assert_eq!(answer(eve).await.is(200)["group_id"], 5);
     let of_all = by_key_of_all(&server, Method::GET, &format!("/fiches/{KNOWN_FICHE}"))
         .basic_auth(EVE.0, Some(EVE.1));
-    assert_eq!(answer(of_all).await.text, absent.text, "not her group");
+    // Not her group.
+    is_unknown("fiche", &KNOWN_FICHE.to_string(), answer(of_all).await);
 }
 
 #[tokio::test]
@@ -297,7 +302,10 @@ async fn an_account_of_several_groups_finds_nothing_alike_whatever_a_number_is_o
             .map(str::to_owned);
     for path in foreign.iter().chain(&others).cycle().take(24) {
         let answered = ask(Method::GET, path, "secret").await;
-        assert_eq!((answered.status, &answered.text), (absent.status, &absent.text), "{path}");
+        answered.refused(404, 3, None);
+        if foreign.contains(path) {
+            assert_eq!(answered.text_without_numbers(), absent.text_without_numbers(), "{path}");
+        }
     }
     let wrong = ask(Method::GET, "/fiches/999999999", "wrong").await;
     wrong.refused(401, 5, None);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use slotbook::http::permissions::{Extent, Resource, Right, Role, Verb};
 use slotbook::http::{Route, routes};
 
-use crate::server::{Answer, TestServer, answer};
+use crate::server::{TestServer, answer};
 use crate::shop::{ANN, CALENDAR, CLEO, CUT, EVE, KEY, KEY_OF_ALL, OWN_FICHE};
 
 /// Whose an object is.
@@ -260,7 +260,7 @@ async fn everybody_may_what_the_table_says_and_no_more() {
                 let fresh = walk.object(segment, Whose::Own).await;
                 walk.ids.insert((segment, Whose::Own), fresh);
             }
-            let mut nothing_there: Vec<Answer> = Vec::new();
+            let mut nothing_there: Vec<String> = Vec::new();
             for (whose, path) in cases(&walk, route.path()) {
                 let answer = answer(walk.request(&route, role, &path)).await;
                 asked += 1;
@@ -274,10 +274,10 @@ async fn everybody_may_what_the_table_says_and_no_more() {
                     ));
                 }
                 if matches!(whose, Some(Whose::Foreign | Whose::Absent)) {
-                    nothing_there.push(answer);
+                    nothing_there.push(answer.text_without_numbers());
                 }
             }
-            if nothing_there.windows(2).any(|pair| pair[0].text != pair[1].text) {
+            if nothing_there.windows(2).any(|pair| pair[0] != pair[1]) {
                 wrong.push(format!(
                     "{role:?} {} {}: foreign and absent differ",
                     route.method(),
@@ -313,7 +313,12 @@ async fn a_professional_of_another_group_sees_nothing_of_this_one() {
             let request =
                 walk.server.bare(route.method(), &format!("{path}{separator}apikey={KEY_OF_ALL}"));
             let request = request.basic_auth(EVE.0, Some(EVE.1)).json(&json!({}));
-            assert_eq!(answer(request).await.text, absent.text, "{} {path}", route.method());
+            let answer = answer(request).await;
+            answer.refused(404, 3, None);
+            if route.path().contains("{group_id}") {
+                let same = absent.text_without_numbers();
+                assert_eq!(answer.text_without_numbers(), same, "{} {path}", route.method());
+            }
         }
     }
 }

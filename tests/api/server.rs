@@ -68,6 +68,15 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("JSON: {}", self.text))
     }
 
+    /// The text with a sign for each number, which in an error is the id that was asked for.
+    pub(crate) fn text_without_numbers(&self) -> String {
+        let mut text = self.text.replace(|sign: char| sign.is_ascii_digit(), "#");
+        while text.contains("##") {
+            text = text.replace("##", "#");
+        }
+        text
+    }
+
     /// Code and field of each entry of an error body.
     pub(crate) fn errors(&self) -> Vec<(i64, Option<String>)> {
         let json = self.json();

@@ -114,8 +114,8 @@ impl GuardedWrite {
         Self { group, command: Command::HoldTime(Box::new(command)), limits }
     }
 
-    /// Returns a move of an appointment, if it meets the precondition. By its secret, refusals count
-    /// for a folded address.
+    /// Returns a move of an appointment, if it meets the precondition. By its secret, refusals
+    /// count for a folded address.
     pub(crate) fn moving(
         group: GroupId,
         command: MoveAppointment,

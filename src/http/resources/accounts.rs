@@ -292,7 +292,7 @@ fn find_linked_account(
             account = account.or_else(|| state.accounts.get(email_before));
         }
     }
-    let account = account.ok_or_else(ApiError::no_result)?;
+    let account = account.ok_or_else(|| ApiError::no_result().naming("account of this link"))?;
     Ok(LinkFollowedAccount {
         email: account.email.as_str().to_owned(),
         group_id: state.catalogue.group.id,

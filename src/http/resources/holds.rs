@@ -94,9 +94,11 @@ async fn hold(request: GroupRequest) -> HandlerResult {
 
 /// DELETE /api/v1/groups/{group_id}/holds?token=…
 async fn release(request: GroupRequest) -> HandlerResult {
-    let id = parse_hold_parameter(&request.params, "token")?.ok_or_else(ApiError::no_result)?;
-    let done = request.write(Command::ReleaseHold(id)).await?;
-    let released = done.before.holds().get(id).ok_or_else(ApiError::no_result)?;
+    let unknown = |error: ApiError| error.naming("hold with this token, or it has ended");
+    let id = parse_hold_parameter(&request.params, "token")?;
+    let id = id.ok_or_else(|| unknown(ApiError::no_result()))?;
+    let done = request.write(Command::ReleaseHold(id)).await.map_err(unknown)?;
+    let released = done.before.holds().get(id).expect("a hold that is released was there");
     Ok(ok_response(&HoldAnswer::new(released, request.zone())))
 }
 

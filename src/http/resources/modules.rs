@@ -98,7 +98,10 @@ async fn show(request: ApiRequest) -> HandlerResult {
     let urlname = request.params.value("urlname").unwrap_or_default();
     let published = request.server.engine.published();
     let group = published.group_of_urlname(urlname);
-    let state = find_visible_group(group, &request.identity, published)?;
+    let state = match find_visible_group(group, &request.identity, published) {
+        Ok(state) => state,
+        Err(error) => return Err(error.naming("module with this urlname")),
+    };
     let catalogue = &state.catalogue;
     let now = request.now;
     // Each calendar is judged for each intervention.
