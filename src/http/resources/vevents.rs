@@ -33,7 +33,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Vevent, Verb::List, PROS_ONLY)
         .query(&[
             QueryKind::Id.named("calendar_id", "only vevents of this calendar"),
-            QueryKind::Id.named("fiche_id", "only vevents that name this fiche"),
+            QueryKind::Id.named("fiche_id", "only appointments of this fiche"),
             QueryKind::DateTime
                 .named("start_from", "only vevents that start at or after this time"),
             QueryKind::DateTime.named("start_to", "only vevents that start before this time"),
@@ -53,8 +53,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .body(Body::SENDMAIL),
 ];
 
-/// GET /api/v1/groups/{group_id}/vevents: the vevents of `calendar_id` and `fiche_id` that start at
-/// or after `start_from` and before `start_to`. Deleted ones are included.
+/// GET /api/v1/groups/{group_id}/vevents: the vevents of `calendar_id` and the appointments of
+/// `fiche_id` that start at or after `start_from` and before `start_to`. Deleted ones are included.
 async fn list(request: GroupRequest) -> HandlerResult {
     let audience = request.audience();
     let zone = request.zone();
@@ -70,7 +70,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let query = faults.finish(Query::parse(params, &VEVENT, &request.scope(), audience))?;
     let wanted = move |vevent: &Vevent, _: &GroupState| {
         calendar.is_none_or(|calendar| vevent.calendar_id == calendar)
-            && fiche.is_none_or(|fiche| vevent.fiche_id() == Some(fiche))
+            && fiche.is_none_or(|fiche| vevent.appointment().is_some_and(|it| it.fiche_id == fiche))
             && from.is_none_or(|from| from <= first_start(vevent, zone))
             && to.is_none_or(|to| first_start(vevent, zone) < to)
     };
