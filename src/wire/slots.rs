@@ -54,8 +54,9 @@ pub struct SlotSearch {
     pub(in crate::wire) calendar_id: Option<CalendarId>,
     /// The parameter `calendar_ids`, repeated in the answer in the same order.
     pub(in crate::wire) calendar_ids: Vec<CalendarId>,
-    /// The parameter `instants`: whether the answer also shows starts in UTC.
-    pub(in crate::wire) instants: bool,
+    /// Whether the answer also shows the end of each slot, and both as instants: by default the
+    /// parameter `instants`.
+    pub instants: bool,
 }
 
 /// Kind of answer that a search gives.

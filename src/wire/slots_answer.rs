@@ -25,8 +25,8 @@ use crate::wire::slots::SlotSearch;
 const SLOT_HEAD: &[u8] = br#"{"start":""#;
 /// Bytes of a slot with its comma, for less than a thousand calendars and without their ids.
 const SLOT_BYTES: usize = 66;
-/// Bytes of its start as an instant.
-const INSTANT_BYTES: usize = 35;
+/// Bytes of its end, and of its start and end as instants.
+const INSTANT_BYTES: usize = 98;
 /// Bytes of an answer without slots, beside the parameters that it repeats.
 const ANSWER_BYTES: usize = 128;
 /// Maximum number of calendars of a slot for which room is made.
@@ -42,6 +42,14 @@ pub fn slots_schema() -> RefOr<Schema> {
         ("calendar_ids", filled_list(id().build()).into(), "Ids of the calendars that are free."),
     ])
     .property("start_utc", described(instant(false), "The start as an instant, with instants."))
+    .property(
+        "end",
+        described(
+            shown(FieldType::Moment, false),
+            "End, YYYY-MM-DD HH:MM:SS on the clocks of the group, with instants.",
+        ),
+    )
+    .property("end_utc", described(instant(false), "The end as an instant, with instants."))
     .property("count", described(at_least(1), "Number of free slots of the day, with by=day."));
     all_required([
         ("group_id", id().into(), "Id of the group."),
@@ -86,8 +94,10 @@ pub struct SlotsAnswer {
     last_end: usize,
     /// Whether no slot has been written yet.
     empty: bool,
-    /// Whether each start is also written in UTC.
+    /// Whether the end of each slot is written, and both in UTC.
     instants: bool,
+    /// Seconds from the start of a slot to its end.
+    length_seconds: i64,
 }
 
 impl SlotsAnswer {
@@ -112,6 +122,7 @@ impl SlotsAnswer {
             last_end: 0,
             empty: true,
             instants: search.instants,
+            length_seconds: search.chain.length_seconds(),
         }
     }
 
@@ -191,8 +202,13 @@ impl SlotsAnswer {
         self.out.extend_from_slice(SLOT_HEAD);
         self.times.append_local(start, &mut self.out);
         if self.instants {
+            let end = start.plus_seconds(self.length_seconds);
             self.out.extend_from_slice(br#"","start_utc":""#);
             append_rfc_3339(start, &mut self.out);
+            self.out.extend_from_slice(br#"","end":""#);
+            self.times.append_local(end, &mut self.out);
+            self.out.extend_from_slice(br#"","end_utc":""#);
+            append_rfc_3339(end, &mut self.out);
         }
         begin
     }
@@ -313,7 +329,10 @@ mod tests {
                 let start = first.plus_seconds(i64::from(seconds));
                 let mut slot = json!({ "start": format_local(zone, start) });
                 if instants {
+                    let end = start.plus_seconds(900);
                     slot["start_utc"] = json!(format_rfc_3339(start));
+                    slot["end"] = json!(format_local(zone, end));
+                    slot["end_utc"] = json!(format_rfc_3339(end));
                 }
                 slot["capacity"] = json!(free.len());
                 slot["calendar_ids"] = json!(free);

@@ -99,12 +99,16 @@ async fn slots_show_instants_only_if_asked() {
     let server = TestServer::start().await;
     let path = "/groups/4/availabletimeslots?intervention_ids[]=21&nDays=1";
     let plain = server.get(path).await.is(200);
-    assert_eq!(plain["availabletimeslots"][0].get("start_utc"), None);
+    for name in ["start_utc", "end", "end_utc"] {
+        assert_eq!(plain["availabletimeslots"][0].get(name), None, "{name}");
+    }
     let exact = server.get(&format!("{path}&instants=1")).await.is(200);
     assert_eq!(exact["firstSlot_utc"], "2025-06-02T07:00:00Z");
     let slots = exact["availabletimeslots"].as_array().expect("a list");
     assert_eq!(slots[10]["start"], "2025-06-02 11:30:00");
     assert_eq!(slots[10]["start_utc"], "2025-06-02T09:30:00Z");
+    assert_eq!(slots[10]["end"], "2025-06-02 12:00:00");
+    assert_eq!(slots[10]["end_utc"], "2025-06-02T10:00:00Z");
     assert_eq!(slots[10]["calendar_ids"], plain["availabletimeslots"][10]["calendar_ids"]);
     let from = server.get(&format!("{path}&start=2025-06-02T11:00:00+02:00")).await.is(200);
     assert_eq!(from["firstSlot"], "2025-06-02 11:00:00", "a plus sign may be unescaped");

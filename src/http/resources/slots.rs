@@ -93,7 +93,10 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         CALENDARS_MIN.named("cal_qty", "the minimum number of free calendars of a slot"),
         CALENDARS_MIN.named("min_capacity", "the same as cal_qty"),
         QueryKind::Flag.named("first", "only the first free slot, searched up to maxrdv_period"),
-        QueryKind::Flag.named("instants", "true: each start also as an instant, RFC 3339 in UTC"),
+        QueryKind::Flag.named(
+            "instants",
+            "true: also the end of each slot, and both as instants, RFC 3339 in UTC",
+        ),
         QueryKind::OneOf(&["day"]).named(
             "by",
             "day: only the first free slot of each day, with the number of the day's; excludes \
