@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::domain::directory::Directory;
 use crate::domain::directory::id_blocks::{Block, IdKind};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
@@ -123,12 +124,7 @@ fn find_state(
     // The directory is read after the request arrived, and a block is granted before any of its
     // ids is used. So a client that has seen an id finds its block here.
     let directory = published.directory();
-    let owners: &[GroupId] = match directory.blocks.find(record.id_kind(), number) {
-        Some(Block::Granted(group)) => std::slice::from_ref(group),
-        Some(Block::Imported(groups)) => groups,
-        None => &[],
-    };
-    for group in owners {
+    for group in find_owners(&directory, record, number) {
         if wanted(*group)
             && let Some(state) = published.group_state(*group)
             && record.exists_in(&state, number)
@@ -137,6 +133,15 @@ fn find_state(
         }
     }
     None
+}
+
+/// Returns the groups that may have the record.
+fn find_owners(directory: &Directory, record: LegacyRecord, number: u64) -> &[GroupId] {
+    match directory.blocks.find(record.id_kind(), number) {
+        Some(Block::Granted(group)) => std::slice::from_ref(group),
+        Some(Block::Imported(groups)) => groups,
+        None => &[],
+    }
 }
 
 /// Returns the group that the query or the body names, whether or not the caller sees it.
@@ -192,7 +197,52 @@ impl NamedGroup {
     }
 }
 
-/// Returns the group that the query or the body names, else the caller's own group.
+/// Returns the only group that the caller sees which has the calendar and the interventions of a
+/// booking, and is that of its fiche.
+fn find_group_of_booking(
+    booking: &Map<String, Value>,
+    identity: &Identity,
+    published: &Published,
+) -> NamedGroup {
+    let missing = |rule: &str| NamedGroup::Missing(Fault::new("group_id", rule));
+    // Ids that are malformed are faults of their own once the group is known.
+    let number = |given: Option<&Value>| value::parse_id(given?).ok().flatten();
+    let mut ids = Vec::new();
+    if let Some(calendar) = number(booking.get("calendar_id")) {
+        ids.push((LegacyRecord::Calendar, calendar));
+    }
+    let interventions = booking.get("intervention_ids").map(value::parse_ids);
+    for intervention in interventions.and_then(Result::ok).unwrap_or_default() {
+        ids.push((LegacyRecord::Intervention, intervention));
+    }
+    let directory = published.directory();
+    let of_fiche = number(booking.get("fiche").and_then(|fiche| fiche.get("group_id")));
+    let of_fiche = of_fiche.and_then(GroupId::new);
+    let owners: &[GroupId] = match (&of_fiche, ids.first()) {
+        (Some(group), _) => std::slice::from_ref(group),
+        (None, Some((record, number))) => find_owners(&directory, *record, *number),
+        (None, None) => return missing(NO_GROUP_NAMED),
+    };
+    let mut found = None;
+    for group in owners {
+        if identity.sees(*group)
+            && let Some(state) = published.group_state(*group)
+            && ids.iter().all(|(record, number)| record.exists_in(&state, *number))
+        {
+            if found.is_some() {
+                return missing("is required: several groups have the ids of this booking");
+            }
+            found = Some(state);
+        }
+    }
+    match found {
+        Some(state) => NamedGroup::Found(state),
+        None => missing("is required: the ids of this booking are not all of one group"),
+    }
+}
+
+/// Returns the group that the query or the body names, else the caller's own group, else that of
+/// the ids of a booking.
 ///
 /// # Errors
 /// 404 for a group that the caller does not see; otherwise as [`Incoming::peek`].
@@ -212,7 +262,16 @@ pub(crate) async fn find_named_group(
         },
         None => match identity.home() {
             Some(home) => Some(home),
-            None => return Ok(NamedGroup::Missing(Fault::new("group_id", NO_GROUP_NAMED))),
+            None => {
+                let body = body.peek(params.value("apikey").is_some()).await?;
+                let booking = body.and_then(|body| body.get(record.resource()));
+                return Ok(match (record, booking) {
+                    (LegacyRecord::Appointment, Some(Value::Object(booking))) => {
+                        find_group_of_booking(booking, identity, published)
+                    }
+                    _ => NamedGroup::Missing(Fault::new("group_id", NO_GROUP_NAMED)),
+                });
+            }
         },
     };
     match find_visible_group(group, identity, published) {

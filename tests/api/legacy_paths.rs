@@ -225,6 +225,39 @@ async fn a_key_alone_books_reads_and_cancels_by_older_paths() {
 }
 
 #[tokio::test]
+async fn a_booking_with_a_key_of_all_groups_is_of_the_group_that_has_its_ids() {
+    let server = TestServer::start().await;
+    let book = async |time: &str, given: Value| {
+        let mut booking = json!({"date": format!("2025-06-02 {time}:00"), "intervention_ids": [CUT],
+            "fiche": {"lastname": "Durand", "email": "d@example.org"}});
+        for (name, value) in given.as_object().expect("an object") {
+            booking[name] = value.clone();
+        }
+        let request = by_key_of_all(&server, Method::POST, "/appointments");
+        answer(request.json(&json!({ "appointment": booking }))).await
+    };
+    let of_fiche = |group: u64| json!({"fiche": {"group_id": group, "lastname": "Durand", "email": "d@example.org"}});
+    let calendar = json!({"calendar_id": CALENDAR});
+    for (time, given) in [("09:00", calendar), ("10:00", json!({})), ("11:00", of_fiche(4))] {
+        let booked = book(time, given.clone()).await.is(201);
+        assert_eq!(booked["records"][0]["group_id"], 4, "{given}");
+    }
+    for given in [
+        json!({"calendar_id": 999_999}),
+        json!({"intervention_ids": [CUT, 999_999]}),
+        json!({"intervention_ids": []}),
+        of_fiche(5),
+        of_fiche(99),
+    ] {
+        book("14:00", given).await.refused(400, 2, Some("group_id"));
+    }
+    let mut foreign = of_fiche(5);
+    foreign["group_id"] = json!(4);
+    // A name of the group comes first.
+    book("15:00", foreign).await.refused(400, 2, Some("fiche.group_id"));
+}
+
+#[tokio::test]
 async fn the_calendars_of_an_intervention_are_those_that_offer_it() {
     let server = TestServer::with(|catalogue| {
         let colour =
