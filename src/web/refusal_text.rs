@@ -49,8 +49,9 @@ pub(crate) fn describe(
         Refusal::MaxRdvPeriod { latest } => {
             other_time(fill(text.too_far, "latest", &visit.when(*latest)))
         }
-        Refusal::MintimeRdv { earliest } => {
-            other_time(fill(text.too_soon, "earliest", &visit.when(*earliest)))
+        Refusal::MintimeRdv { earliest, first } => {
+            let first = first.unwrap_or(*earliest);
+            other_time(fill(text.too_soon, "earliest", &visit.when(first)))
         }
         Refusal::MintimeAnnulation { until } => {
             general(&fill(text.too_late_why, "until", &visit.when(*until)))

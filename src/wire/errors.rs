@@ -224,9 +224,15 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
             ErrorEntry::new(Problem::MaxRdvPeriod, too_late_to_book(zone, *latest))
                 .with_field("date")
         }
-        Refusal::MintimeRdv { earliest } => {
-            ErrorEntry::new(Problem::MintimeRdv, too_soon_to_book(zone, *earliest))
-                .with_field("date")
+        Refusal::MintimeRdv { earliest, first } => {
+            let message = match first {
+                Some(first) => {
+                    let first = format_local(zone, *first);
+                    format!("too soon: the first start that can be booked now is {first}")
+                }
+                None => too_soon_to_book(zone, *earliest),
+            };
+            ErrorEntry::new(Problem::MintimeRdv, message).with_field("date")
         }
         Refusal::MintimeAnnulation { until } => ErrorEntry::new(
             Problem::MintimeAnnulation,
@@ -343,12 +349,12 @@ pub fn describe_obstacle(
 
 fn too_soon_to_book(zone: Zone, earliest: Instant) -> String {
     let earliest = format_local(zone, earliest);
-    format!("too soon: the first start that can be booked now is {earliest}")
+    format!("too soon: no start before {earliest} can be booked now")
 }
 
 fn too_late_to_book(zone: Zone, latest: Instant) -> String {
     let latest = format_local(zone, latest);
-    format!("too far in the future: the last start that can be booked now is {latest}")
+    format!("too far in the future: no start after {latest} can be booked now")
 }
 
 fn describe_taken(
@@ -408,7 +414,7 @@ mod tests {
     #[test]
     fn times_are_formatted_in_the_zone_of_the_group() {
         let described = describe_refusal(
-            &Refusal::MintimeRdv { earliest: Instant(0) },
+            &Refusal::MintimeRdv { earliest: Instant(0), first: None },
             paris(),
             Audience::Application,
         );

@@ -105,6 +105,34 @@ async fn clients_cancel_in_time_and_professionals_at_any_time() {
 }
 
 #[tokio::test]
+async fn a_refusal_as_too_soon_names_a_start_that_a_booking_takes() {
+    let server = TestServer::start().await;
+    book(&server, &booking("09:15")).await.is(201);
+    server.at(clock(9, 7));
+    let refused = book(&server, &booking("09:00")).await;
+    refused.refused(400, 9, Some("date"));
+    let first = "the first start that can be booked now is 2025-06-02 09:45:00";
+    assert!(refused.text.contains(first), "{}", refused.text);
+    let mut other = booking("09:45");
+    other["fiche"] = json!({"lastname": "Martin", "email": "m@example.org"});
+    book(&server, &other).await.is(201);
+
+    // A group that does not show its free starts to the public shows none in a refusal.
+    let mut later = booking("09:00");
+    later["date"] = json!("2025-06-10 09:00:00");
+    later["fiche"]["email"] = json!("l@example.org");
+    let made = book(&server, &later).await.is(201)["records"][0].clone();
+    let closed = json!({"group": {"openData": false}});
+    answer(server.by_pro(Method::PUT, "/groups/4").json(&closed)).await.is(200);
+    let path = format!("{PATH}/{}?key={}", made["id"], made["key"].as_str().expect("a secret"));
+    let moved = json!({"appointment": {"date": "2025-06-02 09:00:00"}});
+    let refused = answer(server.by_key(Method::PUT, &path).json(&moved)).await;
+    refused.refused(400, 9, Some("date"));
+    let bound = "too soon: no start before 2025-06-02 09:07:00 can be booked now";
+    assert!(refused.text.contains(bound), "{}", refused.text);
+}
+
+#[tokio::test]
 async fn professionals_see_the_client_and_list_what_is_ahead() {
     let server = TestServer::start().await;
     book(&server, &booking("09:00")).await.is(201);

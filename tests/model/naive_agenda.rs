@@ -617,7 +617,7 @@ fn reason(refusal: &Refusal) -> Reason {
         Refusal::MaxRdvNumber { most } => ("MaxRdvNumber", *most),
         Refusal::MintimeBetween { minutes } => ("MintimeBetween", *minutes),
         Refusal::MaxRdvPeriod { latest } => ("MaxRdvPeriod", latest.0),
-        Refusal::MintimeRdv { earliest } => ("MintimeRdv", earliest.0),
+        Refusal::MintimeRdv { earliest, .. } => ("MintimeRdv", earliest.0),
         Refusal::MintimeAnnulation { until } => ("MintimeAnnulation", until.0),
         Refusal::EmailAlreadyExists => ("EmailAlreadyExists", 0),
         Refusal::SameTimeRdv { .. } => ("SameTimeRdv", 0),

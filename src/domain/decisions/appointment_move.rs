@@ -52,7 +52,7 @@ pub fn decide(context: &mut Context<'_>, command: &MoveAppointment) -> Result<De
         return Ok(Decision::Unchanged(outcome));
     };
     let (row, appointment) = find_movable(state, command)?;
-    check_lead_times(&state.catalogue, &[row.calendar_id], request.start, now)?;
+    check_lead_times(state, &[row.calendar_id], &request, now)?;
     check_client_rules(state, appointment.fiche_id, &request, now)?;
     let mut moved = row.clone();
     if let VeventKind::Appointment(appointment) = &mut moved.kind {

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use crate::domain::availability::bookable::lead_times;
 use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::availability::merged_starts::{SearchExtent, StartSearch};
 use crate::domain::availability::slot_request::{
-    BookingMode, CalendarSlotRequest, Chain, OwnTime, SlotRequest,
+    BookingMode, CalendarSlotRequest, Chain, ChainSearch, OwnTime, SlotRequest,
 };
 use crate::domain::decisions::decision::{Candidates, Context};
 use crate::domain::records::fault::Fault;
@@ -14,7 +15,13 @@ use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, InterventionId};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
-use crate::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN, Instant};
+use crate::domain::time::interval_set::Interval;
+use crate::domain::time::{Civil, DAY, INSTANT_MAX, INSTANT_MIN, Instant};
+
+/// Seconds after the lead time in which the first start is searched.
+const FIRST_START_SECONDS: i64 = 7 * DAY;
+/// Maximum cost of that search, which holds up the group: a fraction of a millisecond.
+const FIRST_START_COST_MAX: i64 = 10_000;
 
 /// A slot as a caller asks for it.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +75,7 @@ pub(crate) fn find_offering(
         None => offering_calendars(state, request, now),
     };
     if request.mode.follows_module_rules() {
-        check_lead_times(&state.catalogue, &offering, request.start, now)?;
+        check_lead_times(state, &offering, request, now)?;
     }
     Ok(offering)
 }
@@ -136,15 +143,18 @@ fn is_offered(catalogue: &Catalogue, calendar: CalendarId, request: &SlotRequest
 /// # Errors
 /// MintimeRdv or MaxRdvPeriod, if it holds on every one of them.
 pub(crate) fn check_lead_times(
-    catalogue: &Catalogue,
+    state: &GroupState,
     calendars: &[CalendarId],
-    start: Instant,
+    request: &SlotRequest,
     now: Instant,
 ) -> Result<(), Refusal> {
+    let start = request.start;
     let mut first_start: Option<Instant> = None;
     let mut last_start: Option<Instant> = None;
     for id in calendars {
-        let Some((earliest, latest)) = lead_times(catalogue, *id, now) else { return Ok(()) };
+        let Some((earliest, latest)) = lead_times(&state.catalogue, *id, now) else {
+            return Ok(());
+        };
         if start < earliest {
             first_start = Some(first_start.unwrap_or(earliest).min(earliest));
         } else if start > latest {
@@ -154,11 +164,42 @@ pub(crate) fn check_lead_times(
         }
     }
     match (first_start, last_start) {
-        (Some(earliest), None) => Err(Refusal::MintimeRdv { earliest }),
+        (Some(earliest), None) => {
+            let first = find_first_start(state, calendars, request, earliest, now);
+            Err(Refusal::MintimeRdv { earliest, first })
+        }
         (None, Some(latest)) => Err(Refusal::MaxRdvPeriod { latest }),
         // Some calendars find it too soon and others too far: NotAvailable follows.
         (None, None) | (Some(_), Some(_)) => Ok(()),
     }
+}
+
+/// Returns the first start within a week of `from` that the caller can book. `None` if there is
+/// none, if the caller may not search, or if the search would take long.
+fn find_first_start(
+    state: &GroupState,
+    calendars: &[CalendarId],
+    request: &SlotRequest,
+    from: Instant,
+    now: Instant,
+) -> Option<Instant> {
+    // A group that does not show its free starts to the public does not show one in a refusal.
+    if request.mode == BookingMode::Module && !state.catalogue.group.open_data {
+        return None;
+    }
+    let search = StartSearch {
+        catalogue: &state.catalogue,
+        views: &state.calendars,
+        search: ChainSearch { chain: &request.chain, mode: request.mode, own: request.own },
+        calendars,
+        at_least: 1,
+        now,
+    };
+    let window = Interval { start: from, end: from.plus_seconds(FIRST_START_SECONDS) };
+    if search.estimate_cost(window, SearchExtent::Nearest) > FIRST_START_COST_MAX {
+        return None;
+    }
+    search.first_start(window)
 }
 
 /// Returns a pseudo-random number that depends on `seed` only (the finaliser of splitmix64).

@@ -37,8 +37,10 @@ pub enum Refusal {
     },
     /// Code 9: the start is too soon.
     MintimeRdv {
-        /// The first start allowed on the candidate calendars.
+        /// The moment before which no start is allowed on the candidate calendars.
         earliest: Instant,
+        /// The first start from then on that the caller can book, if one was found.
+        first: Option<Instant>,
     },
     /// Code 10: it is too late to cancel.
     MintimeAnnulation {
