@@ -101,8 +101,8 @@ impl<'r> Incoming<'r> {
         }
     }
 
-    /// Returns the optional JSON object of a DELETE; an empty one for a body that is empty or not
-    /// JSON. Bodies of other methods are not read.
+    /// Returns the optional JSON object of a DELETE; an empty one for a body that is empty, null or
+    /// not JSON. Bodies of other methods are not read.
     ///
     /// # Errors
     /// As [`Incoming::read_object`], if the body is not empty.
@@ -118,7 +118,8 @@ impl<'r> Incoming<'r> {
             Some(read) => Ok(read.unwrap_or_default()),
             None => {
                 let bytes = self.read_bytes(true).await?;
-                if bytes.trim_ascii().is_empty() || !is_declared_json(self.headers) {
+                // Some generated programs write null for the object that they leave out.
+                if matches!(bytes.trim_ascii(), b"" | b"null") || !is_declared_json(self.headers) {
                     return Ok(Map::new());
                 }
                 parse(self.server, bytes).await

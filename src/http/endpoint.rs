@@ -130,8 +130,6 @@ pub(crate) type SchemaMaker = fn() -> RefOr<Schema>;
 pub(crate) struct Body {
     /// The JSON object.
     pub(crate) json: Shape,
-    /// The same as a form, which is an alternative.
-    pub(crate) form: Option<SchemaMaker>,
     /// Whether the object stands in a member that has the resource's name.
     pub(crate) is_wrapped: bool,
     pub(crate) is_required: bool,
@@ -251,12 +249,7 @@ impl Body {
 
     /// An object in a member that has the resource's name.
     pub(crate) const fn wrapped(json: Shape) -> Self {
-        Self { json, form: None, is_wrapped: true, is_required: true }
-    }
-
-    /// An object or a form with parameters, which may also stand in the query.
-    pub(crate) const fn or_form(json: SchemaMaker, form: SchemaMaker) -> Self {
-        Self { form: Some(form), is_required: false, ..Self::plain(json) }
+        Self { json, is_wrapped: true, is_required: true }
     }
 }
 

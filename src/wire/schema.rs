@@ -26,11 +26,6 @@ const DATETIME_GIVEN: &str =
 /// A wall-clock time as above, or an instant of RFC 3339 in whole seconds, or nothing.
 const MOMENT_GIVEN: &str = "^([0-9]{4}-[0-9]{2}-[0-9]{2}([ Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.]0+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?)?$";
 const DATETIME_SHOWN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$";
-const WHOLE: &str = "^([+-]?[0-9]+)?$";
-/// Single spaces may stand between two digits.
-const DECIMAL: &str = "^([+-]?([0-9]([ \\u00a0\\u2009\\u202f]?[0-9])*([.]([0-9]([ \\u00a0\\u2009\\u202f]?[0-9])*)?)?|[.][0-9]([ \\u00a0\\u2009\\u202f]?[0-9])*)([eE][+-]?[0-9]+)?)?$";
-const BOOLEAN: &str = "^(true|false|1|0)$";
-const BOOLEAN_OR_NOTHING: &str = "^(true|false|1|0)?$";
 /// No control characters except newline and tab.
 const TEXT: &str = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]*$";
 /// No control characters.
@@ -77,8 +72,10 @@ value_schemas! {
 schema_names! {
     /// An instant of RFC 3339.
     pub UtcTime => instant(false);
-    /// The JSON value null.
-    pub Null => null();
+    /// The problem of a request that has none.
+    pub NoProblem => no_object();
+    /// Whether the client gets a message.
+    pub GivenSendmail => sendmail();
     /// A number of records.
     pub Count => whole(0, i64::from(u32::MAX));
     /// The token of a hold.
@@ -90,7 +87,7 @@ schema_names! {
     /// A time on the clocks of the group, or an instant.
     pub GivenMoment => moment_filled();
     /// At least one id.
-    pub GivenIds => filled_ids();
+    pub GivenIds => filled_list(id());
     /// An id, or nothing.
     pub GivenId => given(FieldType::Reference);
     /// An e-mail address, or nothing.
@@ -162,11 +159,6 @@ pub fn of_type(field_type: Type) -> ObjectBuilder {
 /// A value of one of several types.
 pub fn of_types<const N: usize>(types: [Type; N]) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::from_iter(types))
-}
-
-/// Any JSON value.
-pub fn anything() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(SchemaType::AnyValue)
 }
 
 pub fn text() -> ObjectBuilder {
@@ -243,9 +235,9 @@ pub fn instant(nullable: bool) -> Object {
     base.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).build()
 }
 
-/// A value in a body: numbers also as texts, booleans also as 1 and 0, `""` and null for nothing.
-/// The empty list, which counts as nothing too, is left out: it would only complicate the types of
-/// generated programs.
+/// A value in a body, null for nothing. The parsers also take numbers as texts, booleans as 1 and
+/// 0, and `""` and the empty list for nothing. Each schema has one type only, because generated
+/// programs cannot use values of several types.
 pub fn given(field_type: FieldType) -> Object {
     let built = match field_type {
         FieldType::Id | FieldType::Reference => optional_id(0),
@@ -255,43 +247,33 @@ pub fn given(field_type: FieldType) -> Object {
             of_types([Type::String, Type::Null]).max_length(Some(255)).pattern(Some(EMAIL))
         }
         FieldType::Colour => of_types([Type::String, Type::Null]).pattern(Some(COLOUR)),
-        FieldType::Integer { min, max } => {
-            let number = of_types([Type::Integer, Type::String, Type::Null]);
-            bounded(number.pattern(Some(WHOLE)), min, max)
-        }
-        FieldType::Number => of_types([Type::Number, Type::String, Type::Null])
-            .pattern(Some(DECIMAL))
+        FieldType::Integer { min, max } => bounded(of_types([Type::Integer, Type::Null]), min, max),
+        FieldType::Number => of_types([Type::Number, Type::Null])
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double))),
-        FieldType::Boolean => {
-            let flag = of_types([Type::Boolean, Type::Integer, Type::String]);
-            flag.minimum(Some(0)).maximum(Some(1)).pattern(Some(BOOLEAN))
-        }
+        FieldType::Boolean => of_type(Type::Boolean),
         FieldType::Moment => of_types([Type::String, Type::Null]).pattern(Some(MOMENT_GIVEN)),
         FieldType::CivilMoment => {
             of_types([Type::String, Type::Null]).pattern(Some(DATETIME_GIVEN))
         }
         FieldType::Choice(choices) => {
-            let values = choices().into_iter().map(Value::from).chain(["".into(), Value::Null]);
+            let values = choices().into_iter().map(Value::from).chain([Value::Null]);
             of_types([Type::String, Type::Null]).enum_values(Some(values))
         }
     };
     built.build()
 }
 
-/// The same where a boolean may also be null or `""`.
+/// The same where a boolean may also be null.
 pub fn given_or_nothing(field_type: FieldType) -> Object {
     if matches!(field_type, FieldType::Boolean) {
-        let flag = of_types([Type::Boolean, Type::Integer, Type::String, Type::Null]);
-        let flag = flag.minimum(Some(0)).maximum(Some(1)).pattern(Some(BOOLEAN_OR_NOTHING));
-        return flag.build();
+        return of_types([Type::Boolean, Type::Null]).build();
     }
     given(field_type)
 }
 
-/// An id from `min`, also as text, or nothing.
+/// An id from `min`, or nothing.
 fn optional_id(min: i64) -> ObjectBuilder {
-    let number = of_types([Type::Integer, Type::String, Type::Null]);
-    bounded(number.pattern(Some(WHOLE)), min, id_max())
+    bounded(of_types([Type::Integer, Type::Null]), min, id_max())
 }
 
 /// The group of a body, which is that of the request.
@@ -300,39 +282,24 @@ pub fn group_given() -> Object {
     optional_id(1).description(Some(text)).build()
 }
 
-/// Ids: a list, or a text with commas, or one id, or nothing.
-pub fn ids_given() -> Array {
-    let types = [Type::Array, Type::String, Type::Integer, Type::Null];
-    ArrayBuilder::new()
-        .schema_type(SchemaType::from_iter(types))
-        .items(optional_id(0).build())
-        .build()
-}
-
-/// A text, or a number that counts as its digits. Long texts have no pattern, because test tools
-/// need too much time to generate values for it.
+/// A text, or nothing. Long texts have no pattern, because test tools need too much time to
+/// generate values for it.
 fn text_given(pattern: &str, max: usize) -> ObjectBuilder {
     let pattern = if max <= 255 { Some(pattern) } else { None };
-    of_types([Type::String, Type::Number, Type::Null]).max_length(Some(max)).pattern(pattern)
+    of_types([Type::String, Type::Null]).max_length(Some(max)).pattern(pattern)
 }
 
 /// The same for a field that each object has: empty values are not allowed.
 pub fn filled(field_type: FieldType) -> Object {
     let strictly = |form: &str| form.replace("^(", "^").replace(")?$", "$");
     match field_type {
-        FieldType::Id | FieldType::Reference => {
-            let number = of_types([Type::Integer, Type::String]);
-            bounded(number.pattern(Some("^0*[1-9][0-9]{0,14}$")), 1, id_max()).build()
-        }
+        FieldType::Id | FieldType::Reference => id().build(),
         FieldType::Text { max } | FieldType::Name { max } => {
-            let text = of_types([Type::String, Type::Number]);
-            text.max_length(Some(max)).pattern(Some("[^\\s]")).build()
+            pattern("[^\\s]").max_length(Some(max)).build()
         }
         FieldType::Email => pattern(&strictly(EMAIL)).max_length(Some(255)).build(),
         FieldType::Colour => pattern(&strictly(COLOUR)).build(),
-        FieldType::Integer { min, max } => {
-            bounded(of_types([Type::Integer, Type::String]), min, max).pattern(Some(WHOLE)).build()
-        }
+        FieldType::Integer { min, max } => whole(min, max).build(),
         FieldType::Number | FieldType::Boolean => given(field_type),
         FieldType::Moment | FieldType::CivilMoment => moment_filled().build(),
         FieldType::Choice(choices) => one_of(choices()).build(),
@@ -354,19 +321,9 @@ fn moment_filled_form() -> String {
     MOMENT_GIVEN.replacen("^(", "^", 1).replace(")?)?$", ")?$")
 }
 
-/// At least one id: a list, or a text with commas, or one id.
-pub fn filled_ids() -> Array {
-    let entry = of_types([Type::Integer, Type::String]).pattern(Some("^[0-9]+$"));
-    ArrayBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::Array, Type::String, Type::Integer]))
-        .items(bounded(entry, 1, id_max()).build())
-        .min_items(Some(1))
-        .build()
-}
-
-/// The JSON value null.
-pub fn null() -> Object {
-    ObjectBuilder::new().schema_type(Type::Null).build()
+/// Null in the place of an object. The type null alone has no counterpart in many languages.
+pub fn no_object() -> Object {
+    of_types([Type::Object, Type::Null]).build()
 }
 
 /// A flag in a response.
@@ -376,7 +333,8 @@ pub fn flag() -> Object {
 
 /// The field `sendmail` of a professional's request. Reference 7.3.
 pub fn sendmail() -> Object {
-    anything().description(Some("0: the client gets no message about this change.")).build()
+    let text = "0: the client gets no message about this change.";
+    whole(0, 1).description(Some(text)).build()
 }
 
 /// The optional body of a DELETE of a vevent or an appointment. Reference 7.3.

@@ -39,6 +39,19 @@ async fn bodies_that_are_no_json_object_are_400() {
 }
 
 #[tokio::test]
+async fn the_optional_body_of_a_delete_may_be_null() {
+    let server = TestServer::start().await;
+    let remove = |body: &'static str| {
+        let request = server.by_key(Method::DELETE, &format!("{PATH}/1"));
+        request.header("Content-Type", "application/json").body(body)
+    };
+    answer(remove("[]")).await.refused(400, 2, None);
+    for body in ["", "{}", "null", " null\n"] {
+        assert_ne!(answer(remove(body)).await.status, 400, "{body:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_over_the_limit_is_413_and_the_connection_goes_on_where_it_can() {
     let server = TestServer::start().await;
     for size in [256 * 1024 + 1, 600 * 1024, 900 * 1024] {

@@ -1,13 +1,19 @@
 """The client that openapi-python-client generates, against a demonstration server.
 
-It searches, books, lists, cancels, creates and changes every resource. The only argument is the address of the server.
+It searches, books, lists, moves, cancels, creates and changes every resource. The only argument is the address of the server.
 """
 
 import hashlib
 import sys
 
 from slotbook_client import Client
-from slotbook_client.api.appointments import book_appointment, cancel_appointment, list_appointments, show_appointment
+from slotbook_client.api.appointments import (
+    book_appointment,
+    cancel_appointment,
+    list_appointments,
+    move_appointment,
+    show_appointment,
+)
 from slotbook_client.api.availabletimeslots import explain_start, search_slots
 from slotbook_client.api.calendars import change_calendar, delete_calendar, list_calendars, make_calendar, show_calendar
 from slotbook_client.api.calendarsets import (
@@ -48,7 +54,7 @@ from slotbook_client.api.server import alive, ready
 from slotbook_client.api.sessions import log_in, log_out
 from slotbook_client.api.vevents import change_vevent, delete_vevent, list_vevents, make_vevent, show_vevent
 from slotbook_client.models.errors import Errors
-from slotbook_client.models.log_in_json_body import LogInJsonBody
+from slotbook_client.models.log_in_body import LogInBody
 
 BASE = sys.argv[1]
 KEY = {"X-Api-Key": "demo-key-town-practice"}
@@ -79,7 +85,7 @@ def lifecycle(name, *, create, show, listing, change, remove, given, changed):
     """Creates, reads, lists, changes and removes one object through the generated client."""
     made = call(create, GROUP, body=body(create, name, **given))
     assert call(show, GROUP, made.id).to_dict() == made.to_dict(), name
-    assert made.id in [record.id for record in call(listing, GROUP, results="all").records], name
+    assert made.id in [record.id for record in call(listing, GROUP, results=1000).records], name
     after = call(change, GROUP, made.id, body=body(change, name, **changed)).to_dict()
     # A change of one field leaves the others as they were, except for the time of the change.
     stamps = ("updated_at", "updated_at_utc")
@@ -136,14 +142,20 @@ def booking():
     assert not taken[0].offered and taken[0].reasons[0].rule == "taken"
     shown = call(show_appointment, GROUP, record.id, client=PUBLIC, key=record.key)
     assert shown.intervention.length == 20
-    listed = call(list_appointments, GROUP, results="all")
+    listed = call(list_appointments, GROUP, results=1000)
     assert record.id in [other.id for other in listed.records]
     assert call(list_appointments, GROUP, client=LOUISE).page_size >= 1
     refused = book_appointment.sync_detailed(GROUP, client=PUBLIC, body=body(
         book_appointment, "appointment", date="2020-01-06 09:00:00", intervention_ids=[1], fiche=fiche))
-    assert refused.status_code == 400 and refused.parsed.errors[0].field == "date"
+    error = refused.parsed.errors[0]
+    assert refused.status_code == 400 and error.field == "date" and error.code and error.message
+    others = call(search_slots, GROUP, client=PUBLIC, intervention_ids=[1], appointment_id=record.id, key=record.key)
+    later = others.availabletimeslots[-1].start
+    moved = call(move_appointment, GROUP, record.id, client=PUBLIC, key=record.key,
+                 body=body(move_appointment, "appointment", date=later))
+    assert moved.start == later
     assert call(cancel_appointment, GROUP, record.id, client=PUBLIC, key=record.key).deleted
-    mailed = call(list_messages, GROUP, results="all").records
+    mailed = call(list_messages, GROUP, results=1000).records
     first = next(message for message in mailed if message.id)
     assert call(show_message, GROUP, first.id).kind == first.kind
 
@@ -152,7 +164,7 @@ def session():
     """The cookie of a login stands for the credentials; the client keeps it."""
     client = Client(base_url=BASE, headers=KEY)
     person = {"email": "anna@example.org", "password": hashlib.sha1(b"demo-password").hexdigest()}
-    login = call(log_in, client=client, body=LogInJsonBody.from_dict({"pro": person}))
+    login = call(log_in, client=client, body=LogInBody.from_dict({"pro": person}))
     assert login.pro.email == "anna@example.org"
     assert call(list_fiches, GROUP, client=client).total_records > 100
     call(log_out, client=client)

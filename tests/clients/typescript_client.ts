@@ -1,5 +1,5 @@
 // The types that openapi-typescript generates, under `tsc --strict`, against a demonstration server. It searches, books,
-// lists, cancels, creates and changes every resource. The only argument is the address of the server.
+// lists, moves, cancels, creates and changes every resource. The only argument is the address of the server.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
 
@@ -50,7 +50,7 @@ async function catalogue(): Promise<void> {
   const calendar = await ok(pro.POST(`${G}/calendars`, { params, body: { calendar: { name: "Room 9", mintime_rdv: 90 } } }));
   const moved = await ok(pro.PUT(`${G}/calendars/{id}`, { ...one(calendar.id), body: { calendar: { city: "Rennes" } } }));
   check(moved.mintime_rdv === 90 && moved.city === "Rennes", "a change leaves other fields");
-  const calendars = await ok(pro.GET(`${G}/calendars`, { params: { path: group, query: { results: "all" } } }));
+  const calendars = await ok(pro.GET(`${G}/calendars`, { params: { path: group, query: { results: 1000 } } }));
   check(calendars.records.some((record) => record.id === calendar.id), "the calendar is listed");
   await ok(pro.GET(`${G}/calendars/{id}`, one(calendar.id)));
   await ok(pro.DELETE(`${G}/calendars/{id}`, one(calendar.id)));
@@ -126,15 +126,22 @@ async function booking(): Promise<void> {
   const why = await ok(application.GET(`${G}/availabletimeslots/explanation`, { params: { path: group, query } }));
   const reasons = why.calendars.find((calendar) => calendar.calendar_id === record.calendar_id)?.reasons ?? [];
   check(reasons.some((reason) => reason.rule === "taken"), "the start is taken");
-  const listed = await ok(pro.GET(`${G}/appointments`, { params: { path: group, query: { results: "all" } } }));
+  const listed = await ok(pro.GET(`${G}/appointments`, { params: { path: group, query: { results: 1000 } } }));
   check(listed.records.some((other) => other.id === record.id), "the appointment is listed");
   const secret = { params: { path: { group_id: 1, id: record.id }, query: { key: record.key } } };
+  const own = { "intervention_ids[]": [1], appointment_id: record.id, key: record.key };
+  const others = await ok(application.GET(`${G}/availabletimeslots`, { params: { path: group, query: own } }));
+  const later = others.availabletimeslots.at(-1)?.start ?? "";
+  const moved = await ok(application.PUT(`${G}/appointments/{id}`, { ...secret, body: { appointment: { date: later } } }));
+  check(moved.start === later, "the appointment is moved");
   const cancelled = await ok(application.DELETE(`${G}/appointments/{id}`, secret));
   check(cancelled.deleted, "the appointment is cancelled");
   const late = { ...wanted, date: "2020-01-06 09:00:00" };
   const refused = await application.POST(`${G}/appointments`, { params: { path: group }, body: { appointment: late } });
   const errors = refused.error && "errors" in refused.error ? refused.error.errors : [];
-  check(refused.response.status === 400 && errors[0]?.field === "date", "a past start is refused");
+  const [error] = errors;
+  check(refused.response.status === 400 && error?.field === "date", "a past start is refused");
+  check(error?.code !== undefined && error.message !== "", "the error has a code and a message");
 }
 
 await catalogue();

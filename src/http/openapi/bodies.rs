@@ -8,7 +8,7 @@ use crate::http::endpoint::{Body, Endpoint, Shape};
 use crate::http::openapi::records::new_record;
 use crate::http::openapi::texts::operation_text;
 use crate::http::permissions::Resource;
-use crate::wire::schema::{anything, described, named, object};
+use crate::wire::schema::{described, id, named, object, text};
 
 /// The request body of an endpoint. On older paths, the apikey and the group may stand beside the
 /// object.
@@ -23,24 +23,18 @@ pub(crate) fn request_body(endpoint: &Endpoint, body: &Body, is_legacy: bool) ->
             wrapped = wrapped.required(&name);
         }
         if is_legacy {
-            let apikey = "The key, a text, unless the query has one.";
+            let apikey = "The key, unless the query has one.";
             let group = "The group of the new object, unless the query has one.";
             wrapped = wrapped
-                .property("apikey", described(anything(), apikey))
-                .property("group_id", described(anything(), group));
+                .property("apikey", described(text(), apikey))
+                .property("group_id", described(id(), group));
         }
         json = wrapped.into();
     }
     let mut content = Content::new(Some(json));
     content.example = operation_text(endpoint.operation_id).example.body.clone().map(Into::into);
     let required = if body.is_required { Required::True } else { Required::False };
-    let mut request = RequestBodyBuilder::new().required(Some(required));
-    if let Some(form) = body.form {
-        request = request
-            .description(Some("The parameters that the query does not give."))
-            .content("application/x-www-form-urlencoded", Content::new(Some(form())));
-    }
-    request.content("application/json", content).build()
+    RequestBodyBuilder::new().required(Some(required)).content("application/json", content).build()
 }
 
 /// The schema of a shape. A resource without records has an object without properties.

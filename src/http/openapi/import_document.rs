@@ -15,7 +15,7 @@ use crate::wire::field::{Audience, Field, Table};
 use crate::wire::group::GROUP;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::pro::PROFESSIONAL;
-use crate::wire::schema::{described, filled, given, given_or_nothing, ids_given, object};
+use crate::wire::schema::{described, filled, given, given_or_nothing, object};
 use crate::wire::vevent::VEVENT;
 
 /// Schemas of the members that no field table has. `$ref` names a section or a row.
@@ -72,8 +72,8 @@ fn add_row<R: 'static>(rows: &mut Map<String, Value>, resource: Resource, table:
 /// The object of a row: every field that a document may set.
 fn row<R: 'static>(resource: Resource, table: &Table<R>) -> Object {
     let mut row = object();
-    let id = "Unique number. Without it the row gets the next one after the highest.";
-    row = row.property("id", described(given(FieldType::Id), id));
+    let text = "Unique number. Without it the row gets the next one after the highest.";
+    row = row.property("id", described(given(FieldType::Id), text));
     for field in table.fields.iter().filter(|field| field.writers.is_some()) {
         let is_required = table.required.iter().any(|names| *names == [field.name]);
         row = add_field(row, resource, field, is_required);
@@ -94,9 +94,6 @@ fn add_field<R: 'static>(
     is_required: bool,
 ) -> ObjectBuilder {
     let text = field_description(resource, field.name, field.readers);
-    if field.name == "availableInterventions" {
-        return row.property(field.name, described(ids_given(), text));
-    }
     let schema =
         if is_required { filled(field.field_type) } else { given_or_nothing(field.field_type) };
     let row = row.property(field.name, described(schema, text));

@@ -80,7 +80,7 @@ pub(crate) fn document_bytes() -> Bytes {
 
 fn document() -> OpenApi {
     let components = answers::add_components(records::add_components(ComponentsBuilder::new()));
-    let components = add_named_shapes(components)
+    let components = parameters::add_components(add_named_shapes(components))
         .parameter("format", parameters::format())
         .security_scheme(
             "apikey",

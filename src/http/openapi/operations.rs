@@ -10,7 +10,6 @@ use utoipa::openapi::{Deprecated, Ref};
 
 use crate::http::endpoint::{EndpointMethod, Route};
 use crate::http::openapi::curl::curl_command;
-use crate::http::openapi::records::columns;
 use crate::http::openapi::texts::operation_text;
 use crate::http::openapi::{answers, bodies, parameters};
 use crate::http::permissions::{Extent, Right};
@@ -69,7 +68,7 @@ pub(crate) fn operation(route: &Route) -> Operation {
     if endpoint.is_list()
         && let Some(right) = &endpoint.right
     {
-        for parameter in parameters::list_parameters(&columns(right.resource)) {
+        for parameter in parameters::list_parameters(right.resource) {
             operation = operation.parameter(with_example(parameter, &example.query));
         }
     }
@@ -102,15 +101,12 @@ fn code_sample(route: &Route) -> Extensions {
 /// Returns the statuses of the errors that a route may return.
 fn error_statuses(route: &Route) -> BTreeSet<u16> {
     let endpoint = route.endpoint;
-    let mut statuses = BTreeSet::from([406, 500]);
+    let mut statuses = BTreeSet::from([400, 406, 500]);
     if endpoint.right.is_some() {
         statuses.extend([401, 403, 429, 503]);
     }
     if route.path().contains('{') || route.path.legacy.is_some() {
         statuses.insert(404);
-    }
-    if endpoint.writes() || !endpoint.query.is_empty() || endpoint.is_list() {
-        statuses.insert(400);
     }
     if endpoint.takes_idempotency_key {
         statuses.insert(409);
@@ -121,8 +117,8 @@ fn error_statuses(route: &Route) -> BTreeSet<u16> {
     if endpoint.method == EndpointMethod::Delete {
         statuses.insert(413);
     }
-    // A body that may be left out counts as empty if it is not JSON, unless it may be a form.
-    if endpoint.body.is_some_and(|body| body.is_required || body.form.is_some()) {
+    // A body that may be left out counts as empty if it is not JSON.
+    if endpoint.body.is_some_and(|body| body.is_required) {
         statuses.extend([413, 415]);
     }
     statuses

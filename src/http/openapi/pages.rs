@@ -66,6 +66,7 @@ fn page_operation(operation_id: &str, summary: &str) -> OperationBuilder {
         .securities(Some([SecurityRequirement::default()]))
         .parameter(token.example(example.path.get("token").cloned()))
         .response("200", html("the question, or the result"))
+        .response("400", html("the request is malformed"))
         .response("404", html("the link is unknown or no longer valid"))
 }
 

@@ -1,17 +1,30 @@
 //! Query, path and header parameters. Reference 1.1, 1.4.
 
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
-use utoipa::openapi::schema::Type;
+use utoipa::openapi::schema::ComponentsBuilder;
 use utoipa::openapi::{RefOr, Required, Schema};
 
 use crate::http::endpoint::{QueryKind, QueryParameter};
 use crate::http::error::IDEMPOTENCY_KEY;
+use crate::http::permissions::Resource;
 use crate::wire::schema::{
-    at_least, filled_list, id, list, moment_in_query, of_types, one_of, pattern, text, whole,
+    at_least, described, filled_list, flag, id, list, moment_in_query, named, one_of, pattern,
+    text, whole,
 };
 
 /// The operators of conditions.
 const OPERATORS: [&str; 10] = ["=", "!=", ">", ">=", "<", "<=", "like", "not like", "in", "not in"];
+
+/// The component of the operators.
+const OPERATOR: &str = "ConditionOperator";
+/// The number of conditions that the document describes, the first of those that lists take.
+const CONDITIONS: usize = 5;
+
+/// Adds the component of the operators of conditions.
+pub(crate) fn add_components(components: ComponentsBuilder) -> ComponentsBuilder {
+    let text = "An operator of a condition.";
+    components.schema(OPERATOR, described(one_of(OPERATORS), text))
+}
 
 fn optional(name: &str, schema: impl Into<RefOr<Schema>>, description: &str) -> Parameter {
     ParameterBuilder::new()
@@ -28,10 +41,7 @@ fn optional(name: &str, schema: impl Into<RefOr<Schema>>, description: &str) -> 
 pub(crate) fn query_parameter(parameter: &QueryParameter) -> Parameter {
     let QueryParameter { name, kind, description } = parameter;
     match *kind {
-        QueryKind::Flag => {
-            let flag = of_types([Type::Boolean, Type::Integer]);
-            optional(name, flag.minimum(Some(0)).maximum(Some(1)), description)
-        }
+        QueryKind::Flag => optional(name, flag(), description),
         QueryKind::Id => optional(name, id(), description),
         QueryKind::IdOrZero => optional(name, id().minimum(Some(0)), description),
         QueryKind::Ids => {
@@ -111,14 +121,14 @@ pub(crate) fn if_match() -> Parameter {
         .build()
 }
 
-/// The parameters of each list; `columns` are the fields to sort and filter by.
-pub(crate) fn list_parameters(columns: &[String]) -> Vec<Parameter> {
-    let column = || one_of(columns.iter().map(String::as_str));
-    // A number of records, or the word all.
-    let page = of_types([Type::Integer, Type::String]).minimum(Some(1)).pattern(Some("^(all)?$"));
+/// The parameters of each list of a resource.
+pub(crate) fn list_parameters(resource: Resource) -> Vec<Parameter> {
+    let column = || named(&format!("{}Column", resource.name()));
     let direction = pattern("^([Aa][Ss][Cc]|[Dd][Ee][Ss][Cc])?$");
-    vec![
-        optional("results", page, "the number of records on a page, or all; by default 25"),
+    let page = "the number of records on a page; by default 25. Outside generated programs, `all` \
+        stands for all records";
+    let mut parameters = vec![
+        optional("results", at_least(1), page),
         optional("startIndex", at_least(0), "the number of records before the page; by default 0"),
         optional("sort", column(), "the field to sort by; records with equal values go by id"),
         optional("dir", direction, "asc or desc"),
@@ -129,16 +139,19 @@ pub(crate) fn list_parameters(columns: &[String]) -> Vec<Parameter> {
             "words in names, 255 characters at most; for persons also in e-mail addresses and \
              telephone numbers",
         ),
-        optional(
-            "conditions[0][field]",
-            column(),
-            "the field of a condition; further conditions are conditions[1] and so on",
-        ),
-        optional(
-            "conditions[0][op]",
-            one_of(OPERATORS),
-            "the operator; `like` takes `%` as a wildcard, `in` takes values between commas",
-        ),
-        optional("conditions[0][value]", text(), "the value that the field is compared with"),
-    ]
+    ];
+    for n in 0..CONDITIONS {
+        let operator =
+            "the operator; `like` takes `%` as a wildcard, `in` takes values between commas";
+        parameters.extend([
+            optional(&format!("conditions[{n}][field]"), column(), "the field of a condition"),
+            optional(&format!("conditions[{n}][op]"), named(OPERATOR), operator),
+            optional(
+                &format!("conditions[{n}][value]"),
+                text(),
+                "the value that the field is compared with",
+            ),
+        ]);
+    }
+    parameters
 }

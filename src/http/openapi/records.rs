@@ -21,8 +21,8 @@ use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::message::MESSAGE;
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::schema::{
-    all_required, at_least, described, filled, given, given_or_nothing, group_given, id, ids_given,
-    instant, list, named, object, sendmail, shown, text, whole,
+    all_required, at_least, described, filled, given, given_or_nothing, group_given, id, instant,
+    list, named, object, one_of, sendmail, shown, text, whole,
 };
 use crate::wire::vevent::VEVENT;
 
@@ -112,8 +112,6 @@ impl<R: 'static> RecordTable for Table<R> {
             let schema: RefOr<Schema> = if is_always_required {
                 // A field that each object has cannot be emptied.
                 filled(field.field_type).into()
-            } else if resource == Resource::Vevent && field.name == "availableInterventions" {
-                ids_given().into()
             } else if resource == Resource::Vevent {
                 // Vevents take an empty value for each field. A field of another kind is ignored.
                 let mut schema = given_or_nothing(field.field_type);
@@ -198,8 +196,12 @@ pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBui
                 .property("subject", described(shown.clone(), "Subject; null for a text message."))
                 .property("text", described(shown, "Text, in the response with one message."));
         }
-        components =
-            components.schema(&name, record).schema(format!("{name}List"), list_envelope(&name));
+        let columns = one_of(table.columns());
+        let text = "A field to sort and filter by.";
+        components = components
+            .schema(&name, record)
+            .schema(format!("{name}List"), list_envelope(&name))
+            .schema(format!("{name}Column"), described(columns, text));
         // These are not changed field by field.
         if !matches!(resource, Resource::Appointment | Resource::Pro | Resource::Message) {
             let fields = table.given(resource);
@@ -208,11 +210,6 @@ pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBui
         }
     }
     components
-}
-
-/// Returns the fields that lists of a resource can be sorted and filtered by.
-pub(crate) fn columns(resource: Resource) -> Vec<String> {
-    find_table(resource).map(RecordTable::columns).unwrap_or_default()
 }
 
 /// Returns the object of a body that creates.

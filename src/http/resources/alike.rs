@@ -20,7 +20,7 @@ use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::errors::{ErrorEntry, Problem};
 use crate::wire::object_reader::ObjectReader;
-use crate::wire::schema::{Count, GivenMoment, schema_of};
+use crate::wire::schema::{Count, GivenMoment, GivenSendmail, schema_of};
 use crate::wire::value;
 
 const ALIKE: EndpointPath =
@@ -50,7 +50,7 @@ struct AlikeBody {
     #[schema(value_type = Option<Count>)]
     count: Option<i64>,
     /// 0: the client gets no message about this change.
-    #[schema(value_type = Option<Value>)]
+    #[schema(value_type = Option<GivenSendmail>)]
     sendmail: bool,
 }
 

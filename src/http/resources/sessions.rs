@@ -6,7 +6,6 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::directory::professionals::Pro;
@@ -33,8 +32,8 @@ use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::schema::{
-    Null, all_required, anything, described, given, list, null, object, of_types, one_of,
-    schema_names, schema_of, text, whole,
+    NoProblem, all_required, described, given, list, no_object, object, one_of, schema_names,
+    schema_of, text, whole,
 };
 
 /// The parameters of a login, in the query or in the body.
@@ -71,7 +70,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("LogIn", "Begin a session of a professional or of a client's account")
         .right(Resource::Session, Verb::Make, ANY_KEY)
         .query(LOGIN_PARAMETERS)
-        .body(Body::or_form(login_json, login_form))
+        .body(Body::plain(login_body))
         .answers(&[LOGGED_IN, LOGIN_FAILED]),
     Endpoint::post(&[EndpointPath::current("/api/v1/sessions/logout")], handler!(Session, log_out))
         .named("LogOut", "End the session of the cookie")
@@ -82,34 +81,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 
 const PASSWORD: &str = "SHA-1 of the password, in hexadecimal digits.";
 
-fn flat(of: &Object) -> ObjectBuilder {
-    let mut flat = object();
-    for parameter in LOGIN_PARAMETERS {
-        flat = flat.property(parameter.name, described(of.clone(), parameter.description));
-    }
-    flat
-}
-
-fn login_form() -> RefOr<Schema> {
-    let key = "The key, unless the query has one.";
-    flat(&text().build()).property("apikey", described(text(), key)).into()
-}
-
-/// The body of a login: a form, or the same as JSON, flat or nested. Reference 3.3.
-fn login_json() -> RefOr<Schema> {
-    // In JSON, a number counts as its digits, and null as no value.
-    let in_json = of_types([Type::String, Type::Number, Type::Null]).build();
+/// The body of a login. The same flat, as a form or in the query is read too. Reference 3.3.
+fn login_body() -> RefOr<Schema> {
     let person = || {
         object()
-            .property("email", described(in_json.clone(), "E-mail address."))
-            .property("password", described(in_json.clone(), PASSWORD))
+            .property("email", described(text(), "E-mail address."))
+            .property("password", described(text(), PASSWORD))
     };
-    let group = given(FieldType::Reference);
-    let account = person().property(
-        "group_id",
-        described(group, "Group of the account; by default the only one that has the address."),
-    );
-    flat(&in_json)
+    let group = "Group of the account; by default the only one that has the address.";
+    let account = person().property("group_id", described(given(FieldType::Reference), group));
+    object()
         .property("pro", described(person(), "Credentials of a professional."))
         .property("account", described(account, "Credentials of a client's account."))
         .into()
@@ -126,7 +107,7 @@ struct LoggedIn {
     #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<LoggedInAccount>,
     /// Always null.
-    #[schema(value_type = Null)]
+    #[schema(value_type = NoProblem)]
     error: (),
 }
 
@@ -156,10 +137,10 @@ fn login_failed_schema() -> RefOr<Schema> {
         ("name", one_of(["LoginFailed"]).into(), "Name of the problem."),
     ]);
     object()
-        .property("pro", described(null(), "Null, after the login of a professional."))
-        .property("account", described(null(), "Null, after the login of a client's account."))
+        .property("pro", described(no_object(), "Null, after the login of a professional."))
+        .property("account", described(no_object(), "Null, after the login of a client's account."))
         .property("error", described(entry, "The problem."))
-        .property("errors", described(list(anything().build()), "Problems of the request."))
+        .property("errors", described(list(object()), "Problems of the request."))
         .into()
 }
 
@@ -167,7 +148,7 @@ fn login_failed_schema() -> RefOr<Schema> {
 #[derive(Serialize, ToSchema)]
 struct LoggedOut {
     /// Always null.
-    #[schema(value_type = Null)]
+    #[schema(value_type = NoProblem)]
     error: (),
 }
 
