@@ -3,11 +3,15 @@
 use std::io::IsTerminal as _;
 
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::layer;
+use tracing_subscriber::fmt::time;
+use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::error::CommandError;
+use crate::http::write_current;
 
 /// Stderr without write errors: a server goes on when its log cannot be written.
 struct BestEffortStderr(std::io::Stderr);
@@ -23,6 +27,16 @@ impl std::io::Write for BestEffortStderr {
     }
 }
 
+/// The start of a line: the time in UTC, and the id of the request that the line is about.
+struct LineStart;
+
+impl FormatTime for LineStart {
+    fn format_time(&self, line: &mut Writer<'_>) -> std::fmt::Result {
+        time().format_time(line)?;
+        write_current(line)
+    }
+}
+
 /// Sends logs and panics to stderr. Stdout is left for the line that names the server's address.
 ///
 /// # Errors
@@ -30,6 +44,7 @@ impl std::io::Write for BestEffortStderr {
 pub(crate) fn log_to_stderr(filter: &str) -> Result<(), CommandError> {
     let filter: Targets = filter.parse().map_err(CommandError::LogFilter)?;
     let lines = layer()
+        .with_timer(LineStart)
         .with_writer(|| BestEffortStderr(std::io::stderr()))
         .with_ansi(std::io::stderr().is_terminal());
     tracing_subscriber::registry().with(filter).with(lines).init();

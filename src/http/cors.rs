@@ -22,11 +22,14 @@ use crate::http::auth::session::session_tokens;
 use crate::wire::params::Params;
 
 /// Headers of a request that pages of any site may send.
-const REQUEST_HEADERS: &str = "content-type, idempotency-key, if-match, x-api-key";
+const REQUEST_HEADERS: &str =
+    "content-type, idempotency-key, if-match, prefer, x-api-key, x-request-id";
 /// The same for pages that may log people in.
-const LOGIN_HEADERS: &str = "authorization, content-type, idempotency-key, if-match, x-api-key";
+const LOGIN_HEADERS: &str =
+    "authorization, content-type, idempotency-key, if-match, prefer, x-api-key, x-request-id";
 /// Headers of an answer that pages may read.
-const ANSWER_HEADERS: &str = "etag, link, location, ratelimit, retry-after";
+const ANSWER_HEADERS: &str =
+    "deprecation, etag, link, location, preference-applied, ratelimit, retry-after, x-request-id";
 /// Path of logins and logouts. Their answers are for the person, so no foreign page may read them.
 const SESSIONS: &str = "/api/v1/sessions/";
 

@@ -107,7 +107,7 @@ pub(crate) fn is_answered_before(
     state: &GroupState,
     now: Instant,
 ) -> bool {
-    match hash_scope(auth.headers, identity, auth.from, state) {
+    match hash_scope(&auth.parts.headers, identity, auth.from, state) {
         Ok(Some(scope)) => state.idempotency_records.find(&scope, now).is_some(),
         Ok(None) | Err(_) => false,
     }

@@ -16,6 +16,7 @@ mod metrics;
 mod openapi;
 pub mod permissions;
 mod pipeline;
+mod preferences;
 mod request;
 pub(crate) mod resources;
 mod response;
@@ -25,6 +26,7 @@ mod service;
 
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX};
 pub use connection::listener::{serve, serve_operator};
+pub(crate) use connection::request_id::write_current;
 pub use connection::startup::serve_until_recovered;
 pub use endpoint::Route;
 pub(crate) use error::ApiError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{RawPathParams, Request};
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts as HttpParts;
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
@@ -25,6 +25,7 @@ use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
 use crate::http::legacy_paths::{self, NamedGroup};
 use crate::http::limits::write_capacity;
+use crate::http::preferences::{is_strict, mark_deprecated, mark_strict};
 use crate::http::request::{
     ApiRequest, AtOperatorSocket, ClientAddress, GroupRequest, SessionRequest, XmlRequested,
     find_visible_group, name_group,
@@ -49,16 +50,35 @@ pub(crate) async fn respond(
         NamedTags::default()
     };
     let uri = if endpoint.is_list() { Some(request.uri().clone()) } else { None };
+    let is_strict = is_strict(request.headers());
     let path_id = id_in_path(ids.as_ref(), "id");
-    let mut response = match handle(server, route, ids, request).await {
-        Ok(response) => response,
-        Err(error) => return error.naming(&name_asked_object(route, path_id)).into_response(),
+    let answered = handle(server, route, ids, request).await;
+    let mut response = match answered {
+        Ok(response) => show(response, endpoint, uri.as_ref(), &known).await,
+        Err(error) => error.naming(&name_asked_object(route, path_id)).into_response(),
     };
+    if is_strict {
+        mark_strict(&mut response);
+    }
+    if route.path.legacy.is_some() {
+        mark_deprecated(&mut response);
+    }
+    response
+}
+
+/// Returns the answer of a handler with the links and the tag of its endpoint, in pieces if it is
+/// long.
+async fn show(
+    mut response: Response,
+    endpoint: &Endpoint,
+    uri: Option<&Uri>,
+    known: &NamedTags,
+) -> Response {
     if let Some(uri) = uri {
-        add_page_links(&mut response, &uri);
+        add_page_links(&mut response, uri);
     }
     if endpoint.has_entity_tag() {
-        response = tag_response(response, &known).await;
+        response = tag_response(response, known).await;
     }
     in_pieces(response)
 }
@@ -140,8 +160,7 @@ async fn handle(
     let auth = AuthRequest {
         published,
         directory: &published.directory(),
-        method: &parts.method,
-        headers: &parts.headers,
+        parts: &parts,
         params: &params,
         group: id_in_path(ids.as_ref(), "group_id").and_then(GroupId::new),
         implied_group,
@@ -205,9 +224,11 @@ async fn check_at_large(
     body: &mut Incoming<'_>,
 ) -> Result<(Identity, Map<String, Value>, Option<BodyDigest>), ApiError> {
     let identity = server.authenticator.identify(auth).await?;
-    let object = read_body(route.endpoint, body, auth.method).await?;
+    let object = read_body(route.endpoint, body, &auth.parts.method).await?;
     route.endpoint.check_right(&identity, auth.params)?;
-    let (object, digest) = digest_body(server, route, auth.headers, object, body.is_long()).await?;
+    check_names(server, route, auth.parts, &object)?;
+    let (object, digest) =
+        digest_body(server, route, &auth.parts.headers, object, body.is_long()).await?;
     Ok((identity, object, digest))
 }
 
@@ -257,22 +278,43 @@ async fn check_in_group(
         },
     };
     write_capacity::admit(body, server, endpoint, &identity, named.found(), auth)?;
-    let object = read_body(endpoint, body, auth.method).await?;
+    let object = read_body(endpoint, body, &auth.parts.method).await?;
     endpoint.check_right(&identity, auth.params)?;
     let state = match named {
         NamedGroup::Found(state) => state,
         NamedGroup::Missing(fault) => return Err(fault.into()),
     };
+    check_names(server, route, auth.parts, &object)?;
     if let Some(fault) = foreign_group(&object, &Scope::for_group(&state)) {
         return Err(fault.into());
     }
-    let (object, digest) = digest_body(server, route, auth.headers, object, body.is_long()).await?;
+    let (object, digest) =
+        digest_body(server, route, &auth.parts.headers, object, body.is_long()).await?;
     let key = if endpoint.creates() {
-        IdempotencyKey::from_request(auth.headers, &identity, auth.from, &state, digest)
+        IdempotencyKey::from_request(&auth.parts.headers, &identity, auth.from, &state, digest)
     } else {
         Ok(None)
     };
     Ok(Checked { identity, state, object, key })
+}
+
+/// Checks that the operation of a route takes each parameter and field, if the request wants that.
+///
+/// # Errors
+/// A fault for each unknown name.
+fn check_names(
+    server: &Server,
+    route: Route,
+    parts: &HttpParts,
+    object: &Map<String, Value>,
+) -> Result<(), ApiError> {
+    if !is_strict(&parts.headers) {
+        return Ok(());
+    }
+    let params = Params::from_request(parts.uri.query().unwrap_or_default());
+    let method = route.endpoint.method.to_http();
+    server.known_names.check(method.as_str(), route.path(), &params, object)?;
+    Ok(())
 }
 
 /// Returns the group that a request on an older path implies, whether or not the caller sees it.
@@ -345,6 +387,10 @@ fn read_params(parts: &HttpParts, ids: Option<&RawPathParams>) -> Result<Params,
     let mut params = Params::from_request(parts.uri.query().unwrap_or_default());
     check_format(parts, &params)?;
     apikey::take_key(&parts.headers, &mut params)?;
+    if is_strict(&parts.headers) {
+        // Only older clients could stumble over a member that they do not expect.
+        params.push_default("instants", "1");
+    }
     if let Some(ids) = ids
         && let Some((name, text)) = ids.iter().find(|(key, _)| *key == "urlname")
     {

@@ -27,6 +27,7 @@ use crate::http::limits::enumeration_limit::EnumerationLimit;
 use crate::http::limits::link_limit::LinkLimit;
 use crate::http::limits::source_shares::SourceShares;
 use crate::http::metrics::HttpMetrics;
+use crate::http::openapi::known_names::KnownNames;
 use crate::notify::Gateways;
 
 /// Writes the export document of these states.
@@ -85,6 +86,8 @@ pub struct Server {
     pub(crate) lists_groups: bool,
     /// The serialised OpenAPI document; empty until the service is built.
     pub(crate) openapi_document: Bytes,
+    /// The names that its operations take.
+    pub(crate) known_names: Arc<KnownNames>,
 }
 
 impl Server {
@@ -110,6 +113,7 @@ impl Server {
             store: None,
             lists_groups: false,
             openapi_document: Bytes::new(),
+            known_names: Arc::default(),
         }
     }
 

@@ -23,6 +23,7 @@ use tower_http::compression::Compression;
 
 use crate::http::answer::compression::{WorthCompressing, accepts_gzip, mark_compressible};
 use crate::http::answer::piecewise_body::in_pieces;
+use crate::http::connection::request_id::{CURRENT, RequestId, X_REQUEST_ID};
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
@@ -51,6 +52,7 @@ impl HttpService {
     /// Builds the service of a server, with its OpenAPI document and the pages that `pages` makes.
     pub fn new(mut server: Server, pages: impl FnOnce(Arc<Server>) -> Router) -> Self {
         server.openapi_document = openapi::document_bytes();
+        server.known_names = openapi::known_names();
         let server = Arc::new(server);
         let metrics = Arc::clone(&server.metrics);
         let mut router = Router::new();
@@ -82,8 +84,20 @@ impl HttpService {
         }
     }
 
-    /// Answers a request. A panic of a handler becomes a 500, and affects no other request.
+    /// Answers a request. A panic of a handler becomes a 500, and affects no other request. The
+    /// answer has the id of the request, and so has each line of the log about it.
     pub(crate) async fn respond<B>(&self, request: hyper::Request<B>, peer: SocketAddr) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let id = RequestId::from_headers(request.headers());
+        let mut response = CURRENT.scope(id.clone(), self.answer(request, peer)).await;
+        response.headers_mut().insert(X_REQUEST_ID, id.into_header());
+        response
+    }
+
+    async fn answer<B>(&self, request: hyper::Request<B>, peer: SocketAddr) -> Response
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

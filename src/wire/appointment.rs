@@ -34,6 +34,7 @@ pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
         }),
     ];
     let mut table = make_table(names);
+    table.fields.push(updated_at());
     table.fields.push(Field::derived("internal_comments", COMMENTS, Audience::Pro, |row, _| {
         rare_text(row, |rare| rare.internal_comments.as_str())
     }));
@@ -41,7 +42,11 @@ pub static APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
 });
 
 /// Fields of an appointment, as accounts see it: names are the public ones.
-static PUBLIC_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| make_table(public_names()));
+static PUBLIC_APPOINTMENT: LazyLock<Table<Vevent>> = LazyLock::new(|| {
+    let mut table = make_table(public_names());
+    table.fields.push(updated_at());
+    table
+});
 
 /// Fields of an appointment for a key alone: those for accounts, but nothing that tells whose
 /// appointment it is or what professionals think of it. Reference 3.6.
@@ -107,6 +112,13 @@ fn public_names() -> [Field<Vevent>; 2] {
             ColumnValue::Text(intervention.map_or("", |it| it.publicname.as_str()).into())
         }),
     ]
+}
+
+/// The moment of the last change. A key alone does not learn when professionals change something.
+fn updated_at() -> Field<Vevent> {
+    Field::derived("updated_at", FieldType::Moment, Audience::Account, |row: &Vevent, _| {
+        ColumnValue::Moment(Some(row.updated_at))
+    })
 }
 
 fn own_fields() -> Vec<Field<Vevent>> {

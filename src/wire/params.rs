@@ -188,6 +188,13 @@ impl Params {
         self.places.push(ParamPlace { name: start, value: middle, end: self.text.len() });
     }
 
+    /// Adds a parameter, unless one of the name has a value.
+    pub fn push_default(&mut self, name: &str, value: &str) {
+        if self.value(name).is_none() {
+            self.push(name, value);
+        }
+    }
+
     /// Returns these parameters, followed by others.
     #[must_use]
     pub fn append(mut self, others: &Self) -> Self {

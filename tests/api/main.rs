@@ -29,4 +29,5 @@ mod server;
 mod sessions;
 mod shop;
 mod slots;
+mod strict;
 mod vevents;

@@ -78,7 +78,7 @@ async fn a_page_may_send_what_a_path_takes_and_never_credentials() {
         assert_eq!(allows, methods, "{path}");
         assert_eq!(
             header("access-control-allow-headers"),
-            Some("content-type, idempotency-key, if-match, x-api-key"),
+            Some("content-type, idempotency-key, if-match, prefer, x-api-key, x-request-id"),
             "{path}"
         );
         assert_eq!(header("access-control-max-age"), Some("86400"), "{path}");

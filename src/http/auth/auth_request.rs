@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, Method};
+use axum::http::request::Parts as HttpParts;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::Directory;
@@ -24,8 +24,8 @@ const OTHER_ACCOUNTS_MAX: usize = 4;
 pub(crate) struct AuthRequest<'r> {
     pub(crate) published: &'r Published,
     pub(crate) directory: &'r Arc<Directory>,
-    pub(crate) method: &'r Method,
-    pub(crate) headers: &'r HeaderMap,
+    /// Method, address and headers.
+    pub(crate) parts: &'r HttpParts,
     pub(crate) params: &'r Params,
     /// The group of the path, if it names one.
     pub(crate) group: Option<GroupId>,

@@ -74,7 +74,7 @@ impl Authenticator {
         let apikey = request.key(given, session.as_ref())?;
         // Under another key the session is ignored.
         session.take_if(|session| session.apikey != apikey);
-        let basic = apikey::credentials(request.headers);
+        let basic = apikey::credentials(&request.parts.headers);
         if let Some(session) = &session
             && (given.is_none() || basic.is_none())
         {
@@ -153,7 +153,12 @@ impl Authenticator {
 
     /// Returns the session that the request's cookies name, if it is active.
     pub(crate) fn session(&self, request: &AuthRequest<'_>) -> Option<ActiveSession> {
-        self.sessions.find(request.headers, request.published, request.directory, request.now)
+        self.sessions.find(
+            &request.parts.headers,
+            request.published,
+            request.directory,
+            request.now,
+        )
     }
 
     /// Refuses a change that a browser sends with a cookie for a page of another site. Reference
@@ -162,10 +167,10 @@ impl Authenticator {
     /// # Errors
     /// 403 for a foreign Origin.
     pub(crate) fn refuse_foreign(&self, request: &AuthRequest<'_>) -> Result<(), ApiError> {
-        if *request.method == Method::GET || *request.method == Method::HEAD {
+        if request.parts.method == Method::GET || request.parts.method == Method::HEAD {
             return Ok(());
         }
-        if self.is_foreign(request.headers) {
+        if self.is_foreign(&request.parts.headers) {
             return Err(ApiError::unauthorized(
                 "a session changes something only from a page of this very address: \
                  Origin and Host differ",
@@ -198,10 +203,10 @@ impl Authenticator {
         request: &AuthRequest<'_>,
         apikey: [u8; 32],
     ) -> Result<(), ApiError> {
-        if !self.is_foreign(request.headers) {
+        if !self.is_foreign(&request.parts.headers) {
             return Ok(());
         }
-        if let Some(origin) = only_origin(request.headers)
+        if let Some(origin) = only_origin(&request.parts.headers)
             && request.directory.apikeys.get(&apikey).is_some_and(|key| key.names_origin(origin))
         {
             return Ok(());

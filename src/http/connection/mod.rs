@@ -2,6 +2,7 @@
 
 pub(crate) mod forwarded;
 pub(crate) mod listener;
+pub(crate) mod request_id;
 pub(crate) mod request_target;
 pub(crate) mod shared_timer;
 pub(crate) mod slow_reader_timeout;

@@ -4,13 +4,14 @@ mod answers;
 mod bodies;
 mod curl;
 mod import_document;
+pub(crate) mod known_names;
 mod operations;
 mod pages;
 mod parameters;
 pub(crate) mod records;
 mod texts;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::body::Bytes;
 use utoipa::openapi::path::{HttpMethod, PathItem};
@@ -25,6 +26,7 @@ use utoipa::openapi::{
 use crate::http::auth::apikey::API_KEY;
 use crate::http::endpoint::{EndpointMethod, Shape};
 pub use crate::http::openapi::import_document::import_schema;
+use crate::http::openapi::known_names::KnownNames;
 use crate::http::route_table::{endpoints, routes};
 
 /// The rules that hold for all endpoints.
@@ -33,7 +35,7 @@ Shared agendas, online booking and availability search.
 
 Datetimes are `YYYY-MM-DD HH:MM:SS` in the time zone of the group; requests may also have the form of RFC 3339. Bodies are JSON, and the object is wrapped in its \
 name. Numbers may be texts, booleans may be 1 and 0; `\"\"`, `[]` and null unset a value, and an empty parameter counts as \
-absent. Unknown fields and parameters are ignored. Paths may end with `.json`. An error names the wrong field and the rule; the request has then changed nothing.
+absent. Unknown fields and parameters are ignored; `Prefer: handling=strict` refuses them. Paths may end with `.json`. An error names the wrong field and the rule; the request has then changed nothing.
 
 Web pages of any address may use the API with the key alone: such responses carry `Access-Control-Allow-Origin: *`. Each \
 path answers a browser's `OPTIONS` with `Access-Control-Request-Method` with its methods and the headers \
@@ -76,6 +78,15 @@ pub(crate) fn document_bytes() -> Bytes {
         json.into()
     });
     DOCUMENT.clone()
+}
+
+/// Returns the names that the operations of the document take. They are read once in each process.
+pub(crate) fn known_names() -> Arc<KnownNames> {
+    static NAMES: LazyLock<Arc<KnownNames>> = LazyLock::new(|| {
+        let document = serde_json::from_slice(&document_bytes()).expect("the document is JSON");
+        Arc::new(KnownNames::of_document(&document))
+    });
+    Arc::clone(&NAMES)
 }
 
 fn document() -> OpenApi {

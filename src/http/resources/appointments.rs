@@ -8,7 +8,8 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::domain::decisions::book::permit_booking;
 use crate::domain::records::account::Account;
 use crate::domain::records::customfield::Model;
-use crate::domain::records::ids::VeventId;
+use crate::domain::records::fault::Fault;
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
 use crate::domain::state::group_state::GroupState;
@@ -34,7 +35,7 @@ use crate::wire::booking::{BookingBody, BookingClaims, MoveBody, parse, parse_mo
 use crate::wire::field::{Audience, Scope};
 use crate::wire::hold::BookingReceipt;
 use crate::wire::list::Query;
-use crate::wire::query::parse_flag;
+use crate::wire::query::{FaultCollector, parse_flag, parse_id, parse_moment};
 use crate::wire::schema::{
     all_required, filled_list, group_given, named, object_of, schema_of, sendmail,
 };
@@ -71,7 +72,15 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::list(&[ALL, ALL_LEGACY], handler!(InGroup, list))
         .named("ListAppointments", "List upcoming appointments")
         .right(Resource::Appointment, Verb::List, OWN_ACCOUNT)
-        .query(&[QueryKind::Flag.named("include_past", "also list past appointments")]),
+        .query(&[
+            QueryKind::Flag.named("include_past", "also list past appointments"),
+            QueryKind::Id.named("calendar_id", "only appointments of this calendar"),
+            QueryKind::Id.named("fiche_id", "only appointments of this fiche"),
+            QueryKind::Id.named("intervention_id", "only appointments of this intervention"),
+            QueryKind::DateTime
+                .named("start_from", "only appointments that start at or after this time"),
+            QueryKind::DateTime.named("start_to", "only appointments that start before this time"),
+        ]),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowAppointment", "Get an appointment")
         .right(Resource::Appointment, Verb::Show, OWN_OR_SECRET)
@@ -156,16 +165,22 @@ async fn book(request: GroupRequest) -> HandlerResult {
 }
 
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,
-/// or all uncancelled ones with `include_past`. An account sees only its own.
+/// or all uncancelled ones with `include_past`. An account sees only its own. `calendar_id`,
+/// `fiche_id`, `intervention_id`, `start_from` and `start_to` choose among them.
 async fn list(request: GroupRequest) -> HandlerResult {
     let params = &request.params;
     let audience = request.audience();
     let now = request.now;
-    let query = Query::parse(params, table_for_audience(audience), &request.scope(), audience)?;
+    let wanted = Wanted::parse(&request);
+    let mut faults = FaultCollector::default();
+    let wanted = faults.keep_faults(wanted);
+    let table = table_for_audience(audience);
+    let query = faults.finish(Query::parse(params, table, &request.scope(), audience))?;
     // The text of an appointment is its client's names, which the client may search.
     let query = query.with_search_table(params, &VEVENT, Audience::Pro)?;
     let include_past = parse_flag(params, "include_past", false)?;
     let after = if include_past { INSTANT_MIN } else { now };
+    let wanted = move |vevent: &Vevent, _: &GroupState| wanted.includes(vevent);
     let write = move |vevent: &Vevent, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
         appointment::append(vevent, scope, audience, now, &Map::new(), bytes);
     };
@@ -176,12 +191,58 @@ async fn list(request: GroupRequest) -> HandlerResult {
                 rows += request.state.appointments_of(fiche).len();
             }
             let own = find_own(Arc::clone(account), after);
-            list_response(&request, rows, query, own, |_, _| true, write).await
+            list_response(&request, rows, query, own, wanted, write).await
         }
         Caller::Application | Caller::Pro(_) => {
             let rows = request.state.rows.len();
-            list_response(&request, rows, query, find_all(after), |_, _| true, write).await
+            list_response(&request, rows, query, find_all(after), wanted, write).await
         }
+    }
+}
+
+/// The appointments that a list is asked for. What is `None` chooses none out.
+#[derive(Clone, Copy, Default)]
+struct Wanted {
+    calendar: Option<CalendarId>,
+    fiche: Option<FicheId>,
+    intervention: Option<InterventionId>,
+    from: Option<Instant>,
+    to: Option<Instant>,
+}
+
+impl Wanted {
+    /// Parses the parameters of a list. An account asks only for fiches of its own.
+    ///
+    /// # Errors
+    /// A fault for each wrong parameter.
+    fn parse(request: &GroupRequest) -> Result<Self, Vec<Fault>> {
+        let params = &request.params;
+        let state = &request.state;
+        let catalogue = &state.catalogue;
+        let caller = request.caller();
+        let is_known = |id: FicheId| match caller {
+            Caller::Account(account) => account.owns(id),
+            Caller::Application | Caller::Pro(_) => state.fiches.contains_key(&id),
+        };
+        let mut faults = FaultCollector::default();
+        let exists = |id: CalendarId| catalogue.calendars.contains_key(&id);
+        let calendar = faults.keep_fault(parse_id(params, "calendar_id", CalendarId::new, exists));
+        let fiche = faults.keep_fault(parse_id(params, "fiche_id", FicheId::new, is_known));
+        let exists = |id: InterventionId| catalogue.interventions.contains_key(&id);
+        let intervention = parse_id(params, "intervention_id", InterventionId::new, exists);
+        let intervention = faults.keep_fault(intervention);
+        let from = faults.keep_fault(parse_moment(params, "start_from", request.zone()));
+        let to = faults.keep_fault(parse_moment(params, "start_to", request.zone()));
+        faults.finish(Ok(Self { calendar, fiche, intervention, from, to }))
+    }
+
+    fn includes(&self, vevent: &Vevent) -> bool {
+        let Some(appointment) = vevent.appointment() else { return false };
+        self.calendar.is_none_or(|calendar| vevent.calendar_id == calendar)
+            && self.fiche.is_none_or(|fiche| appointment.fiche_id == fiche)
+            && self.intervention.is_none_or(|id| appointment.intervention_id == id)
+            && self.from.is_none_or(|from| from <= appointment.start)
+            && self.to.is_none_or(|to| appointment.start < to)
     }
 }
 
