@@ -25,7 +25,7 @@ use crate::cli::service_parts::{engine_parts, served_store};
 use crate::cli::terminal::{print, print_error};
 use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::options::{BookingLimitOptions, ServeOptions};
+use crate::config::options::ServeOptions;
 use crate::domain::directory::Directory;
 use crate::domain::directory::access::ID_DIGITS;
 use crate::domain::directory::apikeys::ApikeyHolder;
@@ -313,19 +313,26 @@ fn create_routes(
         .limited_per_source(per_source)
         .with_store(served_store(&options.store.data, options.disk.disk_reserve_mib))
         .with_group_bytes_max(upkeep::group_bytes_max(options))
-        .limit_bookings(booking_limits(&options.booking_limits))
+        .limit_bookings(booking_limits(options))
         .listing_groups(options.list_groups)
         .metered(metrics.http_metrics());
     web::service(server)
 }
 
-const fn booking_limits(options: &BookingLimitOptions) -> BookingLimits {
-    BookingLimits {
-        source_hourly_max: options.bookings_source_hourly_max,
-        source_daily_max: options.bookings_source_daily_max,
-        client_hourly_max: options.bookings_client_hourly_max,
-        key_hourly_max: options.bookings_key_hourly_max,
+fn booking_limits(options: &ServeOptions) -> BookingLimits {
+    let given = &options.booking_limits;
+    let limits = BookingLimits {
+        source_hourly_max: given.bookings_source_hourly_max,
+        source_daily_max: given.bookings_source_daily_max,
+        client_hourly_max: given.bookings_client_hourly_max,
+        key_hourly_max: given.bookings_key_hourly_max,
+    };
+    let is_local = options.listen.ip().is_loopback() && options.trusted_proxies.0.is_empty();
+    // A newcomer who tries the examples is no stranger.
+    if options.demo && is_local && limits == BookingLimits::DEFAULT {
+        return BookingLimits::DEMONSTRATION;
     }
+    limits
 }
 
 /// Binds the address of an option.

@@ -1,7 +1,7 @@
 //! Errors of requests, and their responses in the error shape. Reference 2.
 
 use axum::body::Body;
-use axum::http::header::{CONNECTION, CONTENT_TYPE, ETAG, RETRY_AFTER};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, ETAG, LINK, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
@@ -12,6 +12,7 @@ use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
 use crate::engine::health::WritesUnavailable;
 use crate::http::metrics::Codes;
+use crate::wire::error_catalogue::fragment;
 use crate::wire::errors::{self, ErrorEntry, Problem};
 use crate::wire::field::Audience;
 
@@ -243,6 +244,11 @@ impl IntoResponse for ApiError {
         response.extensions_mut().insert(Codes(codes));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(entry) = self.entries.first() {
+            let help = format!("</docs/errors#{}>; rel=\"help\"", fragment(entry.problem));
+            headers
+                .insert(LINK, HeaderValue::from_str(&help).expect("a path of letters and digits"));
+        }
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
             if status == StatusCode::TOO_MANY_REQUESTS.as_u16() {

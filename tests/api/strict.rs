@@ -169,3 +169,28 @@ async fn answers_on_older_paths_say_so() {
         assert_eq!(header(&present, "deprecation"), None, "{path}");
     }
 }
+
+#[tokio::test]
+async fn each_error_links_its_entry_in_the_catalogue() {
+    let server = TestServer::start().await;
+    let page = answer(server.bare(Method::GET, "/docs/errors")).await;
+    assert_eq!(page.status, 200);
+    for (request, status) in [
+        (server.bare(Method::GET, "/api/v1/groups"), 403),
+        (server.by_key(Method::GET, "/groups/4/fiches"), 403),
+        (server.by_key(Method::GET, "/groups/4/calendars/99"), 404),
+        (server.by_key(Method::GET, "/groups/4/calendars?results=0"), 400),
+        (server.by_key(Method::GET, "/groups/4/calendars?format=xml"), 406),
+        (server.by_key(Method::DELETE, "/groups/4/calendars"), 405),
+        (server.by_key(Method::GET, "/groups/4").basic_auth("a@example.org", Some("x")), 401),
+        (server.by_pro(Method::DELETE, "/groups/4/calendars/11").header("If-Match", "\"\""), 412),
+    ] {
+        let refused = answer(request).await;
+        assert_eq!(refused.status, status, "{}", refused.text);
+        let link = header(&refused, "link").expect("a link");
+        let place = link.strip_prefix("</docs/errors#").and_then(|rest| rest.split('>').next());
+        let place = place.unwrap_or_else(|| panic!("a place: {link}"));
+        assert!(place.starts_with(&status.to_string()), "{link}");
+        assert!(page.text.contains(&format!("id=\"{place}\"")), "{link}");
+    }
+}

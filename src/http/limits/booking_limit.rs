@@ -48,6 +48,13 @@ impl BookingLimits {
         client_hourly_max: 5,
         key_hourly_max: 0,
     };
+    /// The limits of a demonstration that is served on its own machine only.
+    pub const DEMONSTRATION: Self = Self {
+        source_hourly_max: 1_000,
+        source_daily_max: 1_000,
+        client_hourly_max: 1_000,
+        key_hourly_max: 0,
+    };
     /// No limit.
     pub const NONE: Self =
         Self { source_hourly_max: 0, source_daily_max: 0, client_hourly_max: 0, key_hourly_max: 0 };

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Handler, Shape};
 use crate::http::response::json_response;
 use crate::http::server::Server;
+use crate::wire::error_catalogue::print_page;
 use crate::wire::schema::{object, text};
 
 const DOCUMENT: Answer = Answer {
@@ -35,6 +36,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .answers(&[DOCUMENT]),
     Endpoint::get(&[EndpointPath::current("/docs")], Handler::Open(|_| page()))
         .named("Docs", "Get a page to try the API")
+        .answers(&[PAGE_ANSWER]),
+    Endpoint::get(&[EndpointPath::current("/docs/errors")], Handler::Open(|_| errors()))
+        .named("ErrorCatalogue", "Get a page with the cause and the cure of each error")
         .answers(&[PAGE_ANSWER]),
 ];
 
@@ -61,13 +65,23 @@ fn document(server: &Server) -> Response {
     json_response(StatusCode::OK, server.openapi_document.clone())
 }
 
+/// GET /docs/errors, to which each error links.
+fn errors() -> Response {
+    static ERRORS: LazyLock<Bytes> = LazyLock::new(|| print_page().into());
+    html(ERRORS.clone(), HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"))
+}
+
 /// GET /docs.
 fn page() -> Response {
     let (page, policy) = &*PAGE;
-    let mut response = Response::new(Body::from(page.clone()));
+    html(page.clone(), policy.clone())
+}
+
+fn html(page: Bytes, policy: HeaderValue) -> Response {
+    let mut response = Response::new(Body::from(page));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(CONTENT_SECURITY_POLICY, policy.clone());
+    headers.insert(CONTENT_SECURITY_POLICY, policy);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
