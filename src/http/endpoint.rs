@@ -99,6 +99,8 @@ pub(crate) enum QueryKind {
     RequiredDateTime,
     /// A whole number from `min` to `max`.
     Integer { min: i64, max: i64 },
+    /// The same. The parameter is required.
+    RequiredInteger { min: i64, max: i64 },
     /// Any text.
     Text,
     /// One of these texts.

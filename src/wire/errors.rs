@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::domain::availability::obstacle::{NotOffered, Obstacle, TakenBy};
 use crate::domain::records::fault::Fault;
+use crate::domain::records::ids::FicheId;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
@@ -261,19 +262,26 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
             ),
         )
         .with_field("timezone"),
-        Refusal::PreconditionFailed(_) => ErrorEntry::new(
-            Problem::PreconditionFailed,
-            format!(
-                "{IF_MATCH}: the object has changed since: repeat the change on the present one"
-            ),
-        )
-        .with_field(IF_MATCH),
+        Refusal::PreconditionFailed(_) => describe_overtaken(),
+        Refusal::ExternidHeldTwice { first, second } => describe_held_twice(*first, *second),
         Refusal::TooManyHolds { most, retry_seconds: _ } => ErrorEntry::new(
             Problem::TooManyRequests,
             format!("at most {most} times can be held at once: book or release one first"),
         ),
         Refusal::NotAvailable { obstacles } => describe_not_available(obstacles, zone, audience),
     }
+}
+
+fn describe_overtaken() -> ErrorEntry {
+    let message =
+        format!("{IF_MATCH}: the object has changed since: repeat the change on the present one");
+    ErrorEntry::new(Problem::PreconditionFailed, message).with_field(IF_MATCH)
+}
+
+fn describe_held_twice(first: FicheId, second: FicheId) -> ErrorEntry {
+    let message =
+        format!("externid: fiches {first} and {second} both have it: change or delete one");
+    ErrorEntry::new(Problem::Conflict, message).with_field("externid")
 }
 
 fn describe_same_time(other: Interval, zone: Zone, audience: Audience) -> ErrorEntry {

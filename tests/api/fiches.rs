@@ -66,6 +66,73 @@ async fn a_client_is_made_changed_and_listed() {
     server.get(PATH).await.refused(403, 1, None);
 }
 
+async fn put_by_externid(server: &TestServer, externid: &str, fiche: Value) -> Answer {
+    let path = format!("{PATH}?externid={externid}");
+    answer(server.by_pro(Method::PUT, &path).json(&json!({ "fiche": fiche }))).await
+}
+
+#[tokio::test]
+async fn an_externid_makes_one_client_and_changes_it_from_then_on() {
+    let server = TestServer::start().await;
+    let ada = json!({"firstname": "Ada"});
+    let made = put_by_externid(&server, "7", ada.clone()).await;
+    let id = made.is(201)["id"].clone();
+    assert_eq!(made.headers["location"], format!("/api/v1{PATH}/{id}"));
+    assert_eq!(made.json()["externid"], 7);
+    assert_eq!(put_by_externid(&server, "7", ada).await.is(200), made.json());
+    let changed = put_by_externid(&server, "7", json!({"lastname": "Byron"})).await.is(200);
+    assert_eq!((&changed["id"], &changed["firstname"]), (&id, &json!("Ada")));
+    put_by_externid(&server, "7", json!({"externid": "7"})).await.is(200);
+    put_by_externid(&server, "7", json!({"externid": 8})).await.refused(400, 2, Some("externid"));
+    put_by_externid(&server, "seven", json!({})).await.refused(400, 2, Some("externid"));
+    put_by_externid(&server, "", json!({})).await.refused(400, 2, Some("externid"));
+    put_by_externid(&server, "8", json!({})).await.refused(400, 2, Some("lastname"));
+    let by_key = server.by_key(Method::PUT, &format!("{PATH}?externid=7"));
+    answer(by_key.json(&json!({"fiche": {}}))).await.refused(403, 1, None);
+    let path = format!("{PATH}?externid=7");
+    let other_form = server.by_pro(Method::PUT, &path).header("If-Match", "\"nonsense\"");
+    answer(other_form.json(&json!({"fiche": {}}))).await.refused(412, 2, Some("If-Match"));
+}
+
+#[tokio::test]
+async fn an_externid_of_two_clients_is_a_conflict_until_one_is_deleted() {
+    let server = TestServer::start().await;
+    let first =
+        post(&server, json!({"lastname": "One", "externid": 7})).await.is(201)["id"].clone();
+    let second =
+        post(&server, json!({"lastname": "Two", "externid": 7})).await.is(201)["id"].clone();
+    let both = put_by_externid(&server, "7", json!({"lastname": "Three"})).await;
+    both.refused(409, 2, Some("externid"));
+    assert!(both.text.contains(&format!("fiches {first} and {second} ")), "{}", both.text);
+    put(&server, &first, json!({"deleted": true})).await.is(200);
+    let changed = put_by_externid(&server, "7", json!({"lastname": "Three"})).await.is(200);
+    assert_eq!(changed["id"], second);
+    put(&server, &second, json!({"deleted": true})).await.is(200);
+    put_by_externid(&server, "7", json!({"lastname": "Four"})).await.refused(
+        409,
+        2,
+        Some("externid"),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_at_once_make_one_client() {
+    let server = TestServer::start().await;
+    // From now on the check of the password takes no time, so that the requests meet.
+    server.pro_get(PATH).await.is(200);
+    let mut senders = tokio::task::JoinSet::new();
+    for _ in 0..32 {
+        let request = server.by_pro(Method::PUT, &format!("{PATH}?externid=7"));
+        senders.spawn(answer(request.json(&json!({"fiche": {"lastname": "One"}}))));
+    }
+    let answers = senders.join_all().await;
+    let made = answers.iter().filter(|answer| answer.status == 201).count();
+    let found = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!((made, found), (1, 31));
+    let list = server.pro_get(PATH).await.is(200);
+    assert_eq!(list["totalRecords"], 2, "the one made and the known one");
+}
+
 #[tokio::test]
 async fn a_deleted_client_shows_a_dollar_and_comes_back_under_the_own_name() {
     let server = TestServer::start().await;

@@ -6,11 +6,12 @@ use crate::domain::decisions::overlap_check;
 use crate::domain::decisions::plage_over_hold::find_holds_under_plages;
 use crate::domain::records::calendar::Calendarset;
 use crate::domain::records::fault::Fault;
+use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::RecordId as _;
 use crate::domain::records::intervention::Interventionset;
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::command::{Patch, Put, RecordChange};
+use crate::domain::state::command::{FicheByExternid, Patch, Put, RecordChange};
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
@@ -30,6 +31,10 @@ pub fn decide(context: &mut Context<'_>, change: &RecordChange) -> Result<Decisi
             Ok(Decision::new(change_group(state, fields, now)?, Outcome::default()))
         }
         RecordChange::Fiche(put) => decide_put(context, put),
+        RecordChange::FicheByExternid(FicheByExternid { externid, fields }) => {
+            let id = find_by_externid(state, *externid)?.map(|fiche| fiche.id);
+            decide_put(context, &Put { id, fields: fields.clone() })
+        }
         RecordChange::Calendar(put) => decide_put(context, put),
         RecordChange::Calendarset(put) => decide_put(context, put),
         RecordChange::Intervention(put) => decide_put(context, put),
@@ -63,6 +68,26 @@ fn decide_put<R: EditableRecord>(
     }
     let event = put_record(context.state, id, before, &put.fields, context.now)?;
     Ok(Decision::new(event, Outcome::object(number)))
+}
+
+/// Finds the client with an identifier of another system. A deleted one counts only if no other has
+/// it: a shop deletes the doubles of a client.
+///
+/// # Errors
+/// ExternidHeldTwice if several have it.
+pub fn find_by_externid(state: &GroupState, externid: i64) -> Result<Option<&Fiche>, Refusal> {
+    let mut holders: Vec<&Fiche> =
+        Fiche::all(state).filter(|fiche| fiche.externid == Some(externid)).collect();
+    if holders.iter().any(|fiche| !fiche.deleted) {
+        holders.retain(|fiche| !fiche.deleted);
+    }
+    match holders[..] {
+        [first, second, ..] => {
+            Err(Refusal::ExternidHeldTwice { first: first.id, second: second.id })
+        }
+        [holder] => Ok(Some(holder)),
+        [] => Ok(None),
+    }
 }
 
 /// Makes the change that deletes a record by a mark on it.

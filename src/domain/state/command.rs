@@ -415,6 +415,7 @@ pub struct VeventDraws {
 pub enum RecordChange {
     Group(Patch<Group>),
     Fiche(Put<Fiche>),
+    FicheByExternid(FicheByExternid),
     Calendar(Put<Calendar>),
     Calendarset(Put<Calendarset>),
     RemoveCalendarset(CalendarsetId),
@@ -428,7 +429,7 @@ impl RecordChange {
     /// Returns the kind of id that it may use, if it can make a record.
     fn needed_ids(&self) -> &'static [IdKind] {
         match self {
-            Self::Fiche(_) => &[Fiche::KIND],
+            Self::Fiche(_) | Self::FicheByExternid(_) => &[Fiche::KIND],
             Self::Calendar(_) => &[Calendar::KIND],
             Self::Calendarset(_) => &[Calendarset::KIND],
             Self::Intervention(_) => &[Intervention::KIND],
@@ -446,6 +447,15 @@ pub struct Put<R: EditableRecord> {
     pub id: Option<R::Id>,
     /// The fields given.
     pub fields: Patch<R>,
+}
+
+/// Changes the one client with an identifier of another system, or makes it.
+#[derive(Clone, Debug)]
+pub struct FicheByExternid {
+    /// The identifier.
+    pub externid: i64,
+    /// The fields given, the identifier among them.
+    pub fields: Patch<Fiche>,
 }
 
 /// Requests a link to be mailed to an address. Reference 3.5.

@@ -2,7 +2,7 @@
 
 use crate::domain::availability::obstacle::Obstacle;
 use crate::domain::records::fault::Fault;
-use crate::domain::records::ids::VeventId;
+use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::state::precondition::ShownObject;
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
@@ -65,6 +65,13 @@ pub enum Refusal {
     },
     /// Code 2: the object has another form than the one that the caller changes.
     PreconditionFailed(Box<ShownObject>),
+    /// Code 2: several clients have the identifier of another system.
+    ExternidHeldTwice {
+        /// The client with the lowest id.
+        first: FicheId,
+        /// The next one.
+        second: FicheId,
+    },
     /// Code 4: the source holds too much time already.
     TooManyHolds {
         /// Maximum number of live holds of one source.

@@ -198,6 +198,7 @@ fn tells_of_client(refusal: &Refusal, takes_known_only: bool) -> bool {
         | Refusal::NoResult
         | Refusal::MintimeAnnulation { .. }
         | Refusal::PreconditionFailed(_)
+        | Refusal::ExternidHeldTwice { .. }
         | Refusal::TooManyHolds { .. } => false,
     }
 }

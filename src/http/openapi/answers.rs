@@ -25,7 +25,11 @@ const ERRORS: [(u16, &str, &str); 12] = [
     (403, "Unauthorized", "no apikey, an unknown apikey, or a role without the right"),
     (404, "NoResult", "the object does not exist, or the caller may not see it"),
     (406, "NotAcceptable", "a format other than JSON was requested"),
-    (409, "Conflict", "the idempotency key was used with another body, or a number has changed"),
+    (
+        409,
+        "Conflict",
+        "the idempotency key was used with another body, a number has changed, or two clients have the externid",
+    ),
     (412, "PreconditionFailed", "the object has another tag than If-Match names; it comes along"),
     (
         413,

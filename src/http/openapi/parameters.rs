@@ -60,6 +60,10 @@ pub(crate) fn query_parameter(parameter: &QueryParameter) -> Parameter {
             ParameterBuilder::from(start).required(Required::True).build()
         }
         QueryKind::Integer { min, max } => optional(name, whole(min, max), description),
+        QueryKind::RequiredInteger { min, max } => {
+            let number = optional(name, whole(min, max), description);
+            ParameterBuilder::from(number).required(Required::True).build()
+        }
         QueryKind::Text => optional(name, text(), description),
         QueryKind::OneOf(values) => optional(name, one_of(values.iter().copied()), description),
     }

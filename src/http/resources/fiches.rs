@@ -4,24 +4,28 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::domain::decisions::record_change::find_by_externid;
 use crate::domain::records::account::Account;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
-use crate::domain::state::command::{Caller, Command, LinkRequest, Put, RecordChange, RequestLink};
+use crate::domain::state::command::{
+    Caller, Command, FicheByExternid, LinkRequest, Put, RecordChange, RequestLink,
+};
 use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Endpoint, EndpointPath, handler};
+use crate::http::endpoint::{Answer, Endpoint, EndpointPath, QueryKind, handler};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{OWN_ACCOUNT, PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::accounts;
 use crate::http::resources::crud::{self, CrudRecord};
-use crate::http::response::HandlerResult;
+use crate::http::response::{CreatedAnswer, HandlerResult, created_response};
 use crate::wire::fiche::FICHE;
-use crate::wire::field::Table;
+use crate::wire::field::{Scope, Table};
+use crate::wire::value;
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches");
 const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches", LegacyRecord::Fiche);
@@ -35,6 +39,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Fiche, Verb::List, OWN_ACCOUNT),
     Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, crud::create::<Fiche>))
         .named("MakeFiche", "Create a fiche")
+        .right(Resource::Fiche, Verb::Make, PROS_ONLY),
+    Endpoint::put(&[ALL], handler!(InGroup, put_by_externid))
+        .named("PutFicheByExternid", "Update the fiche with an externid, or create it")
+        .query(&[QueryKind::RequiredInteger { min: i64::MIN, max: i64::MAX }
+            .named("externid", "the identifier of another system")])
+        .answers(&[Answer::RECORD, Answer::NEW_RECORD])
         .right(Resource::Fiche, Verb::Make, PROS_ONLY),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowFiche", "Get a fiche")
@@ -107,6 +117,43 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
     let audience = request.audience();
     let show = crud::show_record::<Fiche>(id, audience);
     request.change_object(command, audience, show).await
+}
+
+/// PUT /api/v1/groups/{group_id}/fiches?externid=X. The decision finds the client, so that two such
+/// requests at once make one client.
+async fn put_by_externid(request: GroupRequest) -> HandlerResult {
+    let Some(externid) = request.params.value("externid") else {
+        return Err(Fault::new("externid", "must be given in the query").into());
+    };
+    let Ok(externid) = externid.parse::<i64>() else {
+        return Err(Fault::new("externid", "must be a whole number").into());
+    };
+    let mut object = wrapped_object(&request.body, FICHE.resource)?.clone();
+    let given = object.insert("externid".to_owned(), externid.into());
+    if given.is_some_and(|given| value::parse_integer(&given) != Ok(Some(externid))) {
+        return Err(Fault::new("externid", "must be that of the query").into());
+    }
+    let audience = request.audience();
+    let fields = FICHE.parse(&object, &request.scope(), audience)?;
+    let change = RecordChange::FicheByExternid(FicheByExternid { externid, fields });
+    let show = move |state: &GroupState| {
+        let fiche = find_by_externid(state, externid).ok()??;
+        crud::show_record::<Fiche>(fiche.id, audience)(state)
+    };
+    let command = Command::ChangeRecord(change).only_if(request.precondition(show));
+    let done = request.write(command).await?;
+    let id = FicheId::new(done.object).expect("the engine returns the id of the fiche");
+    let fiche = Fiche::find(&done.group_state, id).expect("the fiche was made or changed");
+    if Fiche::find(&done.before, id).is_some() {
+        return Ok(crud::record_response(fiche, &done.group_state, audience));
+    }
+    let answer = CreatedAnswer {
+        bytes: Fiche::to_json(fiche, &Scope::for_group(&done.group_state), audience),
+        appointment: None,
+        awaits_code: false,
+        limit: None,
+    };
+    Ok(created_response(answer, request.path, &done.group_state))
 }
 
 /// Checks that an account asks about its own fiche. Professionals may see all fiches.
