@@ -49,7 +49,7 @@ pub(crate) fn decide_booking(
 pub(crate) struct Draws;
 
 impl Environment for Draws {
-    fn id(&self, _: IdKind, position: usize) -> u64 {
+    fn id(&self, _: IdKind, _: u64, position: usize) -> u64 {
         2_000_000 + position as u64
     }
 

@@ -28,6 +28,9 @@ pub(crate) struct SlotQuery {
     /// Number of the query, which its reply repeats.
     pub(crate) number: u64,
     pub(crate) catalogue: Arc<Catalogue>,
+    /// The view after changes of the same batch, which are not decided yet; `None` for the
+    /// calendar's own.
+    pub(crate) view_ahead: Option<Arc<CalendarView>>,
     pub(crate) request: SlotRequest,
     pub(crate) now: Instant,
 }
@@ -74,10 +77,10 @@ impl Actor for CalendarActor {
 
 impl CalendarActorState {
     fn reply(&self, query: &SlotQuery) {
-        let SlotQuery { number, catalogue, request, now } = query;
-        let verdict = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            bookable(catalogue, &self.view, request, *now)
-        }));
+        let SlotQuery { number, catalogue, view_ahead, request, now } = query;
+        let view = view_ahead.as_ref().unwrap_or(&self.view);
+        let verdict =
+            std::panic::catch_unwind(AssertUnwindSafe(|| bookable(catalogue, view, request, *now)));
         let reply = SlotReply { number: *number, verdict: verdict.map_err(drop) };
         self.group.send(GroupMessage::SlotReply(reply));
     }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use crate::clock::Clock;
+use crate::domain::availability::open_time::CalendarView;
+use crate::domain::decisions::announcement::apply_with_messages;
 use crate::domain::decisions::decision::{Outcome, Pending};
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::hold::HoldState;
@@ -192,7 +194,8 @@ impl GroupActorState {
     fn advance(&mut self) {
         while self.waiting.is_none() {
             let Some(next) = self.queue.front() else { return };
-            if !self.has_ids(next.command.needed_ids()) {
+            let (kinds, needed) = (next.command.needed_ids(), next.command.ids_max());
+            if !self.has_ids(&kinds, needed) {
                 return;
             }
             let Some(mut envelope) = self.queue.pop_front() else { return };
@@ -248,7 +251,9 @@ impl GroupActorState {
         outcome: Outcome,
         now: Instant,
     ) -> Result<PreparedCommit, Rejection> {
-        let (event, group_state) = self.apply_event(envelope, event, now);
+        let (event, group_state) =
+            apply_with_messages(&self.group_state, &envelope.command, event, now);
+        let group_state = Arc::new(group_state);
         let hold = event.made_hold();
         let awaits_code = match hold.and_then(|id| group_state.holds().get(id)) {
             Some(hold) => matches!(hold.state, HoldState::Unconfirmed(_)),
@@ -273,7 +278,8 @@ impl GroupActorState {
         debug_assert!(self.calendars.keys().all(|id| {
             let is_same = |(a, b)| Arc::ptr_eq(a, b);
             let views = self.group_state.calendars.get(id).zip(next.calendars.get(id));
-            candidates.contains(id) || views.is_some_and(is_same)
+            // A refused batch leaves the actor of a calendar that it would have made.
+            candidates.contains(id) || views.is_none_or(is_same)
         }));
         for id in candidates {
             let (Some(view), Some((_, link))) = (next.calendars.get(&id), self.calendars.get(&id))
@@ -310,14 +316,11 @@ impl GroupActorState {
         }
     }
 
-    /// Returns a calendar's mailbox, and starts its actor for the first query.
-    fn calendar(&mut self, id: CalendarId) -> Mailbox<CalendarMessage> {
+    /// Returns a calendar's mailbox, and starts its actor with this view for the first query.
+    fn calendar(&mut self, id: CalendarId, view: Arc<CalendarView>) -> Mailbox<CalendarMessage> {
         if let Some((_, link)) = self.calendars.get(&id) {
             return link.clone();
         }
-        let view = Arc::clone(
-            self.group_state.calendars.get(&id).expect("a candidate is a calendar of the group"),
-        );
         let started =
             calendar::start(view, self.own_mailbox.clone(), &self.transport, self.cell.clone());
         let link = started.1.clone();

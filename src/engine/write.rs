@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::domain::decisions::decision::Outcome;
+use crate::domain::decisions::decision::{Outcome, Step};
 use crate::domain::directory::access::AccessRefusal;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
@@ -37,6 +37,9 @@ pub struct Committed {
     pub awaits_code: bool,
     /// The recorded answer of an [`IdempotentRequest`]: the same bytes for every repetition.
     pub answer: Option<Arc<[u8]>>,
+    /// The commands of a batch that were decided, in order: carried out, or refused. An atomic
+    /// batch ends with the first that was refused, and nothing of it is carried out then.
+    pub steps: Vec<Result<Committed, Refusals>>,
 }
 
 impl Committed {
@@ -50,7 +53,14 @@ impl Committed {
             hold: None,
             awaits_code: false,
             answer: None,
+            steps: outcome.steps.into_iter().map(Self::of_step).collect(),
         }
+    }
+
+    /// Returns the answer of one command of a batch, or its refusals.
+    fn of_step(step: Step) -> Result<Self, Refusals> {
+        let Step { before, after, outcome } = step;
+        Ok(Self { group_state: after, ..Self::unchanged(&before, outcome?) })
     }
 
     /// Whether the answer is that of an earlier request under the same Idempotency-Key.

@@ -5,11 +5,12 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::MethodFilter;
 use utoipa::openapi::{RefOr, Schema};
 
+use crate::domain::state::command::Caller;
 use crate::http::auth::Identity;
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
@@ -17,6 +18,7 @@ use crate::http::permissions::{Extent, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, SessionRequest};
 use crate::http::response::HandlerResult;
 use crate::http::server::Server;
+use crate::http::writes::prepared_write::PreparedWrite;
 use crate::wire::params::Params;
 use crate::wire::schema::only_sendmail;
 
@@ -173,11 +175,34 @@ pub(crate) enum KeyedHandler {
     /// Answers an identified caller, outside any group.
     AtLarge(fn(ApiRequest) -> HandlerFuture<'static>),
     /// Answers an identified caller who sees the group of the path.
-    InGroup(fn(GroupRequest) -> HandlerFuture<'static>),
+    InGroup(GroupHandler),
+}
+
+/// The function that answers requests about one group.
+#[derive(Clone, Copy)]
+pub(crate) enum GroupHandler {
+    /// Answers by itself.
+    Answer(fn(GroupRequest) -> HandlerFuture<'static>),
+    /// Prepares a write, which professionals may also send in a batch.
+    Write(WriteHandler),
+}
+
+/// The function that prepares a write in a group.
+#[derive(Clone, Copy)]
+pub(crate) struct WriteHandler {
+    /// Checks the request, and returns what it asks the group for.
+    pub(crate) prepare: fn(&GroupRequest) -> Result<PreparedWrite, ApiError>,
+    /// Answers callers who are no professionals, if something else applies to them.
+    pub(crate) by_clients: Option<fn(GroupRequest) -> HandlerFuture<'static>>,
 }
 
 /// Makes a [`Handler`] of an async function: `handler!(InGroup, list)`.
 macro_rules! handler {
+    (InGroup, $function:expr) => {
+        $crate::http::endpoint::Handler::Keyed($crate::http::endpoint::KeyedHandler::InGroup(
+            $crate::http::endpoint::GroupHandler::Answer(|request| Box::pin($function(request))),
+        ))
+    };
     ($kind:ident, $function:expr) => {
         $crate::http::endpoint::Handler::Keyed($crate::http::endpoint::KeyedHandler::$kind(
             |request| Box::pin($function(request)),
@@ -185,6 +210,40 @@ macro_rules! handler {
     };
 }
 pub(crate) use handler;
+
+/// Makes a [`Handler`] of a function that prepares a write, with an async function for callers who
+/// are no professionals if they need another: `write_handler!(prepare, answer_client)`.
+macro_rules! write_handler {
+    ($prepare:expr) => {
+        $crate::http::endpoint::write_handler!(@ $prepare, None)
+    };
+    ($prepare:expr, $by_clients:expr) => {
+        $crate::http::endpoint::write_handler!(@ $prepare, Some(|request| Box::pin($by_clients(request))))
+    };
+    (@ $prepare:expr, $by_clients:expr) => {
+        $crate::http::endpoint::Handler::Keyed($crate::http::endpoint::KeyedHandler::InGroup(
+            $crate::http::endpoint::GroupHandler::Write($crate::http::endpoint::WriteHandler {
+                prepare: $prepare,
+                by_clients: $by_clients,
+            }),
+        ))
+    };
+}
+pub(crate) use write_handler;
+
+impl GroupHandler {
+    /// Answers a request.
+    pub(crate) async fn answer(self, request: GroupRequest) -> HandlerResult {
+        let handler = match self {
+            Self::Answer(answer) => return answer(request).await,
+            Self::Write(handler) => handler,
+        };
+        match handler.by_clients {
+            Some(answer) if !matches!(request.caller(), Caller::Pro(_)) => answer(request).await,
+            _ => request.send((handler.prepare)(&request)?).await,
+        }
+    }
+}
 
 impl EndpointMethod {
     /// The method as HTTP names it.
@@ -399,6 +458,12 @@ impl Endpoint {
             (None, Some(right)) => format!("{}s", right.resource.name().to_lowercase()),
             (None, None) => "server".to_owned(),
         }
+    }
+
+    /// The status of the answer about what it made: 201 if it has such an answer.
+    pub(crate) fn creation_status(&self) -> StatusCode {
+        let makes = self.answers.iter().any(|answer| answer.status == StatusCode::CREATED);
+        if makes { StatusCode::CREATED } else { StatusCode::OK }
     }
 
     /// Whether it answers with a page of a list.

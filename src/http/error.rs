@@ -11,7 +11,9 @@ use crate::domain::state::refusal::Refusal;
 use crate::domain::time::zone::Zone;
 use crate::engine::Rejection;
 use crate::engine::health::WritesUnavailable;
+use crate::http::answer::answer_parts::AnswerParts;
 use crate::http::metrics::Codes;
+
 use crate::wire::error_catalogue::fragment;
 use crate::wire::errors::{self, ErrorEntry, Problem};
 use crate::wire::field::Audience;
@@ -57,6 +59,22 @@ impl ApiError {
     /// 404 for an object that does not exist, or that the caller may not see.
     pub(crate) fn no_result() -> Self {
         Self::from_entries(vec![errors::not_found_entry()])
+    }
+
+    /// 400 for a list of which nothing was done, without the reasons yet.
+    pub(crate) fn refused_list() -> Self {
+        Self::new(Problem::InvalidParameter, "nothing was done: a row is refused, or several are")
+    }
+
+    /// Adds the problems of a row of a list, which stands at a place of the body.
+    pub(crate) fn add_row(&mut self, place: &str, error: Self) {
+        for entry in error.entries {
+            let field = match entry.field.as_deref() {
+                None | Some("") => place.to_owned(),
+                Some(field) => format!("{place}.{field}"),
+            };
+            self.entries.push(ErrorEntry { field: Some(field), ..entry });
+        }
     }
 
     /// Names the object of each 404, such as `calendar 99 in this group`. The name must be what the
@@ -176,6 +194,19 @@ impl ApiError {
         self.closing
     }
 
+    /// The status and the body, with the tag of the object as it is.
+    pub(crate) fn to_parts(&self) -> AnswerParts {
+        let present = self.present.as_ref();
+        let current = present
+            .map(|present| serde_json::from_slice(&present.json).expect("an object was rendered"));
+        AnswerParts {
+            status: StatusCode::from_u16(self.status()).expect("the table holds HTTP statuses"),
+            bytes: errors::render_body(&self.entries, current.as_ref()),
+            tag: present.map(|present| present.tag.clone()),
+            location: None,
+        }
+    }
+
     /// The error of an engine's rejection, in words for the audience.
     pub(crate) fn from_rejection(rejection: Rejection, zone: Zone, audience: Audience) -> Self {
         match rejection {
@@ -200,7 +231,7 @@ impl ApiError {
             [Refusal::TooManyHolds { retry_seconds, .. }] => {
                 error.retry_after = u32::try_from(*retry_seconds).ok();
             }
-            [Refusal::PreconditionFailed(present)] => error.present = Some(present.clone()),
+            [Refusal::PreconditionFailed(present)] => error.present.clone_from(present),
             _ => {}
         }
         error
@@ -231,15 +262,9 @@ impl IntoResponse for ApiError {
             // An error without a problem is a bug of the server.
             return Self::internal().into_response();
         }
-        let status = self.status();
-        let current = self
-            .present
-            .as_ref()
-            .map(|present| serde_json::from_slice(&present.json).expect("an object was rendered"));
-        let body = errors::render_body(&self.entries, current.as_ref());
-        let mut response = Response::new(Body::from(body));
-        *response.status_mut() =
-            StatusCode::from_u16(status).expect("the table holds HTTP statuses");
+        let AnswerParts { status, bytes, tag, .. } = self.to_parts();
+        let mut response = Response::new(Body::from(bytes));
+        *response.status_mut() = status;
         let codes = self.entries.iter().map(|entry| entry.problem.code_name_status().0).collect();
         response.extensions_mut().insert(Codes(codes));
         let headers = response.headers_mut();
@@ -251,14 +276,13 @@ impl IntoResponse for ApiError {
         }
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-            if status == StatusCode::TOO_MANY_REQUESTS.as_u16() {
+            if status == StatusCode::TOO_MANY_REQUESTS {
                 let exhausted = HeaderValue::from_str(&format!("\"default\";r=0;t={seconds}"));
                 headers.insert(RATE_LIMIT, exhausted.expect("a name and a number"));
             }
         }
-        if let Some(present) = &self.present {
-            let tag = HeaderValue::from_str(&present.tag).expect("a tag is ASCII");
-            headers.insert(ETAG, tag);
+        if let Some(tag) = tag {
+            headers.insert(ETAG, HeaderValue::from_str(&tag).expect("a tag is ASCII"));
         }
         if self.closing {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

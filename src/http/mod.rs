@@ -23,6 +23,7 @@ mod response;
 mod route_table;
 mod server;
 mod service;
+mod writes;
 
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX};
 pub use connection::listener::{serve, serve_operator};

@@ -56,6 +56,7 @@ pub enum Resource {
     Account,
     Session,
     Module,
+    Batch,
 }
 
 /// An action on a resource.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{RawPathParams, Request};
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts as HttpParts;
-use axum::http::{HeaderMap, Method, Uri};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
@@ -30,7 +30,7 @@ use crate::http::request::{
     ApiRequest, AtOperatorSocket, ClientAddress, GroupRequest, SessionRequest, XmlRequested,
     find_visible_group, name_group,
 };
-use crate::http::response::{HandlerResult, created_response};
+use crate::http::response::{HandlerResult, created_response, json_response};
 use crate::http::server::Server;
 use crate::wire::errors::Problem;
 use crate::wire::field::{Scope, foreign_group};
@@ -85,7 +85,7 @@ async fn show(
 
 /// Returns the kind and the id of the object that the path asks for. The older paths do not say in
 /// which group it is.
-fn name_asked_object(route: Route, id: Option<u64>) -> String {
+pub(crate) fn name_asked_object(route: Route, id: Option<u64>) -> String {
     let path = route.path();
     let Some((list, _)) = path.split_once("/{id}") else { return "such object".to_owned() };
     let kind = list.rsplit('/').next().unwrap_or(list);
@@ -194,7 +194,7 @@ async fn handle(
                 return answer;
             }
             let Checked { identity, state, object, key } = checked;
-            handler(GroupRequest {
+            let request = GroupRequest {
                 server: Arc::clone(&server),
                 identity,
                 params,
@@ -206,8 +206,9 @@ async fn handle(
                 body: object,
                 idempotency_key: key,
                 if_match: NamedTags::read(&parts.headers, IF_MATCH),
-            })
-            .await
+                is_strict: is_strict(&parts.headers),
+            };
+            handler.answer(request).await
         }
     }
 }
@@ -246,7 +247,12 @@ impl Checked {
     fn find_answer(&self, server: &Server, route: Route) -> Option<HandlerResult> {
         let key = self.key.as_ref().ok()?.as_ref()?;
         let answer = key.find_answer(&self.state, server.engine.steady_now())?;
-        Some(answer.map(|answer| created_response(answer, route.path(), &self.state)))
+        Some(answer.map(|answer| {
+            if route.endpoint.creation_status() == StatusCode::OK {
+                return json_response(StatusCode::OK, answer.bytes);
+            }
+            created_response(answer, route.path(), &self.state)
+        }))
     }
 }
 

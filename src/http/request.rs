@@ -13,16 +13,17 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::{Precondition, ShownObject};
 use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
+use crate::engine::Committed;
 use crate::engine::published::Published;
-use crate::engine::{Committed, IdempotentRequest};
 use crate::http::answer::entity_tag::NamedTags;
 use crate::http::auth::{AuthRequest, Identity};
 use crate::http::body::Incoming;
 use crate::http::error::ApiError;
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
 use crate::http::limits::guarded_write::GuardedWrite;
-use crate::http::response::{CreatedAnswer, HandlerResult, created_response, object_response};
+use crate::http::response::HandlerResult;
 use crate::http::server::Server;
+use crate::http::writes::prepared_write::{PreparedWrite, Written};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
 use crate::wire::value;
@@ -99,6 +100,8 @@ pub(crate) struct GroupRequest {
     pub(crate) idempotency_key: Result<Option<IdempotencyKey>, Fault>,
     /// The tags of which the object to change must have one; empty if it may have any.
     pub(crate) if_match: NamedTags,
+    /// Whether unknown parameters and fields are refused.
+    pub(crate) is_strict: bool,
 }
 
 impl GroupRequest {
@@ -141,28 +144,23 @@ impl GroupRequest {
         }
         let wanted = self.if_match.clone();
         Some(Precondition::new(move |state| match show(state) {
-            Some(shown) if !wanted.contain(&shown.tag) => Err(shown),
-            _ => Ok(()),
+            Some(shown) if wanted.contain(&shown.tag) => Ok(()),
+            present => Err(present),
         }))
     }
 
-    /// Sends a change of one object to the group, under the precondition of the header If-Match.
-    /// Returns 200 with the object after it.
-    ///
-    /// # Errors
-    /// As [`GroupRequest::write_for`]; 412 with the object as it is if it has another tag.
-    pub(crate) async fn change_object(
+    /// Prepares a change of one object, under the precondition of the header If-Match. The answer
+    /// is 200 with the object after it, or 412 with the object as it is if it has another tag.
+    pub(crate) fn prepare_change(
         &self,
         command: Command,
         audience: Audience,
         show: impl Fn(&GroupState) -> Option<ShownObject> + Clone + Send + Sync + 'static,
-    ) -> HandlerResult {
+    ) -> PreparedWrite {
         let command = command.only_if(self.precondition(show.clone()));
-        let done = self.write_for(command, audience).await?;
-        match show(&done.group_state) {
-            Some(shown) => Ok(object_response(shown)),
-            None => Err(ApiError::no_result()),
-        }
+        let write = GuardedWrite::unlimited(self.state.catalogue.group.id, command);
+        let show = move |done: &Committed| show(&done.group_state).map(Written::Changed);
+        PreparedWrite::new(write, audience, show)
     }
 
     /// Sends a command to the group and waits until its result is durable.
@@ -188,33 +186,23 @@ impl GroupRequest {
         }
     }
 
-    /// Sends the command of a POST to the group, once for each idempotency key. Returns 201 with
-    /// the JSON that `render` makes, or 202 for a booking that waits for its code.
-    ///
-    /// # Errors
-    /// A malformed key; the engine's rejection, in words for the caller.
-    pub(crate) async fn create(
-        &self,
-        command: Command,
-        render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
-    ) -> HandlerResult {
-        let group = self.state.catalogue.group.id;
-        self.create_guarded(GuardedWrite::unlimited(group, command), render).await
-    }
-
-    /// Does the same with a write that limits may count.
-    ///
-    /// # Errors
-    /// As [`GroupRequest::create`]; 429 by a limit.
-    pub(crate) async fn create_guarded(
+    /// Prepares the write of a POST. The answer is 201 with the JSON that `render` makes, or 202
+    /// for a booking that waits for its code.
+    pub(crate) fn prepare_creation(
         &self,
         write: GuardedWrite,
         render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
-    ) -> HandlerResult {
+    ) -> PreparedWrite {
+        PreparedWrite::new(write, self.audience(), move |done| Some(Written::Made(render(done))))
+    }
+
+    /// Sends a prepared write to the group, once for each idempotency key.
+    ///
+    /// # Errors
+    /// A malformed key; otherwise as [`PreparedWrite::send`].
+    pub(crate) async fn send(&self, prepared: PreparedWrite) -> HandlerResult {
         let key = self.idempotency_key.clone()?;
-        let audience = self.audience();
-        let answer = create_once(&self.server, &self.state, write, key, audience, render).await?;
-        Ok(created_response(answer, self.path, &self.state))
+        prepared.send(&self.server, &self.state, self.path, key).await
     }
 
     /// Wraps a professional's command so that the client gets no message about it, if the body
@@ -236,41 +224,6 @@ impl GroupRequest {
         } else {
             command
         }
-    }
-}
-
-/// Sends the write of a POST to a group, once for each idempotency key. Returns the bytes that
-/// `render` makes, or those of the first response under the same key.
-///
-/// # Errors
-/// The engine's rejection, in words for the audience.
-pub(crate) async fn create_once(
-    server: &Server,
-    state: &GroupState,
-    write: GuardedWrite,
-    key: Option<IdempotencyKey>,
-    audience: Audience,
-    render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
-) -> Result<CreatedAnswer, ApiError> {
-    let render = Arc::new(render);
-    let once = key.as_ref().map(|key| {
-        let render = Arc::clone(&render);
-        let texts = key.texts.clone();
-        let render = Arc::new(move |done: &Committed| texts.condense(&render(done)));
-        IdempotentRequest { scope: key.scope, body: key.body, share: key.share, render }
-    });
-    match write.send(server, once).await {
-        Ok((done, limit)) => {
-            let bytes = match (&done.answer, &key) {
-                (Some(kept), Some(key)) => key.texts.expand(kept),
-                _ => render(&done),
-            };
-            // A replay names nothing but its bytes.
-            let appointment =
-                if done.is_replay() { None } else { done.appointments.first().copied() };
-            Ok(CreatedAnswer { bytes, appointment, awaits_code: done.awaits_code, limit })
-        }
-        Err(rejection) => Err(rejection.into_error(state.catalogue.zone(), audience)),
     }
 }
 

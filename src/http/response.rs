@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
+use crate::http::answer::answer_parts::AnswerParts;
 use crate::http::answer::entity_tag::object_tag;
 use crate::http::error::ApiError;
 use crate::http::error::RATE_LIMIT;
@@ -30,11 +31,7 @@ pub(crate) fn json_response(status: StatusCode, bytes: impl Into<Body>) -> Respo
 
 /// Returns a 200 response with an object and its entity tag.
 pub(crate) fn object_response(shown: ShownObject) -> Response {
-    let ShownObject { json, tag } = shown;
-    let mut response = json_response(StatusCode::OK, json);
-    let tag = HeaderValue::from_str(&tag).expect("a tag is ASCII");
-    response.headers_mut().insert(ETAG, tag);
-    response
+    parts_response(AnswerParts::object(shown))
 }
 
 /// Returns a response whose body keeps a share of a bounded resource until it is sent.
@@ -74,18 +71,15 @@ impl CreatedIds {
     }
 }
 
-/// Returns a 201 response for a POST on a path of the route table. Its header Location names the
-/// new object, or the first of several, by the path in its group. A single object has its tag. A
-/// request that waits for a code gets 202.
-pub(crate) fn created_response(
-    answer: CreatedAnswer,
+/// Returns the answer about new objects, made by a POST on a path of the route table: 201 with
+/// their JSON, and with the path in its group of the object, or of the first of several. A single
+/// object has its tag. The first appointment that was booked is given if it is known.
+pub(crate) fn created_parts(
+    bytes: Vec<u8>,
+    appointment: Option<VeventId>,
     pattern: &str,
     state: &GroupState,
-) -> Response {
-    let CreatedAnswer { bytes, appointment, awaits_code, limit } = answer;
-    if awaits_code {
-        return with_rate_limit(json_response(StatusCode::ACCEPTED, bytes), limit);
-    }
+) -> AnswerParts {
     let mut tag = None;
     let id = match appointment {
         Some(id) => Some(id.number()),
@@ -97,18 +91,38 @@ pub(crate) fn created_response(
             ids.and_then(|ids| ids.first())
         }
     };
-    let mut response = json_response(StatusCode::CREATED, bytes);
-    if let Some(tag) = tag {
-        response.headers_mut().insert(ETAG, HeaderValue::from_str(&tag).expect("a tag is ASCII"));
-    }
-    if let Some(id) = id {
-        let group = state.catalogue.group.id;
-        let name = pattern.rsplit('/').next();
-        let location = format!("/api/v1/groups/{group}/{}/{id}", name.unwrap_or_default());
-        let location = HeaderValue::from_str(&location).expect("a path of letters and digits");
-        response.headers_mut().insert(LOCATION, location);
-    }
+    let name = pattern.rsplit('/').next().unwrap_or_default();
+    let group = state.catalogue.group.id;
+    let location = id.map(|id| format!("/api/v1/groups/{group}/{name}/{id}"));
+    AnswerParts { status: StatusCode::CREATED, bytes, tag, location }
+}
+
+/// Returns the response to a POST on a path of the route table, as [`created_parts`]. A request
+/// that waits for a code gets 202.
+pub(crate) fn created_response(
+    answer: CreatedAnswer,
+    pattern: &str,
+    state: &GroupState,
+) -> Response {
+    let CreatedAnswer { bytes, appointment, awaits_code, limit } = answer;
+    let response = if awaits_code {
+        json_response(StatusCode::ACCEPTED, bytes)
+    } else {
+        parts_response(created_parts(bytes, appointment, pattern, state))
+    };
     with_rate_limit(response, limit)
+}
+
+fn parts_response(parts: AnswerParts) -> Response {
+    let AnswerParts { status, bytes, tag, location } = parts;
+    let mut response = json_response(status, bytes);
+    for (name, text) in [(ETAG, tag), (LOCATION, location)] {
+        if let Some(text) = text {
+            let value = HeaderValue::from_str(&text).expect("tags and paths are ASCII");
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
 }
 
 /// Returns a response with the header RateLimit, if a limit is given.

@@ -5,12 +5,12 @@ use axum::http::Method;
 use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{keys, pros as operator_pros, store};
 use crate::http::resources::{
-    accounts, alike, appointments, calendars, customfields, docs, fiches, groups, health, holds,
-    interventions, messages, modules, pros, sessions, sets, slots, vevents,
+    accounts, alike, appointments, batch, calendars, customfields, docs, fiches, groups, health,
+    holds, interventions, messages, modules, pros, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 18] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 19] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -29,6 +29,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 18] = [
     alike::ENDPOINTS,
     modules::ENDPOINTS,
     holds::ENDPOINTS,
+    batch::ENDPOINTS,
 ];
 
 /// The endpoint lists for the operator's socket.

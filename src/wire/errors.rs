@@ -262,7 +262,7 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
             ),
         )
         .with_field("timezone"),
-        Refusal::PreconditionFailed(_) => describe_overtaken(),
+        Refusal::PreconditionFailed(present) => describe_overtaken(present.is_some()),
         Refusal::ExternidHeldTwice { first, second } => describe_held_twice(*first, *second),
         Refusal::TooManyHolds { most, retry_seconds: _ } => ErrorEntry::new(
             Problem::TooManyRequests,
@@ -272,9 +272,13 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
     }
 }
 
-fn describe_overtaken() -> ErrorEntry {
-    let message =
-        format!("{IF_MATCH}: the object has changed since: repeat the change on the present one");
+fn describe_overtaken(exists: bool) -> ErrorEntry {
+    let rule = if exists {
+        "the object has changed since: repeat the change on the present one"
+    } else {
+        "there is no such object yet: leave the header out to make it"
+    };
+    let message = format!("{IF_MATCH}: {rule}");
     ErrorEntry::new(Problem::PreconditionFailed, message).with_field(IF_MATCH)
 }
 

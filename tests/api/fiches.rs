@@ -92,6 +92,12 @@ async fn an_externid_makes_one_client_and_changes_it_from_then_on() {
     let path = format!("{PATH}?externid=7");
     let other_form = server.by_pro(Method::PUT, &path).header("If-Match", "\"nonsense\"");
     answer(other_form.json(&json!({"fiche": {}}))).await.refused(412, 2, Some("If-Match"));
+    for tag in ["*", "\"nonsense\""] {
+        let new = server.by_pro(Method::PUT, &format!("{PATH}?externid=9")).header("If-Match", tag);
+        let refused = answer(new.json(&json!({"fiche": {"lastname": "New"}}))).await;
+        refused.refused(412, 2, Some("If-Match"));
+        assert!(refused.json().get("current").is_none(), "{}", refused.text);
+    }
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod accounts;
 mod appointments;
 mod auth;
+mod batch;
 mod bodies;
 mod catalogue;
 mod compression;

@@ -147,6 +147,10 @@ impl Walk {
             self.attributes += 1;
             return json!({"customfield": {"model": "Vevent", "name": format!("str{}", self.attributes - 1), "user_visible": true}});
         }
+        if segment == "batch" {
+            let row = json!({"method": "PUT", "path": "/api/v1/groups/4/fiches?externid=78"});
+            return json!({"requests": [row]});
+        }
         if segment == "groups" {
             return json!({"group": {"name": "g", "timezone": "UTC"}});
         }
@@ -196,11 +200,7 @@ fn expected(route: &Route, right: Right, role: Role, whose: Option<Whose>) -> u1
             400
         }
         Some(Whose::Own | Whose::Deleted) | None => {
-            if right.verb == Verb::Make {
-                201
-            } else {
-                200
-            }
+            if right.verb == Verb::Make && right.resource != Resource::Batch { 201 } else { 200 }
         }
     }
 }

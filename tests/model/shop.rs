@@ -447,8 +447,9 @@ pub(crate) fn decide_at_once(
             Decision::Event(event, outcome) => return Ok((Some(event), outcome)),
             Decision::Ask(pending) => {
                 let slot = pending.slot();
-                let view = state.calendars.get(&slot.calendar_id).expect("a view");
-                let verdict = bookable(&state.catalogue, view, &slot.request, now);
+                let asked = pending.state_ahead().unwrap_or(state);
+                let view = asked.calendars.get(&slot.calendar_id).expect("a view");
+                let verdict = bookable(&asked.catalogue, view, &slot.request, now);
                 decision = pending.on_reply(&mut context, verdict)?;
             }
         }
@@ -495,8 +496,9 @@ impl Draws {
 }
 
 impl Environment for Draws {
-    fn id(&self, kind: IdKind, position: usize) -> u64 {
-        if kind == IdKind::Fiche { self.fiche } else { self.first + position as u64 }
+    fn id(&self, kind: IdKind, used: u64, position: usize) -> u64 {
+        let first = if kind == IdKind::Fiche { self.fiche } else { self.first };
+        first.max(used + 1) + position as u64
     }
 
     fn number(&mut self) -> u64 {

@@ -10,6 +10,7 @@ use crate::domain::records::message::{
     AccountChange, AppointmentTime, Message, MessageContent, Progress, WithdrawnAppointment,
 };
 use crate::domain::records::vevent::{Appointment, Vevent};
+use crate::domain::state::command::Command;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -18,6 +19,32 @@ use crate::domain::time::Instant;
 struct Announcement {
     content: MessageContent,
     recipient: String,
+}
+
+/// Applies the event of a command. Returns it with its messages, and the state after both. A quiet
+/// command causes no messages.
+pub fn apply_with_messages(
+    state: &GroupState,
+    command: &Command,
+    event: Event,
+    now: Instant,
+) -> (Event, GroupState) {
+    let mut next = state.apply(&event);
+    let mut messages =
+        if command.is_quiet() { Vec::new() } else { draft_messages(state, &next, &event, now) };
+    if command.is_by_key() {
+        messages = messages.into_iter().map(Message::caused_by_key).collect();
+    }
+    // A change comes without another message, so that numbers stay without gaps.
+    if messages.len() == 1
+        && let Some(message) = messages.pop()
+    {
+        messages.push(state.outbox.replace_unsent_change(message));
+    }
+    for message in &messages {
+        next.enqueue(message);
+    }
+    (event.announced_by(messages), next)
 }
 
 /// Makes the messages that an event causes; only codes and notices about accounts if the group
@@ -70,6 +97,7 @@ pub fn draft_messages(
         | Event::HoldReleased { .. }
         | Event::CodeRefused { .. }
         | Event::GroupFounded { .. }
+        | Event::BatchDone { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::domain::availability::obstacle::Verdict;
 use crate::domain::availability::slot_request::CalendarSlotRequest;
@@ -39,11 +40,13 @@ impl Context<'_> {
 
 /// Values that a decision takes from outside, each only if it needs it.
 pub trait Environment {
-    /// Returns an unused id of a kind that [`Command::needed_ids`] names: of position 0 the lowest,
-    /// of at most position 99. An id stays unused until an event uses it.
+    /// Returns an unused id above `used` of a kind that [`Command::needed_ids`] names: of position
+    /// 0 the lowest. There are as many as [`Command::ids_max`] says. An id stays unused until an
+    /// event uses it.
     ///
     /// [`Command::needed_ids`]: crate::domain::state::command::Command::needed_ids
-    fn id(&self, kind: IdKind, position: usize) -> u64;
+    /// [`Command::ids_max`]: crate::domain::state::command::Command::ids_max
+    fn id(&self, kind: IdKind, used: u64, position: usize) -> u64;
 
     /// Returns a random number. Every number is equally likely.
     fn number(&mut self) -> u64;
@@ -65,12 +68,12 @@ pub trait Environment {
 
     /// Returns the id of a new fiche.
     fn fiche_id(&self) -> FicheId {
-        FicheId::new(self.id(IdKind::Fiche, 0)).expect("unused ids are in range")
+        FicheId::new(self.id(IdKind::Fiche, 0, 0)).expect("unused ids are in range")
     }
 
     /// Returns the id of one of several new events.
     fn vevent_id(&self, position: usize) -> VeventId {
-        VeventId::new(self.id(IdKind::Vevent, position)).expect("unused ids are in range")
+        VeventId::new(self.id(IdKind::Vevent, 0, position)).expect("unused ids are in range")
     }
 }
 
@@ -105,25 +108,39 @@ impl Decision {
 }
 
 /// The records that a command was about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Id of the object that the command named or created, of several appointments the first; 0 if
     /// the command is about no object.
     pub object: u64,
     /// The appointments created, moved or cancelled.
     pub appointments: Vec<VeventId>,
+    /// The commands of a batch that were decided, in order. An atomic batch ends with the first
+    /// that was refused, and is not carried out then.
+    pub steps: Vec<Step>,
+}
+
+/// One command of a batch that was decided.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The state before it.
+    pub before: Arc<GroupState>,
+    /// The state after it.
+    pub after: Arc<GroupState>,
+    /// The records that it was about, or why it is refused.
+    pub outcome: Result<Outcome, Refusals>,
 }
 
 impl Outcome {
     /// Returns the outcome of a command about one object.
     pub(crate) fn object(object: u64) -> Self {
-        Self { object, appointments: Vec::new() }
+        Self { object, ..Self::default() }
     }
 
     /// Returns the outcome of a command about appointments.
     pub(crate) fn appointments(appointments: Vec<VeventId>) -> Self {
         let object = appointments.first().map_or(0, |id| id.number());
-        Self { object, appointments }
+        Self { object, appointments, steps: Vec::new() }
     }
 
     /// Returns the outcome of a booking.
@@ -151,6 +168,22 @@ type OnAgreement =
 pub struct Pending {
     candidates: Candidates,
     on_agreement: OnAgreement,
+    /// The batch that the command is part of, if any.
+    batch: Option<Box<dyn DecidedPart>>,
+}
+
+/// A batch of which some commands are decided.
+pub(crate) trait DecidedPart: fmt::Debug + Send {
+    /// Returns the state after the commands that were decided.
+    fn state(&self) -> &GroupState;
+
+    /// Takes the verdict that the next command waits for, and decides those after it.
+    fn on_reply(
+        self: Box<Self>,
+        context: &mut Context<'_>,
+        pending: Pending,
+        verdict: Verdict,
+    ) -> Decision;
 }
 
 impl Candidates {
@@ -166,7 +199,8 @@ impl Candidates {
         + Send
         + 'static,
     ) -> Decision {
-        Decision::Ask(Pending { candidates: self, on_agreement: Box::new(on_agreement) })
+        let on_agreement = Box::new(on_agreement);
+        Decision::Ask(Pending { candidates: self, on_agreement, batch: None })
     }
 }
 
@@ -176,12 +210,35 @@ impl Pending {
         &self.candidates.slot
     }
 
+    /// Returns the state on which the slot is asked for, if it is not the newest one: that after
+    /// the earlier commands of a batch.
+    pub fn state_ahead(&self) -> Option<&GroupState> {
+        self.batch.as_ref().map(|batch| batch.state())
+    }
+
+    /// Returns the same as a part of a batch.
+    pub(crate) fn in_batch(self, batch: impl DecidedPart + 'static) -> Self {
+        Self { batch: Some(Box::new(batch)), ..self }
+    }
+
     /// Takes the verdict of the asked calendar. The context has the state and the time of the
     /// command's decision.
     ///
     /// # Errors
     /// NotAvailable if no calendar is left to ask, with the obstacles on a named calendar.
     pub fn on_reply(
+        mut self,
+        context: &mut Context<'_>,
+        verdict: Verdict,
+    ) -> Result<Decision, Refusals> {
+        match self.batch.take() {
+            Some(batch) => Ok(batch.on_reply(context, self, verdict)),
+            None => self.on_own_reply(context, verdict),
+        }
+    }
+
+    /// Takes the verdict for the command alone.
+    fn on_own_reply(
         mut self,
         context: &mut Context<'_>,
         verdict: Verdict,

@@ -4,6 +4,7 @@
 pub mod alike;
 pub mod announcement;
 pub mod appointment_move;
+pub mod batch;
 pub mod book;
 pub mod cancellation;
 pub(crate) mod candidates;
@@ -24,7 +25,7 @@ pub mod upkeep;
 
 use crate::domain::decisions::decision::{Context, Decision};
 use crate::domain::state::command::Command;
-use crate::domain::state::refusal::Refusals;
+use crate::domain::state::refusal::{Refusal, Refusals};
 
 /// Decides a command. It changes nothing: the caller applies the event, or asks the calendar.
 ///
@@ -41,7 +42,7 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::Conditional(conditional) => {
             // Last, since the refusal shows the object, for which the caller needs the right.
             let decision = decide(context, &conditional.command)?;
-            conditional.precondition.check(context.state)?;
+            conditional.precondition.check(context.state).map_err(Refusal::overtaken)?;
             Ok(decision)
         }
         Command::RequestLink(command) => enrolment::decide_request(context, command),
@@ -52,5 +53,6 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::MoveAppointment(command) => appointment_move::decide(context, command),
         Command::HoldTime(command) => hold::decide(context, command),
         Command::ReleaseHold(id) => hold::decide_release(context, *id),
+        Command::Batch(batch) => Ok(batch::decide(context, batch, decide)),
     }
 }

@@ -59,7 +59,7 @@ fn decide_put<R: EditableRecord>(
 ) -> Result<Decision, Refusals> {
     let number = match put.id {
         Some(id) => id.to_number(),
-        None => context.environment.id(R::KIND, 0),
+        None => context.environment.id(R::KIND, 0, 0),
     };
     let id = R::Id::from_number(number).expect("unused ids are in range");
     let before = R::find(context.state, id);
@@ -76,8 +76,7 @@ fn decide_put<R: EditableRecord>(
 /// # Errors
 /// ExternidHeldTwice if several have it.
 pub fn find_by_externid(state: &GroupState, externid: i64) -> Result<Option<&Fiche>, Refusal> {
-    let mut holders: Vec<&Fiche> =
-        Fiche::all(state).filter(|fiche| fiche.externid == Some(externid)).collect();
+    let mut holders: Vec<&Fiche> = state.fiches_of_externid(externid).map(AsRef::as_ref).collect();
     if holders.iter().any(|fiche| !fiche.deleted) {
         holders.retain(|fiche| !fiche.deleted);
     }

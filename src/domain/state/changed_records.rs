@@ -54,8 +54,8 @@ impl ChangedRecords {
     }
 
     fn add_event(&mut self, event: &Event) {
-        if let Some(inner) = event.inner() {
-            self.add_event(inner);
+        for carried in event.carried() {
+            self.add_event(carried);
         }
         match event {
             Event::AppointmentsBooked { fiche, legs, .. }
@@ -93,7 +93,8 @@ impl ChangedRecords {
             | Event::HoldMade { .. }
             | Event::HoldReleased { .. }
             | Event::CodeRefused { .. }
-            | Event::GroupFounded { .. } => {}
+            | Event::GroupFounded { .. }
+            | Event::BatchDone { .. } => {}
         }
     }
 

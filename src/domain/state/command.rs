@@ -1,5 +1,7 @@
 //! Commands to a group. Every field holds a legal value.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,6 +30,9 @@ use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::Precondition;
 use crate::domain::time::{Civil, Instant};
+
+/// Maximum number of ids of one kind that a command uses, if it is no batch.
+pub const IDS_MAX: u64 = 100;
 
 /// The caller of a command. Reference 3.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +66,17 @@ pub enum Command {
     MoveAppointment(MoveAppointment),
     HoldTime(Box<HoldTime>),
     ReleaseHold(HoldId),
+    Batch(Batch),
+}
+
+/// Several commands as one. Each is decided in order, on the state after those before it, and
+/// those that are carried out are one event. Reference 13.18.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The commands, at most 100.
+    pub commands: Arc<[Command]>,
+    /// Whether none is carried out if one is refused.
+    pub is_atomic: bool,
 }
 
 /// Books one or several interventions in a row. Reference 6, 12.8.
@@ -255,12 +271,13 @@ impl Command {
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
             | Self::RemoveDeleted(_)
-            | Self::EmptyCancelled(_) => false,
+            | Self::EmptyCancelled(_)
+            | Self::Batch(_) => false,
             Self::ConfirmBooking(_) => true,
         }
     }
 
-    /// Whether it causes no messages to clients.
+    /// Whether it causes no messages to clients of its own.
     pub const fn is_quiet(&self) -> bool {
         match self {
             Self::Quietly(_) => true,
@@ -277,19 +294,25 @@ impl Command {
             | Self::ConfirmBooking(_)
             | Self::MoveAppointment(_)
             | Self::HoldTime(_)
-            | Self::ReleaseHold(_) => false,
+            | Self::ReleaseHold(_)
+            | Self::Batch(_) => false,
         }
     }
 
     /// Returns the kinds of ids that it may use.
-    pub fn needed_ids(&self) -> &'static [IdKind] {
-        match self {
+    pub fn needed_ids(&self) -> Cow<'static, [IdKind]> {
+        let kinds: &'static [IdKind] = match self {
             Self::BookAppointment(_) | Self::ConfirmBooking(_) => &[IdKind::Fiche, IdKind::Vevent],
             Self::PutVevent(_) => &[IdKind::Vevent],
             Self::ChangeRecord(change) => change.needed_ids(),
             Self::FollowLink(_) => &[IdKind::Fiche],
-            Self::Quietly(inner) => inner.needed_ids(),
-            Self::Conditional(conditional) => conditional.command.needed_ids(),
+            Self::Quietly(inner) => return inner.needed_ids(),
+            Self::Conditional(conditional) => return conditional.command.needed_ids(),
+            Self::Batch(batch) => {
+                let kinds = batch.commands.iter().flat_map(|it| it.needed_ids().into_owned());
+                let kinds: BTreeSet<IdKind> = kinds.collect();
+                return kinds.into_iter().collect();
+            }
             Self::CancelAppointment(_)
             | Self::MoveAppointment(_)
             | Self::RequestLink(_)
@@ -298,6 +321,29 @@ impl Command {
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_) => &[],
+        };
+        Cow::Borrowed(kinds)
+    }
+
+    /// Maximum number of ids of one kind that it uses, at most [`IDS_MAX`] but for a batch.
+    pub fn ids_max(&self) -> u64 {
+        match self {
+            Self::BookAppointment(command) => command.intervention_ids.len() as u64,
+            Self::Quietly(inner) => inner.ids_max(),
+            Self::Conditional(conditional) => conditional.command.ids_max(),
+            Self::Batch(batch) => batch.commands.iter().map(Self::ids_max).sum(),
+            Self::PutVevent(_)
+            | Self::ChangeRecord(_)
+            | Self::FollowLink(_)
+            | Self::CancelAppointment(_)
+            | Self::MoveAppointment(_)
+            | Self::RequestLink(_)
+            | Self::HoldTime(_)
+            | Self::ReleaseHold(_)
+            | Self::Deliver(_)
+            | Self::RemoveDeleted(_)
+            | Self::EmptyCancelled(_) => 1,
+            Self::ConfirmBooking(_) => IDS_MAX,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The events of a group. The journal holds them, and only they make a state.
 
+use std::slice;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -233,6 +234,13 @@ pub enum Event {
         /// The release of the zone database at that time.
         tzdata: Box<str>,
     },
+    /// The commands of a batch were carried out.
+    BatchDone {
+        /// The stamp of the event.
+        at: Instant,
+        /// The events of the commands, in order; at least one.
+        events: Vec<Event>,
+    },
 }
 
 impl Event {
@@ -267,20 +275,43 @@ impl Event {
             | Self::HoldReleased { at, .. }
             | Self::CodeRefused { at, .. }
             | Self::BookingConfirmed { at, .. }
-            | Self::GroupFounded { at, .. } => *at,
+            | Self::GroupFounded { at, .. }
+            | Self::BatchDone { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
 
-    /// The event that it carries, if any. Both are one entry of the journal and have one number.
-    pub fn inner(&self) -> Option<&Self> {
-        if let Self::Announced { event, .. }
-        | Self::DoneOnce { event, .. }
-        | Self::AccountLinkRequested { change: Some(event), .. } = self
-        {
-            return Some(event);
+    /// The events that it carries, in order. All are one entry of the journal and have one number.
+    pub fn carried(&self) -> &[Self] {
+        match self {
+            Self::Announced { event, .. }
+            | Self::DoneOnce { event, .. }
+            | Self::AccountLinkRequested { change: Some(event), .. } => slice::from_ref(event),
+            Self::BatchDone { events, .. } => events,
+            Self::AccountLinkRequested { change: None, .. }
+            | Self::AppointmentsBooked { .. }
+            | Self::AppointmentCancelled { .. }
+            | Self::VeventPut { .. }
+            | Self::FichePut { .. }
+            | Self::CalendarPut { .. }
+            | Self::CalendarsetPut { .. }
+            | Self::InterventionPut { .. }
+            | Self::InterventionsetPut { .. }
+            | Self::CustomfieldPut { .. }
+            | Self::CalendarsetRemoved { .. }
+            | Self::InterventionsetRemoved { .. }
+            | Self::GroupChanged { .. }
+            | Self::MessagePut { .. }
+            | Self::AccountPut { .. }
+            | Self::InstantsResolved { .. }
+            | Self::VeventsRemoved { .. }
+            | Self::CancelledEmptied { .. }
+            | Self::HoldMade { .. }
+            | Self::HoldReleased { .. }
+            | Self::CodeRefused { .. }
+            | Self::BookingConfirmed { .. }
+            | Self::GroupFounded { .. } => &[],
         }
-        None
     }
 
     /// The hold that it makes, if any.
@@ -288,7 +319,7 @@ impl Event {
         if let Self::HoldMade { hold, .. } = self {
             return Some(hold.id());
         }
-        self.inner()?.made_hold()
+        self.carried().iter().find_map(Self::made_hold)
     }
 
     /// Adds the messages that the event causes. Without messages the event stays as it is.

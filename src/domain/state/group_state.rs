@@ -20,6 +20,7 @@ use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
 use crate::domain::state::client_emails::ClientEmails;
+use crate::domain::state::client_externids::ClientExternids;
 use crate::domain::state::holds::Holds;
 use crate::domain::state::idempotency::IdempotencyRecords;
 use crate::domain::state::outbox::Outbox;
@@ -47,6 +48,8 @@ pub struct GroupState {
     pub accounts: OrdMap<Box<str>, Arc<Account>>,
     /// The live fiches with an address. An index of `fiches`.
     emails: ClientEmails,
+    /// The fiches with an identifier of another system. An index of `fiches`.
+    externids: ClientExternids,
     /// The live appointments of each client. An index of `rows`.
     clients: ClientTime,
     /// The deleted appointments, and the other events that name a client. An index of `rows`,
@@ -96,6 +99,7 @@ impl GroupState {
             fiches: OrdMap::new(),
             accounts: OrdMap::new(),
             emails: ClientEmails::default(),
+            externids: ClientExternids::default(),
             clients: ClientTime::default(),
             cancelled: CancelledBookings::default(),
             record_bytes: 0,
@@ -124,6 +128,7 @@ impl GroupState {
         state.highest_ids.fiche = fiches.iter().map(|fiche| fiche.id.number()).max().unwrap_or(0);
         state.highest_ids.vevent = vevents.iter().map(|row| row.id.number()).max().unwrap_or(0);
         state.emails = ClientEmails::from_fiches(fiches.iter().map(AsRef::as_ref));
+        state.externids = ClientExternids::from_fiches(fiches.iter().map(AsRef::as_ref));
         state.record_bytes = fiches.iter().map(|fiche| fiche_bytes(fiche)).sum();
         state.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
         state.accounts =
@@ -223,6 +228,11 @@ impl GroupState {
         None
     }
 
+    /// The fiches with an identifier of another system, deleted ones included, ascending by id.
+    pub fn fiches_of_externid(&self, externid: i64) -> impl Iterator<Item = &Arc<Fiche>> {
+        self.externids.holders(externid).filter_map(|id| self.fiches.get(&id))
+    }
+
     /// The live appointments of a client, ascending by start.
     pub fn appointments_of(&self, client: FicheId) -> &[TakenInterval] {
         self.clients.for_client(client)
@@ -253,9 +263,11 @@ impl GroupState {
         if let Some(old) = self.fiches.get(&fiche.id).cloned() {
             self.record_bytes = self.record_bytes.saturating_sub(fiche_bytes(&old));
             self.emails.remove(&old);
+            self.externids.remove(&old);
         }
         self.record_bytes += fiche_bytes(&fiche);
         self.emails.add(&fiche);
+        self.externids.add(&fiche);
         self.fiches.insert(fiche.id, fiche);
     }
 

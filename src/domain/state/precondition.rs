@@ -10,8 +10,8 @@ use crate::domain::state::group_state::GroupState;
 #[derive(Clone)]
 pub struct Precondition(Arc<Check>);
 
-/// Returns the object as it is, if it has another form.
-type Check = dyn Fn(&GroupState) -> Result<(), ShownObject> + Send + Sync;
+/// Returns the object as it is, if it has another form; `None` if there is none.
+type Check = dyn Fn(&GroupState) -> Result<(), Option<ShownObject>> + Send + Sync;
 
 /// An object as a caller sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct ShownObject {
 impl Precondition {
     /// Makes a precondition of a check, which must depend on nothing but the state.
     pub fn new(
-        check: impl Fn(&GroupState) -> Result<(), ShownObject> + Send + Sync + 'static,
+        check: impl Fn(&GroupState) -> Result<(), Option<ShownObject>> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(check))
     }
@@ -33,8 +33,8 @@ impl Precondition {
     /// Checks that the object has the form.
     ///
     /// # Errors
-    /// The object as it is.
-    pub fn check(&self, state: &GroupState) -> Result<(), ShownObject> {
+    /// The object as it is; `None` if there is none.
+    pub fn check(&self, state: &GroupState) -> Result<(), Option<ShownObject>> {
         (self.0)(state)
     }
 }

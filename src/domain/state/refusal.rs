@@ -63,8 +63,8 @@ pub enum Refusal {
         /// The other appointment.
         second: VeventId,
     },
-    /// Code 2: the object has another form than the one that the caller changes.
-    PreconditionFailed(Box<ShownObject>),
+    /// Code 2: the object has another form than the one that the caller changes, or there is none.
+    PreconditionFailed(Option<Box<ShownObject>>),
     /// Code 2: several clients have the identifier of another system.
     ExternidHeldTwice {
         /// The client with the lowest id.
@@ -95,9 +95,10 @@ impl From<Refusal> for Refusals {
     }
 }
 
-impl From<ShownObject> for Refusals {
-    fn from(present: ShownObject) -> Self {
-        vec![Refusal::PreconditionFailed(Box::new(present))]
+impl Refusal {
+    /// The refusal of a change of an object that has another form, or that is not there.
+    pub fn overtaken(present: Option<ShownObject>) -> Self {
+        Self::PreconditionFailed(present.map(Box::new))
     }
 }
 

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::domain::decisions::announcement;
 use crate::domain::decisions::decide;
 use crate::domain::decisions::decision::{Context, Decision};
-use crate::domain::records::message::Message;
-use crate::domain::state::event::Event;
-use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
 use crate::engine::calendar::{CalendarMessage, SlotQuery};
@@ -88,43 +84,21 @@ impl GroupActorState {
     fn ask(&mut self, waiting: WaitingCommand) {
         self.queries += 1;
         let slot = waiting.pending.slot();
+        let calendar_id = slot.calendar_id;
+        let ahead = waiting.pending.state_ahead();
+        let state = ahead.unwrap_or(&self.group_state);
+        let view = state.calendars.get(&calendar_id);
+        let view = Arc::clone(view.expect("a candidate is a calendar of the group"));
         let query = SlotQuery {
             number: self.queries,
-            catalogue: Arc::clone(&self.group_state.catalogue),
+            catalogue: Arc::clone(&state.catalogue),
+            view_ahead: ahead.map(|_| Arc::clone(&view)),
             request: slot.request.clone(),
             now: waiting.now,
         };
-        let calendar_id = slot.calendar_id;
         self.waiting = Some(waiting);
-        self.calendar(calendar_id).send(CalendarMessage::Ask(query));
-    }
-
-    /// Returns an event with its messages, and the state after it. A quiet command causes no
-    /// messages.
-    pub(crate) fn apply_event(
-        &self,
-        envelope: &Envelope,
-        event: Event,
-        now: Instant,
-    ) -> (Event, Arc<GroupState>) {
-        let mut next = self.group_state.apply(&event);
-        let mut messages = if envelope.command.is_quiet() {
-            Vec::new()
-        } else {
-            announcement::draft_messages(&self.group_state, &next, &event, now)
-        };
-        if envelope.command.is_by_key() {
-            messages = messages.into_iter().map(Message::caused_by_key).collect();
-        }
-        // A change comes without another message, so that numbers stay without gaps.
-        if messages.len() == 1
-            && let Some(message) = messages.pop()
-        {
-            messages.push(self.group_state.outbox.replace_unsent_change(message));
-        }
-        for message in &messages {
-            next.enqueue(message);
-        }
-        (event.announced_by(messages), Arc::new(next))
+        // A calendar that the same batch makes has no other view yet.
+        let own_view = self.group_state.calendars.get(&calendar_id).cloned().unwrap_or(view);
+        self.calendar(calendar_id, own_view).send(CalendarMessage::Ask(query));
     }
 }

@@ -9,6 +9,7 @@ use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::hold::HoldToken;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::AppointmentKey;
+use crate::domain::state::command::IDS_MAX;
 use crate::domain::state::delivery_step::LatePolicy;
 use crate::domain::time::Instant;
 use crate::engine::group::GroupActorState;
@@ -18,8 +19,6 @@ use crate::engine::steady_clock::SteadyClock;
 
 /// Number of available ids of a kind below which the group requests more.
 const IDS_LOW: u64 = 256;
-/// Maximum number of ids of one kind that a command uses.
-const IDS_PER_COMMAND_MAX: u64 = 100;
 
 impl GroupActorState {
     fn count_available(&self, kind: IdKind) -> u64 {
@@ -30,17 +29,18 @@ impl GroupActorState {
         available
     }
 
-    /// Returns whether enough ids of these kinds are available for any command. Requests more
-    /// before they run out.
-    pub(crate) fn has_ids(&mut self, kinds: &[IdKind]) -> bool {
+    /// Returns whether enough ids of these kinds are available for a command that uses at most
+    /// `needed` of each. Requests more before they run out.
+    pub(crate) fn has_ids(&mut self, kinds: &[IdKind], needed: u64) -> bool {
+        let needed = needed.max(IDS_MAX);
         let mut has_enough = true;
         for &kind in kinds {
             let available = self.count_available(kind);
-            if available < IDS_LOW && !self.requested_kinds.contains(&kind) {
+            if available < needed.max(IDS_LOW) && !self.requested_kinds.contains(&kind) {
                 self.requested_kinds.push(kind);
                 self.supervisor.send(SupervisorMessage::RequestIds { group: self.id, kind });
             }
-            has_enough &= available >= IDS_PER_COMMAND_MAX;
+            has_enough &= available >= needed;
         }
         has_enough
     }
@@ -76,8 +76,9 @@ pub(crate) struct GroupEnvironment<'a> {
 }
 
 impl Environment for GroupEnvironment<'_> {
-    fn id(&self, kind: IdKind, position: usize) -> u64 {
-        let mut available = self.ids.get(&kind).into_iter().flatten().cloned().flatten();
+    fn id(&self, kind: IdKind, used: u64, position: usize) -> u64 {
+        let ranges = self.ids.get(&kind).into_iter().flatten();
+        let mut available = ranges.flat_map(|range| range.start.max(used + 1)..range.end);
         available.nth(position).expect("a command is decided only while ids are available")
     }
 

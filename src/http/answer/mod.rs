@@ -1,5 +1,6 @@
 //! Forms of answers: compressed, condensed, in pieces, with entity tags and links to pages.
 
+pub(crate) mod answer_parts;
 pub(crate) mod compression;
 pub(crate) mod condensed_answer;
 pub(crate) mod entity_tag;

@@ -134,6 +134,15 @@ impl GuardedWrite {
         Self { group, command, limits }
     }
 
+    /// The command of a write that no limit counts.
+    ///
+    /// # Panics
+    /// If a limit counts it.
+    pub(crate) fn into_command(self) -> Command {
+        assert!(self.limits.is_none(), "limits count only what is sent through them");
+        self.command
+    }
+
     /// Writes within the limits. Returns the limit of the source with the fewest places left, too.
     ///
     /// # Errors

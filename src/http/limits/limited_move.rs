@@ -9,6 +9,7 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::MoveAppointment;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::Precondition;
+use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::engine::Rejection;
 use crate::http::limits::booking_limit::LimitSubjects;
@@ -45,7 +46,7 @@ pub(crate) async fn move_within_limits(
     if let Ok(None) = find_new_slot(state, &command, now) {
         if let Some(precondition) = precondition {
             let checked = precondition.check(state);
-            checked.map_err(|present| Rejection::Refused(present.into()))?;
+            checked.map_err(|present| Rejection::Refused(vec![Refusal::overtaken(present)]))?;
         }
         return Ok(Arc::clone(state));
     }

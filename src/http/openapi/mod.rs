@@ -50,7 +50,7 @@ public key, carry `RateLimit` with the places left (`r`) and the seconds until a
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags, which group operations, with their descriptions.
-const TAGS: [(&str, &str); 18] = [
+const TAGS: [(&str, &str); 19] = [
     ("accounts", "Clients that log in: links to open an account and to set a password."),
     ("appointments", "Booking, reading and cancelling."),
     ("availabletimeslots", "Free starts, and the reasons why a start is not free."),
@@ -65,6 +65,7 @@ const TAGS: [(&str, &str); 18] = [
     ("messages", "Mails and text messages: planned, sent and unsent."),
     (pages::TAG, "Pages that links in mails open."),
     ("modules", "What a page for booking shows of a group."),
+    ("batch", "Several writes in one request."),
     ("pros", "Professionals who work in a group."),
     ("server", "State and description of the server."),
     ("sessions", "Logins of professionals and of clients' accounts."),

@@ -178,7 +178,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::Hold
         | Resource::Account
         | Resource::Session
-        | Resource::Module => return None,
+        | Resource::Module
+        | Resource::Batch => return None,
     })
 }
 

@@ -22,9 +22,10 @@ use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler
 use crate::http::error::ApiError;
 use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::permissions::{ANY_KEY, Resource, Verb};
-use crate::http::request::{ApiRequest, GroupRequest, create_once, wrapped_object};
+use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
 use crate::http::response::{HandlerResult, json_response, ok_response, to_json};
 use crate::http::server::Server;
+use crate::http::writes::prepared_write::{Sent, send_once};
 use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
 use crate::wire::field::Audience;
@@ -202,8 +203,13 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let render = move |_: &Committed| answer.clone();
     let audience = Audience::Application;
     let write = GuardedWrite::unlimited(state.catalogue.group.id, command);
-    let answer = create_once(&request.server, &state, write, key, audience, render).await?;
-    Ok(json_response(StatusCode::CREATED, answer.bytes))
+    match send_once(&request.server, write, key, render.clone()).await {
+        Ok(Sent { done, kept, .. }) => {
+            let bytes = kept.unwrap_or_else(|| render(&done));
+            Ok(json_response(StatusCode::CREATED, bytes))
+        }
+        Err(rejection) => Err(rejection.into_error(state.catalogue.zone(), audience)),
+    }
 }
 
 /// POST /api/v1/accounts/confirm: follows the mailed link of a token. A link for an account sets

@@ -11,14 +11,16 @@ use crate::domain::records::customfield::Model;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::command::{Caller, CancelAppointment, CancelRight, Command};
+use crate::domain::state::command::{
+    Caller, CancelAppointment, CancelRight, Command, MoveAppointment,
+};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
 use crate::domain::time::{INSTANT_MIN, Instant};
 use crate::engine::Committed;
 use crate::http::answer::entity_tag::object_tag;
 use crate::http::endpoint::{
-    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
+    Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler, write_handler,
 };
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
@@ -30,6 +32,7 @@ use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resou
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, object_response, to_json};
+use crate::http::writes::prepared_write::PreparedWrite;
 use crate::wire::appointment::{self, table_for_audience};
 use crate::wire::booking::{BookingBody, BookingClaims, MoveBody, parse, parse_move};
 use crate::wire::field::{Audience, Scope};
@@ -64,7 +67,7 @@ const AWAITS_CODE: Answer = Answer::json(
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, book))
+    Endpoint::post(&[ALL, ALL_LEGACY], write_handler!(book))
         .named("BookAppointment", "Book an appointment")
         .right(Resource::Appointment, Verb::Make, OWN_OR_ALLOWED)
         .body(Body::wrapped(Shape::Named("Booking", booking_schema)))
@@ -85,12 +88,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("ShowAppointment", "Get an appointment")
         .right(Resource::Appointment, Verb::Show, OWN_OR_SECRET)
         .query(&[SECRET]),
-    Endpoint::put(&[ONE], handler!(InGroup, move_to))
+    Endpoint::put(&[ONE], write_handler!(move_by_pro, move_by_client))
         .named("MoveAppointment", "Move an appointment to another start")
         .right(Resource::Appointment, Verb::Change, OWN_OR_SECRET)
         .query(&[SECRET])
         .body(Body::wrapped(Shape::Inline(move_schema))),
-    Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, cancel))
+    Endpoint::delete(&[ONE, ONE_LEGACY], write_handler!(cancel))
         .named("CancelAppointment", "Cancel an appointment")
         .right(Resource::Appointment, Verb::Delete, OWN_OR_SECRET)
         .query(&[SECRET])
@@ -117,7 +120,7 @@ fn booked() -> RefOr<Schema> {
 }
 
 /// POST /api/v1/groups/{group_id}/appointments.
-async fn book(request: GroupRequest) -> HandlerResult {
+fn book(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let audience = request.audience();
     let now = request.now;
     let object = wrapped_object(&request.body, "appointment");
@@ -161,7 +164,7 @@ async fn book(request: GroupRequest) -> HandlerResult {
     let email = booking.command.client.email.as_ref();
     let subjects = LimitSubjects::new(&request.identity, group.id, email, request.from);
     let write = GuardedWrite::booking(group, booking.command, subjects, now);
-    request.create_guarded(write, render_booked).await
+    Ok(request.prepare_creation(write, render_booked))
 }
 
 /// GET /api/v1/groups/{group_id}/appointments: the uncancelled appointments that end in the future,
@@ -297,35 +300,47 @@ async fn show(request: GroupRequest) -> HandlerResult {
 
 /// DELETE /api/v1/groups/{group_id}/appointments/{id}, by a professional, by the client's account,
 /// or with the appointment's secret.
-async fn cancel(request: GroupRequest) -> HandlerResult {
+fn cancel(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
-    let right = claimed_right(&request, id);
-    let audience = audience_by(&right, &request);
+    let right = claimed_right(request, id);
+    let audience = audience_by(&right, request);
     let command = Command::CancelAppointment(CancelAppointment { id, right });
     let command = request.quiet_if_requested(command, "appointment");
-    request.change_object(command, audience, show_later(&request, id)).await
+    Ok(request.prepare_change(command, audience, show_later(request, id)))
 }
 
-/// PUT /api/v1/groups/{group_id}/appointments/{id}: another start, by a professional, by the
-/// client's account, or with the appointment's secret.
-async fn move_to(request: GroupRequest) -> HandlerResult {
-    let id = request.id(VeventId::new)?;
-    let object = wrapped_object(&request.body, "appointment")?;
-    let right = claimed_right(&request, id);
-    let audience = audience_by(&right, &request);
-    let command = parse_move(object, &request.scope(), id, right)?;
+/// PUT /api/v1/groups/{group_id}/appointments/{id}: another start, by a professional.
+fn move_by_pro(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
+    let (id, command) = read_move(request)?;
+    let command = request.quiet_if_requested(Command::MoveAppointment(command), "appointment");
+    Ok(request.prepare_change(command, request.audience(), show_later(request, id)))
+}
+
+/// The same by the client's account, or with the appointment's secret.
+async fn move_by_client(request: GroupRequest) -> HandlerResult {
+    let (id, command) = read_move(&request)?;
+    let audience = audience_by(&command.right, &request);
     let show = show_later(&request, id);
     let group = request.state.catalogue.group.id;
-    let Some(subjects) = LimitSubjects::new(&request.identity, group, None, request.from) else {
-        let command = request.quiet_if_requested(Command::MoveAppointment(command), "appointment");
-        return request.change_object(command, audience, show).await;
-    };
+    let subjects = LimitSubjects::new(&request.identity, group, None, request.from)
+        .expect("limits count every caller but professionals");
     let precondition = request.precondition(show.clone());
     let server = &request.server;
     let moved =
         move_within_limits(server, &request.state, command, precondition, subjects, request.now);
     let moved = moved.await.map_err(|refused| refused.into_error(request.zone(), audience))?;
     show(&moved).map(object_response).ok_or_else(ApiError::no_result)
+}
+
+/// Reads the move that a request asks for.
+///
+/// # Errors
+/// 404 if the path has no id, 400 for each wrong field.
+fn read_move(request: &GroupRequest) -> Result<(VeventId, MoveAppointment), ApiError> {
+    let id = request.id(VeventId::new)?;
+    let object = wrapped_object(&request.body, "appointment")?;
+    let command = parse_move(object, &request.scope(), id, claimed_right(request, id))?;
+    Ok((id, command))
 }
 
 /// The audience of refusals to a caller with this right. An account with another client's secret

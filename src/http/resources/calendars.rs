@@ -5,7 +5,9 @@ use crate::domain::records::ids::{CalendarsetId, InterventionId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Endpoint, EndpointPath, QueryKind, QueryParameter, handler};
+use crate::http::endpoint::{
+    Endpoint, EndpointPath, QueryKind, QueryParameter, handler, write_handler,
+};
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
@@ -42,13 +44,13 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, crud::show::<Calendar>))
         .named("ShowCalendar", "Get a calendar")
         .right(Resource::Calendar, Verb::Show, PUBLIC),
-    Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, crud::create::<Calendar>))
+    Endpoint::post(&[ALL, ALL_LEGACY], write_handler!(crud::create::<Calendar>))
         .named("MakeCalendar", "Create a calendar")
         .right(Resource::Calendar, Verb::Make, PROS_ONLY),
-    Endpoint::put(&[ONE, ONE_LEGACY], handler!(InGroup, crud::change::<Calendar>))
+    Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(crud::change::<Calendar>))
         .named("ChangeCalendar", "Update a calendar")
         .right(Resource::Calendar, Verb::Change, PROS_ONLY),
-    Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, crud::delete::<Calendar>))
+    Endpoint::delete(&[ONE, ONE_LEGACY], write_handler!(crud::delete::<Calendar>))
         .named("DeleteCalendar", "Mark a calendar as deleted")
         .right(Resource::Calendar, Verb::Delete, PROS_ONLY),
 ];

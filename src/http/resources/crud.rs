@@ -13,9 +13,11 @@ use crate::domain::state::precondition::ShownObject;
 use crate::engine::Committed;
 use crate::http::answer::entity_tag::tagged;
 use crate::http::error::ApiError;
+use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{ListedRecord, list_response};
 use crate::http::response::{HandlerResult, object_response};
+use crate::http::writes::prepared_write::{PreparedWrite, Written};
 use crate::wire::field::{Audience, Scope, Table};
 use crate::wire::list::Query;
 use crate::wire::value;
@@ -144,7 +146,7 @@ pub(crate) async fn list_of<R: CrudRecord>(
 }
 
 /// POST of a new record.
-pub(crate) async fn create<R: CrudRecord>(request: GroupRequest) -> HandlerResult {
+pub(crate) fn create<R: CrudRecord>(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let mut object = wrapped_object(&request.body, R::table().resource)?.clone();
     // An empty `sort` counts as absent: the record then comes after the last.
     object.retain(|name, value| name != "sort" || !value::is_empty(value));
@@ -156,41 +158,43 @@ pub(crate) async fn create<R: CrudRecord>(request: GroupRequest) -> HandlerResul
         let record = R::find(&done.group_state, id).expect("the new record exists");
         R::to_json(record, &Scope::for_group(&done.group_state), audience)
     };
-    request.create(Command::ChangeRecord(R::change(Put { id: None, fields })), render).await
+    let command = Command::ChangeRecord(R::change(Put { id: None, fields }));
+    let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
+    Ok(request.prepare_creation(write, render))
 }
 
 /// PUT of a record. Fields that are not given stay.
-pub(crate) async fn change<R: CrudRecord>(request: GroupRequest) -> HandlerResult {
-    let (id, _) = find_record::<R>(&request)?;
+pub(crate) fn change<R: CrudRecord>(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
+    let (id, _) = find_record::<R>(request)?;
     let object = wrapped_object(&request.body, R::table().resource)?;
     let fields = R::table().parse(object, &request.scope(), request.audience())?;
-    write_record::<R>(&request, id, fields).await
+    Ok(write_record::<R>(request, id, fields))
 }
 
 /// DELETE of a record. The response shows one that does not remain as it was.
-pub(crate) async fn delete<R: DeletableRecord>(request: GroupRequest) -> HandlerResult {
-    let (id, _) = find_record::<R>(&request)?;
+pub(crate) fn delete<R: DeletableRecord>(
+    request: &GroupRequest,
+) -> Result<PreparedWrite, ApiError> {
+    let (id, _) = find_record::<R>(request)?;
     let removal = match R::DELETION {
-        Deletion::Marks(mark) => return write_record::<R>(&request, id, deletion(mark)).await,
+        Deletion::Marks(mark) => return Ok(write_record::<R>(request, id, deletion(mark))),
         Deletion::Removes(removal) => removal,
     };
     let show = show_record::<R>(id, request.audience());
-    let command = Command::ChangeRecord(removal(id)).only_if(request.precondition(show));
-    let done = request.write(command).await?;
-    match R::find(&done.before, id) {
-        Some(record) => Ok(record_response(record, &done.before, request.audience())),
-        None => Err(ApiError::no_result()),
-    }
+    let command = Command::ChangeRecord(removal(id)).only_if(request.precondition(show.clone()));
+    let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
+    let show = move |done: &Committed| show(&done.before).map(Written::Changed);
+    Ok(PreparedWrite::new(write, request.audience(), show))
 }
 
-async fn write_record<R: CrudRecord>(
+fn write_record<R: CrudRecord>(
     request: &GroupRequest,
     id: R::Id,
     fields: Patch<R>,
-) -> HandlerResult {
+) -> PreparedWrite {
     let audience = request.audience();
     let command = Command::ChangeRecord(R::change(Put { id: Some(id), fields }));
-    request.change_object(command, audience, show_record::<R>(id, audience)).await
+    request.prepare_change(command, audience, show_record::<R>(id, audience))
 }
 
 /// Returns a function that shows a record as an audience sees it in a state.

@@ -3,7 +3,7 @@
 use crate::domain::records::customfield::Customfield;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Endpoint, EndpointPath, handler};
+use crate::http::endpoint::{Endpoint, EndpointPath, handler, write_handler};
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
 use crate::wire::customfield::CUSTOMFIELD;
@@ -17,16 +17,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::list(&[ALL], handler!(InGroup, crud::list::<Customfield>))
         .named("ListCustomfields", "List customfields")
         .right(Resource::Customfield, Verb::List, PUBLIC),
-    Endpoint::post(&[ALL], handler!(InGroup, crud::create::<Customfield>))
+    Endpoint::post(&[ALL], write_handler!(crud::create::<Customfield>))
         .named("MakeCustomfield", "Create a customfield")
         .right(Resource::Customfield, Verb::Make, PROS_ONLY),
     Endpoint::get(&[ONE], handler!(InGroup, crud::show::<Customfield>))
         .named("ShowCustomfield", "Get a customfield")
         .right(Resource::Customfield, Verb::Show, PUBLIC),
-    Endpoint::put(&[ONE], handler!(InGroup, crud::change::<Customfield>))
+    Endpoint::put(&[ONE], write_handler!(crud::change::<Customfield>))
         .named("ChangeCustomfield", "Update a customfield")
         .right(Resource::Customfield, Verb::Change, PROS_ONLY),
-    Endpoint::delete(&[ONE], handler!(InGroup, crud::delete::<Customfield>))
+    Endpoint::delete(&[ONE], write_handler!(crud::delete::<Customfield>))
         .named("DeleteCustomfield", "Mark a customfield as deleted")
         .right(Resource::Customfield, Verb::Delete, PROS_ONLY),
 ];

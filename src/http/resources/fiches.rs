@@ -15,16 +15,19 @@ use crate::domain::state::command::{
 };
 use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Answer, Endpoint, EndpointPath, QueryKind, handler};
+use crate::engine::Committed;
+use crate::http::endpoint::{Answer, Endpoint, EndpointPath, QueryKind, handler, write_handler};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
+use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::permissions::{OWN_ACCOUNT, PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::accounts;
 use crate::http::resources::crud::{self, CrudRecord};
-use crate::http::response::{CreatedAnswer, HandlerResult, created_response};
+use crate::http::response::HandlerResult;
+use crate::http::writes::prepared_write::{PreparedWrite, Written};
 use crate::wire::fiche::FICHE;
-use crate::wire::field::{Scope, Table};
+use crate::wire::field::Table;
 use crate::wire::value;
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches");
@@ -37,10 +40,10 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::list(&[ALL, ALL_LEGACY], handler!(InGroup, list))
         .named("ListFiches", "List fiches, with deleted ones")
         .right(Resource::Fiche, Verb::List, OWN_ACCOUNT),
-    Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, crud::create::<Fiche>))
+    Endpoint::post(&[ALL, ALL_LEGACY], write_handler!(crud::create::<Fiche>))
         .named("MakeFiche", "Create a fiche")
         .right(Resource::Fiche, Verb::Make, PROS_ONLY),
-    Endpoint::put(&[ALL], handler!(InGroup, put_by_externid))
+    Endpoint::put(&[ALL], write_handler!(put_by_externid))
         .named("PutFicheByExternid", "Update the fiche with an externid, or create it")
         .query(&[QueryKind::RequiredInteger { min: i64::MIN, max: i64::MAX }
             .named("externid", "the identifier of another system")])
@@ -49,7 +52,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowFiche", "Get a fiche")
         .right(Resource::Fiche, Verb::Show, OWN_ACCOUNT),
-    Endpoint::put(&[ONE, ONE_LEGACY], handler!(InGroup, change))
+    Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(crud::change::<Fiche>, change_own))
         .named("ChangeFiche", "Update a fiche")
         .right(Resource::Fiche, Verb::Change, OWN_ACCOUNT),
 ];
@@ -80,13 +83,11 @@ async fn show(request: GroupRequest) -> HandlerResult {
     crud::show::<Fiche>(request).await
 }
 
-/// PUT /api/v1/groups/{group_id}/fiches/{id}. If an account gives another e-mail address, a link is
-/// mailed there, and the change takes effect when it is followed. Reference 3.5.
-async fn change(mut request: GroupRequest) -> HandlerResult {
+/// PUT /api/v1/groups/{group_id}/fiches/{id} by an account. If it gives another e-mail address, a
+/// link is mailed there, and the change takes effect when it is followed. Reference 3.5.
+async fn change_own(mut request: GroupRequest) -> HandlerResult {
     check_ownership(&request)?;
-    let Caller::Account(account) = request.caller() else {
-        return crud::change::<Fiche>(request).await;
-    };
+    let Caller::Account(account) = request.caller() else { return Err(ApiError::no_result()) };
     let account = Arc::clone(account);
     let id = request.id(FicheId::new)?;
     let before = request.state.fiches.get(&id).ok_or_else(ApiError::no_result)?;
@@ -99,7 +100,7 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
     object.shift_remove("email");
     if is_same {
         request.body.insert(FICHE.resource.to_owned(), object.into());
-        return crud::change::<Fiche>(request).await;
+        return request.send(crud::change::<Fiche>(&request)?).await;
     }
     let current = &account.password_hash;
     let given = object.get("current_password").and_then(Value::as_str);
@@ -116,12 +117,12 @@ async fn change(mut request: GroupRequest) -> HandlerResult {
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
     let audience = request.audience();
     let show = crud::show_record::<Fiche>(id, audience);
-    request.change_object(command, audience, show).await
+    request.send(request.prepare_change(command, audience, show)).await
 }
 
 /// PUT /api/v1/groups/{group_id}/fiches?externid=X. The decision finds the client, so that two such
 /// requests at once make one client.
-async fn put_by_externid(request: GroupRequest) -> HandlerResult {
+fn put_by_externid(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let Some(externid) = request.params.value("externid") else {
         return Err(Fault::new("externid", "must be given in the query").into());
     };
@@ -141,19 +142,14 @@ async fn put_by_externid(request: GroupRequest) -> HandlerResult {
         crud::show_record::<Fiche>(fiche.id, audience)(state)
     };
     let command = Command::ChangeRecord(change).only_if(request.precondition(show));
-    let done = request.write(command).await?;
-    let id = FicheId::new(done.object).expect("the engine returns the id of the fiche");
-    let fiche = Fiche::find(&done.group_state, id).expect("the fiche was made or changed");
-    if Fiche::find(&done.before, id).is_some() {
-        return Ok(crud::record_response(fiche, &done.group_state, audience));
-    }
-    let answer = CreatedAnswer {
-        bytes: Fiche::to_json(fiche, &Scope::for_group(&done.group_state), audience),
-        appointment: None,
-        awaits_code: false,
-        limit: None,
+    let show = move |done: &Committed| {
+        let id = FicheId::new(done.object).expect("the engine returns the id of the fiche");
+        let shown = crud::show_record::<Fiche>(id, audience)(&done.group_state)?;
+        let is_new = Fiche::find(&done.before, id).is_none();
+        Some(if is_new { Written::Made(shown.json) } else { Written::Changed(shown) })
     };
-    Ok(created_response(answer, request.path, &done.group_state))
+    let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
+    Ok(PreparedWrite::new(write, audience, show))
 }
 
 /// Checks that an account asks about its own fiche. Professionals may see all fiches.

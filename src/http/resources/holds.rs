@@ -89,7 +89,7 @@ async fn hold(request: GroupRequest) -> HandlerResult {
         to_json(&HoldAnswer::new(made.expect("the engine returns the new hold"), zone))
     };
     let write = GuardedWrite::hold(group, command, subjects, request.now);
-    request.create_guarded(write, render_hold).await
+    request.send(request.prepare_creation(write, render_hold)).await
 }
 
 /// DELETE /api/v1/groups/{group_id}/holds?token=…

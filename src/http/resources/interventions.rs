@@ -4,7 +4,7 @@ use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Endpoint, EndpointPath, QueryKind, handler};
+use crate::http::endpoint::{Endpoint, EndpointPath, QueryKind, handler, write_handler};
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
@@ -29,13 +29,13 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(&[ONE], handler!(InGroup, crud::show::<Intervention>))
         .named("ShowIntervention", "Get an intervention")
         .right(Resource::Intervention, Verb::Show, PUBLIC),
-    Endpoint::post(&[ALL], handler!(InGroup, crud::create::<Intervention>))
+    Endpoint::post(&[ALL], write_handler!(crud::create::<Intervention>))
         .named("MakeIntervention", "Create an intervention")
         .right(Resource::Intervention, Verb::Make, PROS_ONLY),
-    Endpoint::put(&[ONE], handler!(InGroup, crud::change::<Intervention>))
+    Endpoint::put(&[ONE], write_handler!(crud::change::<Intervention>))
         .named("ChangeIntervention", "Update an intervention")
         .right(Resource::Intervention, Verb::Change, PROS_ONLY),
-    Endpoint::delete(&[ONE], handler!(InGroup, crud::delete::<Intervention>))
+    Endpoint::delete(&[ONE], write_handler!(crud::delete::<Intervention>))
         .named("DeleteIntervention", "Mark an intervention as deleted")
         .right(Resource::Intervention, Verb::Delete, PROS_ONLY),
 ];

@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod alike;
 pub(crate) mod appointments;
+pub(crate) mod batch;
 pub(crate) mod calendars;
 pub(crate) mod crud;
 pub(crate) mod customfields;

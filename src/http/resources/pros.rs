@@ -12,7 +12,7 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::ProId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::precondition::ShownObject;
-use crate::domain::state::refusal::Refusals;
+use crate::domain::state::refusal::Refusal;
 use crate::engine::AccessError;
 use crate::http::answer::entity_tag::tagged;
 use crate::http::auth::login_failed;
@@ -159,7 +159,7 @@ fn check_if_match(pro: &Pro, request: &GroupRequest) -> Result<(), ApiError> {
     if request.if_match.is_empty() || request.if_match.contain(&shown.tag) {
         return Ok(());
     }
-    let refusals: Refusals = shown.into();
+    let refusals = vec![Refusal::overtaken(Some(shown))];
     Err(ApiError::from_refusals(&refusals, request.zone(), request.audience()))
 }
 

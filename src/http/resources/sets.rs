@@ -8,7 +8,7 @@ use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::http::endpoint::{Endpoint, EndpointPath, handler};
+use crate::http::endpoint::{Endpoint, EndpointPath, handler, write_handler};
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
@@ -30,16 +30,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::tagged_list(&[CALENDARSETS], handler!(InGroup, crud::list::<Calendarset>))
         .named("ListCalendarsets", "List calendarsets")
         .right(Resource::Calendarset, Verb::List, PUBLIC),
-    Endpoint::post(&[CALENDARSETS], handler!(InGroup, crud::create::<Calendarset>))
+    Endpoint::post(&[CALENDARSETS], write_handler!(crud::create::<Calendarset>))
         .named("MakeCalendarset", "Create a calendarset")
         .right(Resource::Calendarset, Verb::Make, PROS_ONLY),
     Endpoint::get(&[CALENDARSET], handler!(InGroup, crud::show::<Calendarset>))
         .named("ShowCalendarset", "Get a calendarset")
         .right(Resource::Calendarset, Verb::Show, PUBLIC),
-    Endpoint::put(&[CALENDARSET], handler!(InGroup, crud::change::<Calendarset>))
+    Endpoint::put(&[CALENDARSET], write_handler!(crud::change::<Calendarset>))
         .named("ChangeCalendarset", "Update a calendarset")
         .right(Resource::Calendarset, Verb::Change, PROS_ONLY),
-    Endpoint::delete(&[CALENDARSET], handler!(InGroup, crud::delete::<Calendarset>))
+    Endpoint::delete(&[CALENDARSET], write_handler!(crud::delete::<Calendarset>))
         .named("RemoveCalendarset", "Remove a calendarset; its calendars remain")
         .right(Resource::Calendarset, Verb::Delete, PROS_ONLY),
     Endpoint::tagged_list(
@@ -65,16 +65,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::tagged_list(&[INTERVENTIONSETS], handler!(InGroup, crud::list::<Interventionset>))
         .named("ListInterventionsets", "List interventionsets")
         .right(Resource::Interventionset, Verb::List, PUBLIC),
-    Endpoint::post(&[INTERVENTIONSETS], handler!(InGroup, crud::create::<Interventionset>))
+    Endpoint::post(&[INTERVENTIONSETS], write_handler!(crud::create::<Interventionset>))
         .named("MakeInterventionset", "Create an interventionset")
         .right(Resource::Interventionset, Verb::Make, PROS_ONLY),
     Endpoint::get(&[INTERVENTIONSET], handler!(InGroup, crud::show::<Interventionset>))
         .named("ShowInterventionset", "Get an interventionset")
         .right(Resource::Interventionset, Verb::Show, PUBLIC),
-    Endpoint::put(&[INTERVENTIONSET], handler!(InGroup, crud::change::<Interventionset>))
+    Endpoint::put(&[INTERVENTIONSET], write_handler!(crud::change::<Interventionset>))
         .named("ChangeInterventionset", "Update an interventionset")
         .right(Resource::Interventionset, Verb::Change, PROS_ONLY),
-    Endpoint::delete(&[INTERVENTIONSET], handler!(InGroup, crud::delete::<Interventionset>))
+    Endpoint::delete(&[INTERVENTIONSET], write_handler!(crud::delete::<Interventionset>))
         .named("RemoveInterventionset", "Remove an interventionset; its interventions remain")
         .right(Resource::Interventionset, Verb::Delete, PROS_ONLY),
 ];

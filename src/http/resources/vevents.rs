@@ -9,13 +9,15 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
 use crate::engine::Committed;
 use crate::http::answer::entity_tag::object_tag;
-use crate::http::endpoint::{Body, Endpoint, EndpointPath, QueryKind, handler};
+use crate::http::endpoint::{Body, Endpoint, EndpointPath, QueryKind, handler, write_handler};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
+use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, object_response};
+use crate::http::writes::prepared_write::PreparedWrite;
 use crate::wire::field::{Audience, Scope, is_filled};
 use crate::wire::list::Query;
 use crate::wire::query::{FaultCollector, parse_id, parse_moment};
@@ -41,13 +43,13 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowVevent", "Get a vevent")
         .right(Resource::Vevent, Verb::Show, PROS_ONLY),
-    Endpoint::post(&[ALL, ALL_LEGACY], handler!(InGroup, create))
+    Endpoint::post(&[ALL, ALL_LEGACY], write_handler!(create))
         .named("MakeVevent", "Create a vevent")
         .right(Resource::Vevent, Verb::Make, PROS_ONLY),
-    Endpoint::put(&[ONE, ONE_LEGACY], handler!(InGroup, change))
+    Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(change))
         .named("ChangeVevent", "Update a vevent")
         .right(Resource::Vevent, Verb::Change, PROS_ONLY),
-    Endpoint::delete(&[ONE, ONE_LEGACY], handler!(InGroup, delete))
+    Endpoint::delete(&[ONE, ONE_LEGACY], write_handler!(delete))
         .named("DeleteVevent", "Mark a vevent as deleted")
         .right(Resource::Vevent, Verb::Delete, PROS_ONLY)
         .body(Body::SENDMAIL),
@@ -92,8 +94,8 @@ async fn show(request: GroupRequest) -> HandlerResult {
 }
 
 /// POST /api/v1/groups/{group_id}/vevents: a vevent of any type.
-async fn create(request: GroupRequest) -> HandlerResult {
-    let mut object = read_object(&request)?.clone();
+fn create(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
+    let mut object = read_object(request)?.clone();
     if !is_filled(&object, "taker")
         && let Some(names) = request.identity.pro_names()
     {
@@ -110,39 +112,36 @@ async fn create(request: GroupRequest) -> HandlerResult {
         VEVENT.to_json(vevent, &Scope::for_group(&done.group_state), audience)
     };
     let command = Command::PutVevent(PutVevent::Make(draft));
-    match request.create(command, render).await {
-        Ok(response) => Ok(response),
-        Err(error) => Err(error.with_renamed_field("date", "start")),
-    }
+    let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
+    Ok(request.prepare_creation(write, render).renaming_field("date", "start"))
 }
 
 /// PUT /api/v1/groups/{group_id}/vevents/{id}. Fields that are not given stay.
-async fn change(request: GroupRequest) -> HandlerResult {
+fn change(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
-    let object = read_object(&request)?.clone();
+    let object = read_object(request)?.clone();
     let draft = VeventDraft::new(move |state, before, draws, _| {
         let before = before.expect("the engine finds the vevent of a change first");
         let input = revise(before, &object, &Scope::for_group(state))?;
         Ok(input.into_vevent(before.id, draws.key, before.created_at, before.updated_at))
     });
-    write_vevent(&request, id, PutVevent::Change(id, draft)).await
+    Ok(write_vevent(request, id, PutVevent::Change(id, draft)))
 }
 
 /// DELETE /api/v1/groups/{group_id}/vevents/{id}. The vevent remains, marked as deleted.
-async fn delete(request: GroupRequest) -> HandlerResult {
+fn delete(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
-    write_vevent(&request, id, PutVevent::Delete(id)).await
+    Ok(write_vevent(request, id, PutVevent::Delete(id)))
 }
 
-async fn write_vevent(request: &GroupRequest, id: VeventId, command: PutVevent) -> HandlerResult {
+fn write_vevent(request: &GroupRequest, id: VeventId, command: PutVevent) -> PreparedWrite {
     let command = request.quiet_if_requested(Command::PutVevent(command), VEVENT.resource);
     let audience = request.audience();
     let show = move |state: &GroupState| {
         let vevent = state.rows.get(&id)?;
         Some(show_vevent(vevent, &Scope::for_group(state), audience))
     };
-    let changed = request.change_object(command, audience, show).await;
-    changed.map_err(|error| error.with_renamed_field("date", "start"))
+    request.prepare_change(command, audience, show).renaming_field("date", "start")
 }
 
 /// Shows an event. Its tag leaves out what the time of the request changes, the times of reminders.

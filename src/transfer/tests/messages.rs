@@ -244,7 +244,7 @@ fn claim(state: &GroupState, item: DueItem) -> Option<Progress> {
 struct NoDraws;
 
 impl Environment for NoDraws {
-    fn id(&self, _: IdKind, _: usize) -> u64 {
+    fn id(&self, _: IdKind, _: u64, _: usize) -> u64 {
         unreachable!("a claim makes no record")
     }
 

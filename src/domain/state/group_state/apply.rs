@@ -43,8 +43,13 @@ impl GroupState {
 
     /// Returns the calendars that an event is about; `None` for any of them.
     fn calendars_named_by(&self, event: &Event) -> Option<Vec<CalendarId>> {
-        if let Some(inner) = event.inner() {
-            return self.calendars_named_by(inner);
+        let carried = event.carried();
+        if !carried.is_empty() {
+            let mut named = Vec::new();
+            for event in carried {
+                named.extend(self.calendars_named_by(event)?);
+            }
+            return Some(named);
         }
         match event {
             Event::AppointmentsBooked { legs, .. } | Event::BookingConfirmed { legs, .. } => {
@@ -77,6 +82,7 @@ impl GroupState {
             | Event::AccountLinkRequested { .. }
             | Event::Announced { .. }
             | Event::DoneOnce { .. }
+            | Event::BatchDone { .. }
             | Event::CancelledEmptied { .. } => Some(Vec::new()),
             Event::CalendarsetRemoved { .. }
             | Event::GroupChanged { .. }
@@ -92,18 +98,24 @@ impl GroupState {
     /// # Panics
     /// As [`GroupState::apply`]. The state is then half changed and must be dropped.
     pub fn apply_in_place(&mut self, event: &Event) {
-        match event.inner() {
-            // The event that carries another one takes no number of its own.
-            Some(inner) => {
-                self.apply_in_place(inner);
-                self.stamp(event.at());
-            }
-            None => self.advance(event.at()),
+        self.sequence += 1;
+        self.apply_uncounted(event);
+    }
+
+    /// Applies an event, which was counted, after those that it carries.
+    fn apply_uncounted(&mut self, event: &Event) {
+        let carried = event.carried();
+        for event in carried {
+            self.apply_uncounted(event);
+        }
+        self.stamp(event.at());
+        if carried.is_empty() {
+            self.remove_old_holds(event.at());
         }
         self.change(event);
     }
 
-    /// Applies an event, which was counted, without the one that it carries.
+    /// Applies an event without those that it carries.
     fn change(&mut self, event: &Event) {
         match event {
             Event::AppointmentsBooked { fiche, legs, .. } => {
@@ -164,6 +176,7 @@ impl GroupState {
             }
             Event::Announced { messages, .. } => messages.iter().for_each(|it| self.enqueue(it)),
             Event::DoneOnce { answered, .. } => self.record_answer(answered),
+            Event::BatchDone { .. } => {}
             Event::AccountLinkRequested { link, message, .. } => {
                 self.links.put(Arc::new(AccountLink::clone(link)));
                 self.enqueue(message);
@@ -189,13 +202,6 @@ impl GroupState {
         let has_stamp_of_event = self.last_stamp == answered.at;
         assert!(has_stamp_of_event, "an idempotency record has the stamp of its event");
         self.idempotency_records.insert(Arc::clone(answered));
-    }
-
-    /// Counts one event with the stamp `at`, and removes the holds that are old by then.
-    fn advance(&mut self, at: Instant) {
-        self.sequence += 1;
-        self.stamp(at);
-        self.remove_old_holds(at);
     }
 
     fn stamp(&mut self, at: Instant) {
