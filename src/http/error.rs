@@ -238,6 +238,12 @@ impl ApiError {
     }
 }
 
+/// Returns the link to a problem in the catalogue of errors.
+pub(crate) fn help_link(problem: Problem) -> HeaderValue {
+    let help = format!("</docs/errors#{}>; rel=\"help\"", fragment(problem));
+    HeaderValue::from_str(&help).expect("a path of letters and digits")
+}
+
 impl From<ErrorEntry> for ApiError {
     fn from(entry: ErrorEntry) -> Self {
         Self::from_entries(vec![entry])
@@ -270,9 +276,7 @@ impl IntoResponse for ApiError {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(entry) = self.entries.first() {
-            let help = format!("</docs/errors#{}>; rel=\"help\"", fragment(entry.problem));
-            headers
-                .insert(LINK, HeaderValue::from_str(&help).expect("a path of letters and digits"));
+            headers.insert(LINK, help_link(entry.problem));
         }
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

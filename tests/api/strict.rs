@@ -183,6 +183,7 @@ async fn each_error_links_its_entry_in_the_catalogue() {
         (server.by_key(Method::GET, "/groups/4/calendars?format=xml"), 406),
         (server.by_key(Method::DELETE, "/groups/4/calendars"), 405),
         (server.by_key(Method::GET, "/groups/4").basic_auth("a@example.org", Some("x")), 401),
+        (server.by_key(Method::POST, "/sessions/login?pro[email]=a@b&pro[password]=x"), 401),
         (server.by_pro(Method::DELETE, "/groups/4/calendars/11").header("If-Match", "\"\""), 412),
     ] {
         let refused = answer(request).await;

@@ -3,7 +3,7 @@ import { client } from "./hey/client.gen.js";
 import { bookAppointment, cancelAppointment, moveAppointment, searchSlots } from "./hey/sdk.gen.js";
 import { check, first, last } from "./checks.js";
 
-client.setConfig({ baseUrl: process.argv[2] ?? "", headers: { "X-Api-Key": "demo-key-town-practice" } });
+client.setConfig({ baseUrl: process.argv[2] ?? "", headers: { "X-Api-Key": "demo-key-town-practice", Prefer: "handling=strict" } });
 const path = { group_id: 1 };
 const fiche = { lastname: "Curie", firstname: "Paul", email: "paul@example.org" };
 const wish = (date: string) => ({ appointment: { date, intervention_ids: [1], fiche } });

@@ -5,7 +5,7 @@ import { check, first, last } from "./checks.js";
 // The generated functions ask their own origin, as a page would.
 const plain = globalThis.fetch;
 globalThis.fetch = (path, options) => plain(`${process.argv[2]}${path}`, options);
-const key = { headers: { "X-Api-Key": "demo-key-town-practice" } };
+const key = { headers: { "X-Api-Key": "demo-key-town-practice", Prefer: "handling=strict" } };
 const fiche = { lastname: "Curie", firstname: "Jean", email: "jean@example.org" };
 const wish = (date: string) => ({ appointment: { date, intervention_ids: [1], fiche } });
 

@@ -15,6 +15,7 @@ from slotbook_client.api.appointments import (
     show_appointment,
 )
 from slotbook_client.api.availabletimeslots import explain_start, search_slots
+from slotbook_client.api.batch import carry_out_batch
 from slotbook_client.api.calendars import change_calendar, delete_calendar, list_calendars, make_calendar, show_calendar
 from slotbook_client.api.calendarsets import (
     change_calendarset,
@@ -57,7 +58,7 @@ from slotbook_client.models.errors import Errors
 from slotbook_client.models.log_in_body import LogInBody
 
 BASE = sys.argv[1]
-KEY = {"X-Api-Key": "demo-key-town-practice"}
+KEY = {"X-Api-Key": "demo-key-town-practice", "Prefer": "handling=strict"}
 GROUP = 1
 PUBLIC = Client(base_url=BASE, headers=KEY)
 PRO = Client(base_url=BASE, headers=KEY, httpx_args={"auth": ("anna@example.org", "demo-password")})
@@ -160,6 +161,17 @@ def booking():
     assert call(show_message, GROUP, first.id).kind == first.kind
 
 
+def batch():
+    """A batch makes clients of another system, and repeated it doubles nothing."""
+    rows = [{"method": "PUT", "path": f"/api/v1/groups/{GROUP}/fiches?externid={number}",
+             "body": {"fiche": {"lastname": f"Client {number}"}}} for number in range(9001, 9021)]
+    given = carry_out_batch.sync_detailed.__annotations__["body"].from_dict({"requests": rows})
+    for status in (201, 200):
+        answers = call(carry_out_batch, GROUP, body=given).responses
+        assert [answer.status for answer in answers] == [status] * len(rows), answers
+    assert answers[0].body.to_dict()["externid"] == 9001
+
+
 def session():
     """The cookie of a login stands for the credentials; the client keeps it."""
     client = Client(base_url=BASE, headers=KEY)
@@ -172,5 +184,6 @@ def session():
 
 every_resource()
 booking()
+batch()
 session()
 print(f"the generated Python client made {calls} successful calls")

@@ -10,7 +10,7 @@ import openapi_client as api
 
 GROUP = 1
 configuration = api.Configuration(host=sys.argv[1], api_key={"apikey": "demo-key-town-practice"})
-client = api.ApiClient(configuration)
+client = api.ApiClient(configuration, header_name="Prefer", header_value="handling=strict")
 slots = api.AvailabletimeslotsApi(client)
 appointments = api.AppointmentsApi(client)
 

@@ -3,6 +3,8 @@
 use std::env;
 use std::error::Error;
 
+use reqwest::blocking::Client;
+use reqwest::header::{HeaderMap, HeaderValue};
 use slotbook_client::apis::appointments_api::{
     BookAppointmentError, book_appointment, cancel_appointment, move_appointment,
 };
@@ -28,6 +30,9 @@ fn wish(date: &str) -> BookAppointmentRequest {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut server = Configuration::new();
     server.base_path = env::args().nth(1).expect("the address of the server");
+    let mut headers = HeaderMap::new();
+    headers.insert("Prefer", HeaderValue::from_static("handling=strict"));
+    server.client = Client::builder().default_headers(headers).build()?;
     server.api_key = Some(ApiKey { prefix: None, key: "demo-key-town-practice".to_owned() });
     let search = |id: Option<i64>, key: Option<&str>| {
         let slots = search_slots(

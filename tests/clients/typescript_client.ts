@@ -14,6 +14,7 @@ function connect(credentials?: string) {
   client.use({
     onRequest({ request }) {
       request.headers.set("X-Api-Key", apikey);
+      request.headers.set("Prefer", "handling=strict");
       if (credentials !== undefined) {
         request.headers.set("Authorization", `Basic ${btoa(credentials)}`);
       }

@@ -3,7 +3,7 @@ import { AppointmentsApi, AvailabletimeslotsApi, Configuration, ErrorsFromJSON, 
 import { check, first, last } from "./checks.js";
 
 const basePath = process.argv[2] ?? "";
-const configuration = new Configuration({ basePath, headers: { "X-Api-Key": "demo-key-town-practice" } });
+const configuration = new Configuration({ basePath, headers: { "X-Api-Key": "demo-key-town-practice", Prefer: "handling=strict" } });
 const appointments = new AppointmentsApi(configuration);
 const groupId = 1;
 const fiche = { lastname: "Curie", firstname: "Pierre", email: "pierre@example.org" };

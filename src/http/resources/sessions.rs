@@ -1,7 +1,7 @@
 //! Endpoints of sessions: login and logout. Reference 13.10, 3.3.
 
 use axum::http::StatusCode;
-use axum::http::header::SET_COOKIE;
+use axum::http::header::{LINK, SET_COOKIE};
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ use crate::http::body::{BYTES_MAX, Form};
 use crate::http::endpoint::{
     Answer, Body, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
 };
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, help_link};
 use crate::http::limits::body_limits::SMALL_BYTES;
 use crate::http::openapi::records::logged_in_pro;
 use crate::http::permissions::{ANY_KEY, Resource, Verb};
@@ -284,7 +284,10 @@ fn login_failed_response(role: &str) -> Response {
     let entry = login_failed();
     let status =
         StatusCode::from_u16(entry.problem.status()).expect("the table holds HTTP statuses");
-    json_response(status, json!({ role: null, "error": entry.to_json() }).to_string())
+    let body = json!({ role: null, "error": entry.to_json() }).to_string();
+    let mut response = json_response(status, body);
+    response.headers_mut().insert(LINK, help_link(entry.problem));
+    response
 }
 
 /// Renders the person who has logged in.
