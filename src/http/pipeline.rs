@@ -424,6 +424,11 @@ fn check_format(parts: &HttpParts, params: &Params) -> Result<(), ApiError> {
 /// Returns the number that stands for a placeholder of the path; `None` if it is malformed.
 fn id_in_path(ids: Option<&RawPathParams>, name: &str) -> Option<u64> {
     let (_, text) = ids?.iter().find(|(key, _)| *key == name)?;
+    parse_id(text)
+}
+
+/// Returns the number of an id in a path; `None` if it is malformed.
+pub(crate) fn parse_id(text: &str) -> Option<u64> {
     // `parse` accepts a plus sign, which is no part of an id.
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }

@@ -55,11 +55,12 @@ async fn each_write_has_the_answer_of_the_same_request_alone() {
         json!({"method": "PUT", "path": known, "if_match": "\"nonsense\"", "body": {"fiche": {"city": "Ulm"}}}),
         json!({"method": "GET", "path": known}),
         json!({"method": "POST", "path": "/api/v1/groups/4/holds", "body": {}}),
+        json!({"method": "PUT", "path": "/api/v1/groups/4", "body": {"group": {}}}),
         json!({"method": "PUT", "path": known, "body": 7}),
         json!([]),
     ];
     let answers = send_rows(&server, &rows).await;
-    assert_eq!(statuses(&answers), [201, 200, 201, 400, 404, 400, 412, 400, 400, 400, 400]);
+    assert_eq!(statuses(&answers), [201, 200, 201, 400, 404, 400, 412, 400, 400, 400, 400, 400]);
     let made = &answers[0];
     let alone = server.pro_get(&format!("/groups/4/fiches/{}", made["body"]["id"])).await;
     assert_eq!(made["location"], format!("/api/v1/groups/4/fiches/{}", made["body"]["id"]));
@@ -77,7 +78,8 @@ async fn each_write_has_the_answer_of_the_same_request_alone() {
     assert_eq!(answers[6]["body"]["current"]["id"], KNOWN_FICHE);
     error(7, "method");
     error(8, "path");
-    error(9, "body");
+    error(9, "path");
+    error(10, "body");
     assert_eq!(clients(&server).await, 3, "the one made, the one who booked and the known one");
 }
 

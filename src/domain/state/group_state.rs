@@ -19,8 +19,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
-use crate::domain::state::client_emails::ClientEmails;
-use crate::domain::state::client_externids::ClientExternids;
+use crate::domain::state::client_index::ClientIndex;
 use crate::domain::state::holds::Holds;
 use crate::domain::state::idempotency::IdempotencyRecords;
 use crate::domain::state::outbox::Outbox;
@@ -46,10 +45,8 @@ pub struct GroupState {
     pub fiches: OrdMap<FicheId, Arc<Fiche>>,
     /// The accounts, by their folded address.
     pub accounts: OrdMap<Box<str>, Arc<Account>>,
-    /// The live fiches with an address. An index of `fiches`.
-    emails: ClientEmails,
-    /// The fiches with an identifier of another system. An index of `fiches`.
-    externids: ClientExternids,
+    /// The fiches by their addresses and identifiers. An index of `fiches`.
+    client_index: ClientIndex,
     /// The live appointments of each client. An index of `rows`.
     clients: ClientTime,
     /// The deleted appointments, and the other events that name a client. An index of `rows`,
@@ -98,8 +95,7 @@ impl GroupState {
             rows: VeventRows::default(),
             fiches: OrdMap::new(),
             accounts: OrdMap::new(),
-            emails: ClientEmails::default(),
-            externids: ClientExternids::default(),
+            client_index: ClientIndex::default(),
             clients: ClientTime::default(),
             cancelled: CancelledBookings::default(),
             record_bytes: 0,
@@ -127,8 +123,7 @@ impl GroupState {
         let mut state = Self::new(catalogue);
         state.highest_ids.fiche = fiches.iter().map(|fiche| fiche.id.number()).max().unwrap_or(0);
         state.highest_ids.vevent = vevents.iter().map(|row| row.id.number()).max().unwrap_or(0);
-        state.emails = ClientEmails::from_fiches(fiches.iter().map(AsRef::as_ref));
-        state.externids = ClientExternids::from_fiches(fiches.iter().map(AsRef::as_ref));
+        state.client_index = ClientIndex::from_fiches(fiches.iter().map(AsRef::as_ref));
         state.record_bytes = fiches.iter().map(|fiche| fiche_bytes(fiche)).sum();
         state.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
         state.accounts =
@@ -219,7 +214,7 @@ impl GroupState {
 
     /// Finds the live fiche with a folded address; of several, the one with the lowest id.
     pub fn fiche_of_email(&self, folded: &str) -> Option<&Arc<Fiche>> {
-        for id in self.emails.candidates(folded) {
+        for id in self.client_index.may_have_email(folded) {
             let fiche = self.fiches.get(&id)?;
             if fiche.email.as_ref().is_some_and(|email| *email.folded() == *folded) {
                 return Some(fiche);
@@ -230,7 +225,7 @@ impl GroupState {
 
     /// The fiches with an identifier of another system, deleted ones included, ascending by id.
     pub fn fiches_of_externid(&self, externid: i64) -> impl Iterator<Item = &Arc<Fiche>> {
-        self.externids.holders(externid).filter_map(|id| self.fiches.get(&id))
+        self.client_index.with_externid(externid).filter_map(|id| self.fiches.get(&id))
     }
 
     /// The live appointments of a client, ascending by start.
@@ -262,12 +257,10 @@ impl GroupState {
         self.highest_ids.fiche = self.highest_ids.fiche.max(fiche.id.number());
         if let Some(old) = self.fiches.get(&fiche.id).cloned() {
             self.record_bytes = self.record_bytes.saturating_sub(fiche_bytes(&old));
-            self.emails.remove(&old);
-            self.externids.remove(&old);
+            self.client_index.remove(&old);
         }
         self.record_bytes += fiche_bytes(&fiche);
-        self.emails.add(&fiche);
-        self.externids.add(&fiche);
+        self.client_index.add(&fiche);
         self.fiches.insert(fiche.id, fiche);
     }
 

@@ -3,8 +3,7 @@
 
 pub mod cancelled_bookings;
 pub mod changed_records;
-mod client_emails;
-mod client_externids;
+mod client_index;
 pub mod command;
 pub mod delivery_step;
 pub mod editable_record;

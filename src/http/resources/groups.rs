@@ -13,13 +13,12 @@ use crate::domain::state::command::{Command, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
 use crate::http::answer::entity_tag::tagged;
-use crate::http::endpoint::{Endpoint, EndpointPath, handler, write_handler};
+use crate::http::endpoint::{Endpoint, EndpointPath, handler};
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
 use crate::http::permissions::{OPERATOR, PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{PageAnswer, compute_page};
 use crate::http::response::{HandlerResult, json_response, object_response};
-use crate::http::writes::prepared_write::PreparedWrite;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::{GROUP, parse_new_group};
 use crate::wire::list::Query;
@@ -41,11 +40,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] =
         Endpoint::post(&[ALL], handler!(AtLarge, create))
             .named("MakeGroup", "Create a group")
             .right(Resource::Group, Verb::Make, OPERATOR),
-        Endpoint::put(&[ONE], write_handler!(change)).named("ChangeGroup", "Update a group").right(
-            Resource::Group,
-            Verb::Change,
-            PROS_ONLY,
-        ),
+        Endpoint::put(&[ONE], handler!(InGroup, change))
+            .named("ChangeGroup", "Update a group")
+            .right(Resource::Group, Verb::Change, PROS_ONLY),
     ];
 
 /// GET /api/v1/groups: the professional's or account's own groups, or the groups named on the key.
@@ -134,14 +131,15 @@ async fn show(request: GroupRequest) -> HandlerResult {
     Ok(object_response(show_group(&request.state, request.audience())))
 }
 
-/// PUT /api/v1/groups/{group_id}. The field `urlname` cannot be changed.
-fn change(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
+/// PUT /api/v1/groups/{group_id}. The field `urlname` cannot be changed. No batch takes it, since
+/// another time zone costs what the group has.
+async fn change(request: GroupRequest) -> HandlerResult {
     let object = wrapped_object(&request.body, GROUP.resource)?;
     let fields = GROUP.parse(object, &request.scope(), request.audience())?;
     let command = Command::ChangeRecord(RecordChange::Group(fields));
     let audience = request.audience();
     let show = move |state: &GroupState| Some(show_group(state, audience));
-    Ok(request.prepare_change(command, audience, show))
+    request.send(request.prepare_change(command, audience, show)).await
 }
 
 fn show_group(state: &GroupState, audience: Audience) -> ShownObject {

@@ -18,18 +18,17 @@ use crate::http::endpoint::{
     Endpoint, EndpointMethod, GroupHandler, Handler, KeyedHandler, Route, WriteHandler,
 };
 use crate::http::error::ApiError;
-use crate::http::pipeline::name_asked_object;
+use crate::http::pipeline::{name_asked_object, parse_id};
 use crate::http::request::GroupRequest;
 use crate::http::resources::{
-    appointments, calendars, customfields, fiches, groups, interventions, sets, vevents,
+    appointments, calendars, customfields, fiches, interventions, sets, vevents,
 };
 use crate::http::writes::prepared_write::RowAnswers;
 use crate::wire::field::{Scope, foreign_group};
 use crate::wire::params::Params;
 
 /// The endpoints among which a batch finds its writes.
-pub(crate) static ENDPOINT_LISTS: [&[Endpoint]; 8] = [
-    groups::ENDPOINTS,
+pub(crate) static ENDPOINT_LISTS: [&[Endpoint]; 7] = [
     calendars::ENDPOINTS,
     sets::ENDPOINTS,
     interventions::ENDPOINTS,
@@ -114,14 +113,14 @@ pub(crate) fn prepare_row(request: &GroupRequest, row: &Value) -> Result<Prepare
     };
     let (path, query) = read_path(row)?;
     let matched = WRITES.at(path).map_err(|_| no_such_write())?;
-    let number = |name: &str| matched.params.get(name).map(|text| text.parse::<u64>().ok());
-    if number("group_id").flatten() != Some(request.state.catalogue.group.id.number()) {
+    let number = |name: &str| parse_id(matched.params.get(name)?);
+    if number("group_id") != Some(request.state.catalogue.group.id.number()) {
         let group = request.state.catalogue.group.id;
         return Err(Fault::new("path", format!("must be in group {group}, as the batch is")).into());
     }
     let WriteRoute { route, handler } = find_method(row, matched.value)?;
     let mut params = Params::from_request(query);
-    let path_id = number("id").flatten();
+    let path_id = number("id");
     let asked = name_asked_object(route, path_id);
     let body = read_body(row)?;
     route.endpoint.check_right(&request.identity, &params)?;
@@ -188,8 +187,7 @@ fn find_method(row: &Map<String, Value>, of_path: &[WriteRoute]) -> Result<Write
 }
 
 fn no_such_write() -> Fault {
-    let rule = "is none that a batch takes with this method: records of the group, vevents and \
-                appointments are made, changed and deleted in a batch";
+    let rule = "is none that a batch takes with this method: send it alone";
     Fault::new("path", rule)
 }
 
