@@ -70,7 +70,7 @@ impl ApiError {
     pub(crate) fn add_row(&mut self, place: &str, error: Self) {
         for entry in error.entries {
             let field = match entry.field.as_deref() {
-                None | Some("") => place.to_owned(),
+                None => place.to_owned(),
                 Some(field) => format!("{place}.{field}"),
             };
             self.entries.push(ErrorEntry { field: Some(field), ..entry });

@@ -24,6 +24,7 @@ use crate::http::resources::{
     appointments, calendars, customfields, fiches, interventions, sets, vevents,
 };
 use crate::http::writes::prepared_write::RowAnswers;
+use crate::wire::errors::Problem;
 use crate::wire::field::{Scope, foreign_group};
 use crate::wire::params::Params;
 
@@ -109,7 +110,8 @@ impl PreparedRow {
 /// The first failed check of the same request alone.
 pub(crate) fn prepare_row(request: &GroupRequest, row: &Value) -> Result<PreparedRow, ApiError> {
     let Value::Object(row) = row else {
-        return Err(Fault::new("", "must be an object with method, path and body").into());
+        let rule = "a write must be an object with method, path and body";
+        return Err(ApiError::new(Problem::InvalidParameter, rule));
     };
     let (path, query) = read_path(row)?;
     let matched = WRITES.at(path).map_err(|_| no_such_write())?;
@@ -187,7 +189,8 @@ fn find_method(row: &Map<String, Value>, of_path: &[WriteRoute]) -> Result<Write
 }
 
 fn no_such_write() -> Fault {
-    let rule = "is none that a batch takes with this method: send it alone";
+    let rule = "is no write that a batch takes: give the whole path of a record, vevent or \
+                appointment of the group, and a method that it takes";
     Fault::new("path", rule)
 }
 
