@@ -194,7 +194,8 @@ impl GroupActorState {
     fn advance(&mut self) {
         while self.waiting.is_none() {
             let Some(next) = self.queue.front() else { return };
-            let (kinds, needed) = (next.command.needed_ids(), next.command.ids_max());
+            let kinds = next.command.needed_ids();
+            let needed = next.command.ids_max();
             if !self.has_ids(&kinds, needed) {
                 return;
             }
