@@ -309,7 +309,7 @@ fn create_routes(
     let server = Server::new(engine.clone(), cores)
         .with_gateways(gateways)
         .behind_tls(options.behind_tls)
-        .behind(options.trusted_proxies.0.clone())
+        .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
         .limited_per_source(per_source)
         .with_store(served_store(&options.store.data, options.disk.disk_reserve_mib))
         .with_group_bytes_max(upkeep::group_bytes_max(options))

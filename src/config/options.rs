@@ -14,7 +14,7 @@ use crate::config::secret::Secret;
 use crate::config::values::{Networks, OptionalAddress, SiteUrl, SmtpTls};
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::domain::state::space_quota::GROUP_MIB;
-use crate::http::{BookingLimits, SOURCE_CONNECTIONS_MAX};
+use crate::http::{BookingLimits, ForwardingHeader, SOURCE_CONNECTIONS_MAX};
 
 /// Most MiB that an option may name: one PiB.
 const MIB_MAX: u64 = 1 << 30;
@@ -192,11 +192,15 @@ pub struct ServeOptions {
     #[arg(action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     pub behind_tls: bool,
-    /// Addresses and networks of proxies whose X-Forwarded-For and Forwarded headers are believed,
+    /// Addresses and networks of proxies that are believed about the addresses of their clients,
     /// with commas between them. None by default.
     #[arg(long, env = "SLOTBOOK_TRUSTED_PROXIES", default_value = "", hide_default_value = true)]
     #[arg(value_name = "NETWORKS")]
     pub trusted_proxies: Networks,
+    /// Header in which these proxies name their clients; the other one is ignored.
+    #[arg(long, env = "SLOTBOOK_FORWARDING_HEADER", default_value = "x-forwarded-for")]
+    #[arg(value_name = "HEADER")]
+    pub forwarding_header: ForwardingHeader,
     /// List the groups with a booking page at `/`, if there are several.
     #[arg(long, env = "SLOTBOOK_LIST_GROUPS", default_value = "false", value_name = "BOOL")]
     #[arg(action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true)]

@@ -26,6 +26,7 @@ mod service;
 mod writes;
 
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX};
+pub use connection::forwarded::ForwardingHeader;
 pub use connection::listener::{serve, serve_operator};
 pub(crate) use connection::request_id::write_current;
 pub use connection::startup::serve_until_recovered;

@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Authenticator;
 use crate::http::auth::source_hasher::SourceHasher;
-use crate::http::connection::forwarded::{TrustedProxies, UnbelievedHeaders};
+use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, UnbelievedHeaders};
 use crate::http::limits::blocking_pool::BlockingPool;
 use crate::http::limits::body_limits::BodyLimits;
 use crate::http::limits::booking_limit::{BookingLimit, BookingLimits};
@@ -65,7 +65,7 @@ pub struct Server {
     pub(crate) blocking_pool: BlockingPool,
     /// Renders the texts of messages for the message list.
     pub(crate) gateways: Arc<Gateways>,
-    /// The proxies whose forwarding headers count.
+    /// The proxies whose forwarding header counts.
     pub(crate) proxies: TrustedProxies,
     /// Warns of forwarding headers of others.
     pub(crate) unbelieved_headers: UnbelievedHeaders,
@@ -176,10 +176,10 @@ impl Server {
         is_full_for(caller, group.space_bytes(), self.group_bytes_max)
     }
 
-    /// Sets the networks of trusted proxies, whose forwarding headers name the client address.
+    /// Sets the networks of trusted proxies, and the header in which they name the client address.
     #[must_use]
-    pub fn behind(self, proxies: Vec<IpNet>) -> Self {
-        Self { proxies: TrustedProxies(proxies), ..self }
+    pub fn behind(self, networks: Vec<IpNet>, header: ForwardingHeader) -> Self {
+        Self { proxies: TrustedProxies { networks, header }, ..self }
     }
 
     /// Sets the maximum number of connections of one source, and of requests under way of one

@@ -12,8 +12,9 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
-use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::http::header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN};
+use axum::http::uri::Authority;
+use axum::http::{HeaderValue, Method, StatusCode, Uri, Version};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
@@ -107,6 +108,7 @@ impl HttpService {
         let headers = request.headers();
         let client = self.server.proxies.source(peer.ip(), headers);
         let share = if self.server.proxies.trusts(peer.ip()) {
+            self.server.unbelieved_headers.warn_of_other(self.server.proxies.header, headers);
             match self.server.forwarded_requests.take(client, 1) {
                 Some(share) => Some(share),
                 None => {
@@ -161,6 +163,9 @@ impl HttpService {
 
     /// Returns the answer of a request's route, compressed if it is worth it and accepted.
     async fn route(&self, mut request: Request) -> Response {
+        if let Err(rule) = check_host(&request) {
+            return ApiError::new(Problem::InvalidParameter, rule).closing().into_response();
+        }
         let query = request.uri().query().unwrap_or_default();
         if let Err(rule) = Params::check_request(query) {
             let rule = format!("the query {rule}");
@@ -186,6 +191,31 @@ impl HttpService {
 /// Returns the answer to a request of a client with too many under way. Its body is unread.
 fn too_many_requests() -> Response {
     ApiError::too_many("requests are under way from this address", 1).closing().into_response()
+}
+
+/// Checks that a request names one host, as RFC 9112, 3.2 has it. Servers in a row might otherwise
+/// read different ones. HTTP/1.0 need not name any.
+fn check_host(request: &Request) -> Result<(), &'static str> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let Some(host) = hosts.next() else {
+        if request.version() == Version::HTTP_11 {
+            return Err("the request has no header Host: HTTP/1.1 needs one");
+        }
+        return Ok(());
+    };
+    if hosts.next().is_some() {
+        return Err("the request has several headers Host: give one");
+    }
+    // A target without a host has an empty one.
+    let is_host = match Authority::try_from(host.as_bytes()) {
+        Ok(authority) => !authority.as_str().contains('@'),
+        Err(_) => host.is_empty(),
+    };
+    if is_host {
+        Ok(())
+    } else {
+        Err("the header Host is wrong: give a name or an address, with or without a port")
+    }
 }
 
 /// Removes the suffix `.json` or `.xml` from a request's path.

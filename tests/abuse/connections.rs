@@ -100,6 +100,30 @@ async fn one_source_gets_its_connections_and_another_one_is_served() {
 }
 
 #[tokio::test]
+async fn a_request_names_one_host() {
+    let practice = Practice::open().await;
+    for (version, hosts, expected) in [
+        ("1.1", "", (400, true)),
+        ("1.1", "Host: a\r\nHost: b\r\n", (400, true)),
+        ("1.1", "Host: a\r\nHost: a\r\n", (400, true)),
+        ("1.0", "Host: a\r\nHost: b\r\n", (400, true)),
+        ("1.1", "Host: a b\r\n", (400, true)),
+        ("1.1", "Host: a/b\r\n", (400, true)),
+        ("1.1", "Host: user@a\r\n", (400, true)),
+        ("1.1", "Host: a\r\n", (200, false)),
+        ("1.1", "Host: my_shop:8080\r\n", (200, false)),
+        ("1.1", "Host: [::1]:8080\r\n", (200, false)),
+        ("1.1", "Host:\r\n", (200, false)),
+        ("1.0", "Connection: keep-alive\r\n", (200, false)),
+    ] {
+        let mut stream = connect(&practice, stranger(1)).await;
+        let request = format!("GET /healthz HTTP/{version}\r\n{hosts}\r\n");
+        stream.write_all(request.as_bytes()).await.expect("it reads");
+        assert_eq!(read_status(&mut stream).await, expected, "{version} {hosts:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_proxy_has_any_connections_and_each_client_its_requests_under_way() {
     let limited = |server: slotbook::http::Server| server.limited_per_source(CONNECTIONS_MAX);
     let practice = Practice::with(|_| {}, limited).await;

@@ -17,7 +17,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
-use slotbook::http::{Server, serve};
+use slotbook::http::{ForwardingHeader, Server, serve};
 use slotbook::password;
 use slotbook::store::SimulatedDisk;
 use slotbook::transfer::demo;
@@ -99,7 +99,8 @@ impl Practice {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let server = Server::new(engine.clone(), 2).behind(vec![PROXY.into()]);
+        let server =
+            Server::new(engine.clone(), 2).behind(vec![PROXY.into()], ForwardingHeader::default());
         let routes = web::service(configure(server));
         tokio::spawn(serve(listener, routes, 1_000, std::future::pending()));
         Self { address, clock, engine }

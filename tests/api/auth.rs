@@ -1,6 +1,7 @@
 //! Keys, credentials, and what foreign groups look like.
 
 use reqwest::Method;
+use slotbook::http::ForwardingHeader;
 
 use crate::server::{TestServer, answer};
 use crate::shop::{EVE, KEY, KEY_OF_ALL, clock};
@@ -148,22 +149,26 @@ async fn behind_a_proxy_that_is_believed_each_client_is_a_source_of_its_own() {
     };
     let proxies =
         vec!["127.0.0.0/8".parse().expect("a network"), "10.0.0.0/8".parse().expect("a network")];
-    let serving = || TestServer::serving(group_states(), |server| server.behind(proxies.clone()));
-    let server = serving().await;
+    let reading = |header: ForwardingHeader| {
+        let proxies = proxies.clone();
+        TestServer::serving(group_states(), move |server| server.behind(proxies, header))
+    };
+    let server = reading(ForwardingHeader::XForwardedFor).await;
     for made_up in 0..10 {
         let value = format!("198.51.100.{made_up}, 203.0.113.7, 10.0.0.2");
         login(&server, "X-Forwarded-For", &value).await.refused(401, 5, None);
     }
     login(&server, "X-Forwarded-For", "203.0.113.7").await.refused(429, 4, None);
-    login(&server, "Forwarded", "for=203.0.113.7;proto=https").await.refused(429, 4, None);
     login(&server, "X-Forwarded-For", "203.0.113.8").await.refused(401, 5, None);
+    let server = reading(ForwardingHeader::Forwarded).await;
     for network in 0..10 {
         let value = format!("for=\"[2001:db8::{network}]:4711\"");
         login(&server, "Forwarded", &value).await.refused(401, 5, None);
     }
-    login(&server, "X-Forwarded-For", "2001:db8::99").await.refused(429, 4, None);
+    login(&server, "Forwarded", "for=\"[2001:db8::99]\";proto=https").await.refused(429, 4, None);
+    login(&server, "Forwarded", "for=203.0.113.7;proto=https").await.refused(401, 5, None);
     // Another server, since all failures of the address count there too.
-    let server = serving().await;
+    let server = reading(ForwardingHeader::XForwardedFor).await;
     for garbage in 0..10 {
         login(&server, "X-Forwarded-For", &format!("client {garbage}")).await.refused(401, 5, None);
     }

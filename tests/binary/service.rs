@@ -86,6 +86,15 @@ async fn deployments_that_strangers_can_abuse_are_warned_of() {
     let (_, said) = served.end("TERM");
     assert_eq!(said.matches("is not believed").count(), 1, "{said}");
     assert!(!said.contains("demonstration") && !said.contains("without --trusted"), "{said}");
+    let other_header = ["--trusted-proxies", "127.0.0.1"];
+    let served = Served::heard(&folder.path().join("three"), &other_header);
+    for name in ["X-Forwarded-For", "Forwarded", "Forwarded"] {
+        let request = reqwest::Client::new().get(format!("{}/healthz", served.base));
+        let request = request.header(name, "for=203.0.113.7");
+        assert_eq!(request.send().await.expect("an answer").status(), 200);
+    }
+    let (_, said) = served.end("TERM");
+    assert_eq!(said.matches("give --forwarding-header forwarded").count(), 1, "{said}");
 }
 
 #[tokio::test]

@@ -4,58 +4,76 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::HeaderMap;
-use axum::http::header::{FORWARDED, HeaderName};
 use ipnet::IpNet;
 
-static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// The header in which trusted proxies name their clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ForwardingHeader {
+    /// A list of addresses, which most proxies send.
+    #[default]
+    XForwardedFor,
+    /// The header of RFC 7239.
+    Forwarded,
+}
 
-/// Networks of the proxies whose headers are believed; none by default.
+impl ForwardingHeader {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
+
+    const fn other(self) -> Self {
+        match self {
+            Self::XForwardedFor => Self::Forwarded,
+            Self::Forwarded => Self::XForwardedFor,
+        }
+    }
+
+    fn parse_element(self, text: &str) -> Option<IpAddr> {
+        match self {
+            Self::XForwardedFor => parse_address(text),
+            Self::Forwarded => parse_forwarded_element(text),
+        }
+    }
+}
+
+/// Networks of the proxies that are believed, none by default, and the header that is read of them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TrustedProxies(pub(crate) Vec<IpNet>);
+pub(crate) struct TrustedProxies {
+    pub(crate) networks: Vec<IpNet>,
+    pub(crate) header: ForwardingHeader,
+}
 
 impl TrustedProxies {
     /// Returns the address that a request counts under: the peer's or, if the peer is a trusted
-    /// proxy, the last address in its header that is not one.
+    /// proxy, the last address in its header that is not one. An unreadable header leaves the
+    /// peer's address.
     ///
-    /// An unreadable header leaves the peer's address. So do two headers that disagree: a proxy
-    /// that sets one of them passes the other on as the client wrote it.
+    /// The other header is ignored: the proxy passes it on as the client wrote it.
     pub(crate) fn source(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {
             return peer;
         }
-        let has_list = headers.contains_key(&X_FORWARDED_FOR);
-        let has_pairs = headers.contains_key(FORWARDED);
-        let by_list = self.last_untrusted(headers, &X_FORWARDED_FOR, parse_address);
-        let by_pairs = self.last_untrusted(headers, &FORWARDED, parse_forwarded_element);
-        let source = match (has_list, has_pairs) {
-            (true, true) if by_list != by_pairs => None,
-            (true, _) => by_list,
-            (false, true) => by_pairs,
-            (false, false) => None,
-        };
-        source.unwrap_or(peer)
+        self.last_untrusted(headers).unwrap_or(peer)
     }
 
     /// Returns whether an address is a trusted proxy's.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        self.0.iter().any(|network| network.contains(&address))
+        self.networks.iter().any(|network| network.contains(&address))
     }
 
-    /// Returns the last address of a header that is no trusted proxy's, or its first address if all
-    /// are. Returns `None` if an element at or after that address is unreadable.
-    fn last_untrusted(
-        &self,
-        headers: &HeaderMap,
-        name: &HeaderName,
-        parse_element: fn(&str) -> Option<IpAddr>,
-    ) -> Option<IpAddr> {
+    /// Returns the last address of the header that is no trusted proxy's, or its first address if
+    /// all are. Returns `None` if an element at or after that address is unreadable.
+    fn last_untrusted(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let mut last = None;
-        for value in headers.get_all(name).iter().rev() {
+        for value in headers.get_all(self.header.name()).iter().rev() {
             // A comma within quotes leaves two parts, neither of which is an address.
             for element in value.to_str().ok()?.rsplit(',') {
-                let address = parse_element(element)?;
+                let address = self.header.parse_element(element)?;
                 last = Some(address);
                 if !self.trusts(address) {
                     return last;
@@ -68,16 +86,19 @@ impl TrustedProxies {
 
 /// Warns once of forwarding headers that are not believed, and once more if a machine of a local
 /// network sends them, which may be a proxy. Otherwise a stranger could use up the only warning.
+/// Warns once of a trusted proxy that sends the other header only.
 #[derive(Debug, Default)]
 pub(crate) struct UnbelievedHeaders {
     has_warned: AtomicBool,
     has_warned_of_local: AtomicBool,
+    has_warned_of_other: AtomicBool,
 }
 
 impl UnbelievedHeaders {
     /// Warns of a request whose peer is no trusted proxy, if it has such a header.
     pub(crate) fn warn(&self, peer: IpAddr, headers: &HeaderMap) {
-        if !headers.contains_key(&X_FORWARDED_FOR) && !headers.contains_key(FORWARDED) {
+        let header = ForwardingHeader::default();
+        if !headers.contains_key(header.name()) && !headers.contains_key(header.other().name()) {
             return;
         }
         let peer = peer.to_canonical();
@@ -91,6 +112,23 @@ impl UnbelievedHeaders {
                 %peer,
                 "X-Forwarded-For or Forwarded of this address is not believed: if it is your \
                  proxy, give --trusted-proxies, since all its clients count as one source until then"
+            );
+        }
+    }
+
+    /// Warns of a request of a trusted proxy that lacks the header which is read, but has the other
+    /// one. A client cannot cause that behind a proxy that sets the former.
+    pub(crate) fn warn_of_other(&self, header: ForwardingHeader, headers: &HeaderMap) {
+        let other = header.other();
+        if headers.contains_key(header.name()) || !headers.contains_key(other.name()) {
+            return;
+        }
+        if !self.has_warned_of_other.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "a trusted proxy sends no {}, but {}, which is ignored: if the proxy sets it, give \
+                 --forwarding-header {1}, since all clients count as one source until then",
+                header.name(),
+                other.name(),
             );
         }
     }
@@ -132,13 +170,14 @@ fn strip_both(text: &str, first: char, last: char) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::header::HeaderValue;
+    use axum::http::header::{HeaderName, HeaderValue};
 
     use super::*;
 
-    fn source(peer: &str, headers: &[(&'static str, &str)]) -> String {
+    fn source(header: ForwardingHeader, peer: &str, headers: &[(&'static str, &str)]) -> String {
         let networks =
             ["10.0.0.0/8", "2001:db8:1::/48"].map(|network| network.parse().expect("a network"));
+        let proxies = TrustedProxies { networks: networks.into(), header };
         let headers = headers.iter().map(|(name, value)| {
             (
                 HeaderName::from_static(name),
@@ -149,19 +188,21 @@ mod tests {
             all.append(name, value);
             all
         });
-        TrustedProxies(networks.into())
-            .source(peer.parse().expect("an address"), &headers)
-            .to_string()
+        proxies.source(peer.parse().expect("an address"), &headers).to_string()
     }
 
     fn by_list(peer: &str, value: &str) -> String {
-        source(peer, &[("x-forwarded-for", value)])
+        source(ForwardingHeader::XForwardedFor, peer, &[("x-forwarded-for", value)])
+    }
+
+    fn by_pairs(peer: &str, value: &str) -> String {
+        source(ForwardingHeader::Forwarded, peer, &[("forwarded", value)])
     }
 
     #[test]
     fn the_headers_of_an_untrusted_peer_are_ignored() {
         assert_eq!(by_list("203.0.113.7", "198.51.100.1"), "203.0.113.7");
-        assert_eq!(source("203.0.113.7", &[("forwarded", "for=198.51.100.1")]), "203.0.113.7");
+        assert_eq!(by_pairs("203.0.113.7", "for=198.51.100.1"), "203.0.113.7");
         assert_eq!(by_list("11.0.0.1", "10.0.0.1"), "11.0.0.1");
         let default = TrustedProxies::default()
             .source("10.0.0.1".parse().expect("an address"), &HeaderMap::new());
@@ -175,7 +216,7 @@ mod tests {
         assert_eq!(by_list("10.0.0.1", "nonsense,\t203.0.113.7"), "203.0.113.7");
         assert_eq!(by_list("::ffff:10.0.0.1", "::ffff:203.0.113.7"), "203.0.113.7");
         assert_eq!(by_list("10.0.0.1", ""), "10.0.0.1");
-        assert_eq!(source("10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(source(ForwardingHeader::XForwardedFor, "10.0.0.1", &[]), "10.0.0.1");
     }
 
     #[test]
@@ -186,7 +227,7 @@ mod tests {
         );
         let lines =
             [("x-forwarded-for", "198.51.100.1, 203.0.113.7"), ("x-forwarded-for", "10.0.0.2")];
-        assert_eq!(source("10.0.0.1", &lines), "203.0.113.7");
+        assert_eq!(source(ForwardingHeader::XForwardedFor, "10.0.0.1", &lines), "203.0.113.7");
         assert_eq!(
             by_list("10.0.0.1", "10.0.0.3, 10.0.0.2"),
             "10.0.0.3",
@@ -225,18 +266,26 @@ mod tests {
             ("for=203.0.113.7;for=198.51.100.1", "10.0.0.1"),
             ("for=203.0.113.7;x=\"a,b\"", "10.0.0.1"),
         ] {
-            assert_eq!(source("10.0.0.1", &[("forwarded", value)]), found, "{value}");
+            assert_eq!(by_pairs("10.0.0.1", value), found, "{value}");
         }
     }
 
     #[test]
-    fn two_headers_that_disagree_are_ignored() {
-        let both = |list: &str, pairs: &str| {
-            source("10.0.0.1", &[("x-forwarded-for", list), ("forwarded", pairs)])
+    fn the_header_that_is_not_named_is_ignored() {
+        use ForwardingHeader::{Forwarded, XForwardedFor};
+        let both = |header, list: &str, pairs: &str| {
+            source(header, "10.0.0.1", &[("x-forwarded-for", list), ("forwarded", pairs)])
         };
-        assert_eq!(both("203.0.113.7", "for=203.0.113.7"), "203.0.113.7");
-        assert_eq!(both("203.0.113.7", "for=198.51.100.1"), "10.0.0.1");
-        assert_eq!(both("203.0.113.7", "nonsense"), "10.0.0.1");
-        assert_eq!(both("", "for=198.51.100.1"), "10.0.0.1");
+        for (list, pairs, by_list, by_pairs) in [
+            ("203.0.113.7", "for=203.0.113.7", "203.0.113.7", "203.0.113.7"),
+            ("203.0.113.7", "for=198.51.100.1", "203.0.113.7", "198.51.100.1"),
+            ("203.0.113.7", "nonsense", "203.0.113.7", "10.0.0.1"),
+            ("", "for=198.51.100.1", "10.0.0.1", "198.51.100.1"),
+        ] {
+            assert_eq!(both(XForwardedFor, list, pairs), by_list, "{pairs}");
+            assert_eq!(both(Forwarded, list, pairs), by_pairs, "{list}");
+        }
+        let alone = source(XForwardedFor, "10.0.0.1", &[("forwarded", "for=198.51.100.1")]);
+        assert_eq!(alone, "10.0.0.1");
     }
 }

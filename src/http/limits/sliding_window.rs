@@ -1,7 +1,7 @@
 //! A rate limit: the number of events within a sliding window, by key, in bounded memory.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use parking_lot::Mutex;
 
@@ -195,12 +195,28 @@ impl KeyEvents {
     }
 }
 
-/// Returns the address that stands for a source: an IPv4 address itself, or the /64 network of an
-/// IPv6 address, since one client may use all 2^64 addresses of its network.
+/// Returns the address that stands for a source: an IPv4 address itself, also within an IPv6
+/// address, or the /64 network of any other IPv6 address, since one client may use all 2^64
+/// addresses of its network.
 pub(crate) fn source(from: IpAddr) -> IpAddr {
-    match from.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+    let address = match from.to_canonical() {
+        IpAddr::V4(address) => return IpAddr::V4(address),
+        IpAddr::V6(address) => address,
+    };
+    match inner_ipv4(address) {
+        Some(inner) => IpAddr::V4(inner),
+        None => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+    }
+}
+
+/// Returns the IPv4 address within an address of NAT64 (RFC 6052) or 6to4 (RFC 3056). All networks
+/// of 2002::/16 with one IPv4 address belong to its owner.
+const fn inner_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            Some(Ipv4Addr::from_bits((high as u32) << 16 | low as u32))
+        }
+        _ => None,
     }
 }
 
@@ -281,5 +297,20 @@ mod tests {
         assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:2"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
         assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
+    }
+
+    #[test]
+    fn an_ipv4_address_within_an_ipv6_address_is_the_source() {
+        let of = |address: &str| source(address.parse().expect("an address")).to_string();
+        for (address, counted) in [
+            ("64:ff9b::203.0.113.7", "203.0.113.7"),
+            ("64:ff9b:0:0:0:1:cb00:7107", "64:ff9b::"),
+            ("64:ff9b:1::203.0.113.7", "64:ff9b:1::"),
+            ("2002:cb00:7107::1", "203.0.113.7"),
+            ("2002:cb00:7107:ffff:1:2:3:4", "203.0.113.7"),
+            ("2003:cb00:7107::1", "2003:cb00:7107::"),
+        ] {
+            assert_eq!(of(address), counted, "{address}");
+        }
     }
 }
