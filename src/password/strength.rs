@@ -27,10 +27,20 @@ pub fn check_new_password(plain: &str) -> Result<(), String> {
     if length > CHARACTERS_MAX {
         return Err(format!("must have at most {CHARACTERS_MAX} characters"));
     }
+    if is_sha1(plain) {
+        return Err(
+            "must be the password itself, not 40 hexadecimal digits as of its SHA-1".to_owned()
+        );
+    }
     if is_common(plain) {
         return Err("is one of the passwords that are guessed first: choose another".to_owned());
     }
     Ok(())
+}
+
+/// Returns whether a text may be a SHA-1, which hides what it stands for.
+pub fn is_sha1(text: &str) -> bool {
+    text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns whether a password is in the list in any letter case, or repeats one or two characters.
@@ -60,6 +70,9 @@ mod tests {
             ("abababababab", false),
             ("zzzzzzzzzzzz", false),
             ("éééééééééé", false),
+            ("356a192b7913b04c54574d18c28d46e6395428ab", false),
+            ("356A192B7913B04C54574D18C28D46E6395428AB", false),
+            ("356a192b7913b04c54574d18c28d46e6395428ag", true),
             ("lundi gris 7", true),
             ("ten-letters", true),
         ] {

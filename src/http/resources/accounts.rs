@@ -26,7 +26,7 @@ use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
 use crate::http::response::{HandlerResult, json_response, ok_response, to_json};
 use crate::http::server::Server;
 use crate::http::writes::prepared_write::{Sent, send_once};
-use crate::password::strength::check_new_password;
+use crate::password::strength::{check_new_password, is_sha1};
 use crate::password::{self, Argon2Memory};
 use crate::wire::field::Audience;
 use crate::wire::object_reader::ObjectReader;
@@ -141,7 +141,7 @@ struct LinkAskedAccount<'r> {
 struct TokenBody<'b> {
     /// The token in the mailed link.
     token: &'b str,
-    /// Plain, or its SHA-1 as 40 hexadecimal digits.
+    /// Plain, so that the rules of passwords judge it.
     #[schema(nullable = false)]
     password: Option<&'b str>,
 }
@@ -213,8 +213,8 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
 }
 
 /// POST /api/v1/accounts/confirm: follows the mailed link of a token. A link for an account sets
-/// its password, given plain or as its SHA-1 in hexadecimal digits. A link for a new e-mail address
-/// needs no password. A token works once, so no Idempotency-Key is recorded.
+/// its password, given plain. A link for a new e-mail address needs no password. A token works
+/// once, so no Idempotency-Key is recorded.
 async fn follow_link(request: ApiRequest) -> HandlerResult {
     let text = |name: &str| request.body.get(name).and_then(Value::as_str);
     let TokenBody { token, password } =
@@ -313,30 +313,17 @@ pub(crate) fn group_in_token(token: &str) -> Option<GroupId> {
     GroupId::new(group.parse().ok()?)
 }
 
-/// Returns the SHA-1 of a new password, in hexadecimal digits. The length of a password that is
-/// given as its SHA-1 is unknown.
+/// Returns the SHA-1 of a new password, in hexadecimal digits.
 ///
 /// # Errors
-/// A missing password, or one that is too short, too long or common.
+/// A missing password, or one that breaks a rule of [`check_new_password`].
 pub(crate) fn parse_new_password(given: Option<&str>) -> Result<String, Fault> {
     let Some(given) = given.filter(|text| !text.is_empty()) else {
         return Err(Fault::new("password", "is required: a text"));
     };
-    if let Some(sha1) = parse_sha1(given) {
-        return Ok(sha1);
-    }
     match check_new_password(given) {
         Ok(()) => Ok(password::sha1_hex(given)),
         Err(rule) => Err(Fault::new("password", rule)),
-    }
-}
-
-/// Returns the SHA-1 that stands for a password, in lower case; `None` for a plain password.
-fn parse_sha1(given: &str) -> Option<String> {
-    if given.len() == 40 && given.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        Some(given.to_ascii_lowercase())
-    } else {
-        None
     }
 }
 
@@ -364,7 +351,7 @@ pub(crate) async fn check_current_password(
             "{what} needs the password: log in by HTTP Basic, or give current_password"
         )));
     };
-    let sha1 = parse_sha1(given).unwrap_or_else(|| password::sha1_hex(given));
+    let sha1 = if is_sha1(given) { given.to_ascii_lowercase() } else { password::sha1_hex(given) };
     let authenticator = &request.server.authenticator;
     if authenticator.verify_again(email, stored, sha1, request.from, request.now).await? {
         Ok(())

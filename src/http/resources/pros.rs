@@ -53,7 +53,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] =
 /// The new password of a professional, and the present one.
 #[derive(ToSchema)]
 struct PasswordBody<'b> {
-    /// Plain, or its SHA-1 as 40 hexadecimal digits.
+    /// Plain, so that the rules of passwords judge it.
     #[schema(value_type = String)]
     password: Option<&'b str>,
     /// The present password, likewise; not needed with HTTP Basic.
