@@ -1,6 +1,7 @@
 //! Reading a request's body, with limits on its size, depth and time. Reference 1.1.
 
 use std::net::IpAddr;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
@@ -8,6 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method};
 use http_body_util::BodyExt as _;
 use serde_json::{Map, Value};
+use tokio::time::{Instant as Stopwatch, sleep_until};
 
 use crate::http::error::ApiError;
 use crate::http::limits::body_limits::{BodyBytes, SMALL_BYTES};
@@ -26,6 +28,10 @@ pub(crate) const PAGE_FORM_BYTES_MAX: usize = 32 * 1_024;
 const DEPTH_MAX: usize = 32;
 /// Maximum time in which a body must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time for which a body may stall. Each byte that has come adds to it.
+const STALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Least number of bytes a second of a body after that time.
+const BYTES_A_SECOND_MIN: usize = 500;
 /// Size of a body up to which it is parsed on a thread that serves connections: well under a
 /// millisecond.
 const INLINE_BYTES_MAX: usize = 16 * 1_024;
@@ -133,8 +139,7 @@ impl<'r> Incoming<'r> {
         if let State::Unread(body) = self.take_state()
             && !body.is_end_stream()
         {
-            let dropped = drain(body, BYTES_MAX, |_| Ok(()));
-            tokio::spawn(tokio::time::timeout(BODY_TIMEOUT, dropped));
+            tokio::spawn(drain(body, BYTES_MAX, |_| Ok(())));
         }
     }
 
@@ -189,15 +194,15 @@ impl<'r> Incoming<'r> {
     pub(crate) async fn read_small(&mut self) -> Result<Vec<u8>, ApiError> {
         let State::Unread(body) = self.take_state() else { return Ok(Vec::new()) };
         let mut bytes = Vec::new();
-        let read = drain(body, BYTES_MAX, |data| {
+        drain(body, BYTES_MAX, |data| {
             if bytes.len() + data.len() > SMALL_BYTES {
                 let rule = format!("the body has more than {SMALL_BYTES} bytes");
                 return Err(ApiError::new(Problem::ContentTooLarge, rule).closing());
             }
             bytes.extend_from_slice(data);
             Ok(())
-        });
-        in_time(read).await?;
+        })
+        .await?;
         Ok(bytes)
     }
 
@@ -236,14 +241,14 @@ impl<'r> Incoming<'r> {
         let limits = &self.server.body_limits;
         let from = self.from;
         let bytes_max = if is_declared_json(self.headers) { RAW_BYTES_MAX } else { BYTES_MAX };
-        let read = drain(body, bytes_max, |data| {
+        let seen = drain(body, bytes_max, |data| {
             if memory.append(data, limits, from, is_identified) {
                 Ok(())
             } else {
                 Err(ApiError::overloaded().closing())
             }
-        });
-        let seen = in_time(read).await?;
+        })
+        .await?;
         self.length = seen;
         if seen > bytes_max { Err(too_large()) } else { Ok(self.memory.finish()) }
     }
@@ -260,15 +265,31 @@ async fn parse(server: &Server, bytes: Vec<u8>) -> Result<Map<String, Value>, Ap
 /// Reads a whole body, passes on the bytes of one of at most `bytes_max`, and returns its size.
 ///
 /// # Errors
-/// 400 if the connection breaks; 413 far beyond the limit; the error of `pass_on`. They close the
-/// connection.
+/// 400 if the connection breaks or the body is too slow; 413 far beyond the limit; the error of
+/// `pass_on`. They close the connection.
 async fn drain(
     mut body: Body,
     bytes_max: usize,
     mut pass_on: impl FnMut(&[u8]) -> Result<(), ApiError>,
 ) -> Result<usize, ApiError> {
     let mut seen = 0;
-    while let Some(frame) = body.frame().await {
+    let began = Stopwatch::now();
+    // One timer for all: it is set again only when it has run out.
+    let mut check = pin!(sleep_until(began + time_for(0)));
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = body.frame() => frame,
+            () = &mut check => {
+                let deadline = began + time_for(seen);
+                if check.deadline() >= deadline {
+                    return Err(too_slow());
+                }
+                check.as_mut().reset(deadline);
+                continue;
+            }
+        };
+        let Some(frame) = frame else { return Ok(seen) };
         let Ok(frame) = frame else {
             return Err(malformed("the connection broke before its end").closing());
         };
@@ -280,21 +301,13 @@ async fn drain(
             return Err(too_large().closing());
         }
     }
-    Ok(seen)
 }
 
-/// Returns what `read` returns in time.
-///
-/// # Errors
-/// 400 if it takes too long, which closes the connection.
-async fn in_time<T>(read: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
-    match tokio::time::timeout(BODY_TIMEOUT, read).await {
-        Ok(read) => read,
-        Err(_) => {
-            let seconds = BODY_TIMEOUT.as_secs();
-            Err(malformed(&format!("it must arrive within {seconds} seconds")).closing())
-        }
-    }
+/// Returns the time from the beginning of a body, of which these bytes have come, to the next ones.
+fn time_for(seen: usize) -> Duration {
+    let millis = seen * 1_000 / BYTES_A_SECOND_MIN;
+    let earned = Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX));
+    BODY_TIMEOUT.min(STALL_TIMEOUT + earned)
 }
 
 /// The parameters of a login's body.
@@ -405,6 +418,16 @@ fn malformed(reason: &str) -> ApiError {
     ApiError::new(Problem::InvalidParameter, format!("the body is malformed: {reason}"))
 }
 
+fn too_slow() -> ApiError {
+    let rule = format!(
+        "after {} seconds it must arrive at {BYTES_A_SECOND_MIN} bytes a second at least, and all \
+         of it within {} seconds",
+        STALL_TIMEOUT.as_secs(),
+        BODY_TIMEOUT.as_secs()
+    );
+    malformed(&rule).closing()
+}
+
 fn too_large() -> ApiError {
     let rule = format!(
         "the body has more than {BYTES_MAX} bytes; in JSON, escapes count as what they stand for, \
@@ -415,6 +438,12 @@ fn too_large() -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::{Context, Poll, ready};
+
+    use hyper::body::Frame;
+
     use super::*;
 
     #[test]
@@ -448,6 +477,53 @@ mod tests {
         assert!(parse_object(nested(32).as_bytes()).is_ok());
         assert!(parse_object(nested(33).as_bytes()).is_err());
         assert!(parse_object("[".repeat(200_000).as_bytes()).is_err());
+    }
+
+    /// A body of `left` bytes, of which some come each second.
+    struct SlowBody {
+        left: usize,
+        bytes_a_second: usize,
+        next: Pin<Box<tokio::time::Sleep>>,
+    }
+
+    impl HttpBody for SlowBody {
+        type Data = axum::body::Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Self::Data>, Infallible>>> {
+            if self.left == 0 {
+                return Poll::Ready(None);
+            }
+            ready!(self.next.as_mut().poll(context));
+            self.next = Box::pin(tokio::time::sleep(Duration::from_secs(1)));
+            let sent = self.left.min(self.bytes_a_second);
+            self.left -= sent;
+            Poll::Ready(Some(Ok(Frame::data(vec![b' '; sent].into()))))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_arrives_at_500_bytes_a_second_after_5_seconds() {
+        for (length, bytes_a_second, seconds, arrives) in [
+            (10, 0, 5, false),
+            (10_000, 1, 5, false),
+            (10_000, 250, 10, false),
+            (10_000, 490, 20, true),
+            (14_000, 500, 27, true),
+            (256 * 1_024, 500, 30, false),
+            (256 * 1_024, 9_000, 29, true),
+        ] {
+            let began = Stopwatch::now();
+            let next = Box::pin(tokio::time::sleep(Duration::ZERO));
+            let body = Body::new(SlowBody { left: length, bytes_a_second, next });
+            let read = drain(body, BYTES_MAX, |_| Ok(())).await;
+            assert_eq!(read.is_ok(), arrives, "{length} bytes, {bytes_a_second} a second");
+            let waited = began.elapsed();
+            assert_eq!(waited.as_secs(), seconds, "{length} bytes, {bytes_a_second} a second");
+        }
     }
 
     #[test]
