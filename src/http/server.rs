@@ -69,8 +69,8 @@ pub struct Server {
     pub(crate) proxies: TrustedProxies,
     /// Warns of forwarding headers of others.
     pub(crate) unbelieved_headers: UnbelievedHeaders,
-    /// Open connections by source, except for those of trusted proxies.
-    pub(crate) connections: Arc<SourceShares>,
+    /// Maximum number of connections of one source, except for trusted proxies; 0 stands for none.
+    pub(crate) source_connections_max: usize,
     /// Requests under way through trusted proxies, by the client that the proxy names. A proxy's
     /// connections carry the requests of all its clients, so they are not counted.
     pub(crate) forwarded_requests: Arc<SourceShares>,
@@ -105,7 +105,7 @@ impl Server {
             gateways: Arc::new(Gateways::unconfigured("")),
             proxies: TrustedProxies::default(),
             unbelieved_headers: UnbelievedHeaders::default(),
-            connections: SourceShares::new(0, 0),
+            source_connections_max: 0,
             forwarded_requests: SourceShares::new(0, 0),
             body_limits: BodyLimits::default(),
             metrics: Arc::default(),
@@ -186,8 +186,8 @@ impl Server {
     /// client of trusted proxies; 0, the default, stands for no maximum.
     #[must_use]
     pub fn limited_per_source(self, connections_max: usize) -> Self {
-        let shares = || SourceShares::new(0, connections_max);
-        Self { connections: shares(), forwarded_requests: shares(), ..self }
+        let forwarded_requests = SourceShares::new(0, connections_max);
+        Self { source_connections_max: connections_max, forwarded_requests, ..self }
     }
 
     /// Sets the maximum number of bytes of long answers that are not sent yet.

@@ -146,6 +146,53 @@ async fn a_proxy_has_any_connections_and_each_client_its_requests_under_way() {
     while client.get("/groups/1").await.status != 200 {}
 }
 
+/// Asserts that first connections of new sources, and of many clients behind one address, are
+/// answered within a second while strangers keep connections to a server of 100.
+async fn assert_newcomers_are_answered(strangers: &[IpAddr], sent: &[u8]) {
+    let practice = Practice::of_connections(100).await;
+    let mut kept = Vec::new();
+    let mut come_again = strangers.iter().copied().cycle();
+    for number in 0..60 {
+        // Before the first visitor there are twice as many as there are places.
+        for from in come_again.by_ref().take(if number == 0 { 200 } else { 10 }) {
+            let mut stream = connect(&practice, from).await;
+            // A server that closes the connection meanwhile takes none of it.
+            let _ = stream.write_all(sent).await;
+            kept.push(stream);
+        }
+        let from = if number < 20 { [127, 9, number, 1] } else { [127, 10, 0, 1] };
+        let visit = async { is_served(&mut connect(&practice, from.into()).await).await };
+        let served = tokio::time::timeout(Duration::from_secs(1), visit).await;
+        assert!(served.is_ok_and(|served| served), "visitor {number}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_source_is_answered_while_45_sources_keep_silent_connections() {
+    let strangers: Vec<IpAddr> = (0..45).map(|number| [127, 1, number, 1].into()).collect();
+    assert_newcomers_are_answered(&strangers, b"").await;
+}
+
+#[tokio::test]
+async fn a_new_source_is_answered_while_a_network_keeps_one_connection_of_each_address() {
+    let strangers: Vec<IpAddr> = (1..=200).map(|number| [127, 1, 0, number].into()).collect();
+    assert_newcomers_are_answered(&strangers, b"GET / HTTP/1.1\r\n").await;
+}
+
+#[tokio::test]
+async fn a_new_source_is_answered_while_bodies_of_others_stall() {
+    let strangers: Vec<IpAddr> = (0..45).map(|number| [127, 1, number, 1].into()).collect();
+    let path = format!("/groups/1/appointments?apikey={KEY}");
+    assert_newcomers_are_answered(&strangers, &unfinished(&path, "", 1_000, 1)).await;
+}
+
+#[tokio::test]
+async fn a_new_source_is_answered_while_others_take_no_answers() {
+    let strangers: Vec<IpAddr> = (0..45).map(|number| [127, 1, number, 1].into()).collect();
+    let asked = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(40);
+    assert_newcomers_are_answered(&strangers, &asked).await;
+}
+
 #[tokio::test]
 async fn a_body_is_not_read_before_the_key_is_known() {
     let practice = Practice::open().await;

@@ -65,18 +65,25 @@ impl Practice {
         change: impl FnOnce(&mut Value),
         configure: impl FnOnce(Server) -> Server,
     ) -> Self {
-        Self::started(change, |_| {}, configure).await
+        Self::started(change, |_| {}, configure, 1_000).await
+    }
+
+    /// The demonstration with a maximum of connections at once.
+    pub(crate) async fn of_connections(connections_max: usize) -> Self {
+        Self::started(|_| {}, |_| {}, |server| server, connections_max).await
     }
 
     /// The demonstration with another state of its group.
     pub(crate) async fn with_state(change: impl FnOnce(&GroupState) -> GroupState) -> Self {
-        Self::started(|_| {}, |state| *state = change(state), |server| server).await
+        let change = |state: &mut GroupState| *state = change(state);
+        Self::started(|_| {}, change, |server| server, 1_000).await
     }
 
     async fn started(
         change: impl FnOnce(&mut Value),
         change_state: impl FnOnce(&mut GroupState),
         configure: impl FnOnce(Server) -> Server,
+        connections_max: usize,
     ) -> Self {
         let mut document: Value = serde_json::from_slice(demo::DOCUMENT).expect("JSON");
         let clock = Arc::new(ManualClock::at(opening(&document)));
@@ -102,7 +109,7 @@ impl Practice {
         let server =
             Server::new(engine.clone(), 2).behind(vec![PROXY.into()], ForwardingHeader::default());
         let routes = web::service(configure(server));
-        tokio::spawn(serve(listener, routes, 1_000, std::future::pending()));
+        tokio::spawn(serve(listener, routes, connections_max, std::future::pending()));
         Self { address, clock, engine }
     }
 

@@ -3,25 +3,30 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
+use axum::response::Response;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
+use crate::http::connection::activity::Activity;
+use crate::http::connection::connection_table::{ConnectionPlace, ConnectionTable};
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::shared_timer::SharedTimer;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
-use crate::http::limits::source_shares::SourceShare;
 use crate::http::service::HttpService;
 
 /// Longest time for the headers of a request to arrive, including the pause before the request.
-pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum size of a request line with its headers, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1_024;
 /// Longest time that requests under way may take after the signal to stop.
@@ -39,25 +44,16 @@ pub async fn serve(
     connections_max: usize,
     stop: impl Future<Output = ()>,
 ) {
-    let permits = Arc::new(Semaphore::new(connections_max));
+    let table = ConnectionTable::new(connections_max, routes.server.source_connections_max);
     let graceful = GracefulShutdown::new();
-    let mut stop = std::pin::pin!(stop);
-    loop {
-        let (stream, peer, permit) = tokio::select! {
-            biased;
-            () = &mut stop => break,
-            accepted = accept(&listener, &permits) => accepted,
-        };
-        // A trusted proxy's connections carry the requests of many clients, which are counted.
-        let share = if routes.server.proxies.trusts(peer.ip()) {
-            None
-        } else if let Some(share) = routes.server.connections.take(peer.ip(), 1) {
-            Some(share)
-        } else {
-            tracing::debug!(%peer, "a connection was closed: its source has too many");
-            continue;
-        };
-        spawn_connection(stream, peer, (permit, share), routes.clone(), &graceful);
+    let is_proxy = |address| routes.server.proxies.trusts(address);
+    let start = |stream, peer, place| {
+        spawn_connection(stream, peer, place, routes.clone(), &graceful);
+    };
+    tokio::select! {
+        biased;
+        () = stop => {}
+        () = accept_all(&listener, &table, is_proxy, start) => {}
     }
     drop(listener);
     let waiting = graceful.count();
@@ -66,28 +62,42 @@ pub async fn serve(
     }
 }
 
-/// Accepts the next connection, once there is a permit for it.
-pub(crate) async fn accept(
+/// Accepts connections for ever, and starts each that has a place.
+///
+/// A connection is accepted before it has a place: its source, by which places are shared, is not
+/// known earlier.
+pub(crate) async fn accept_all(
     listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
-    let permit = Arc::clone(permits).acquire_owned().await.expect("the semaphore is never closed");
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => return (stream, peer, permit),
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
+    table: &Arc<ConnectionTable>,
+    is_proxy: impl Fn(IpAddr) -> bool,
+    mut start: impl FnMut(TcpStream, SocketAddr, ConnectionPlace),
+) {
+    let accept = async {
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => match table.admit(peer.ip(), is_proxy(peer.ip())).await {
+                    Some(place) => start(stream, peer, place),
+                    // A trusted proxy's connections carry the requests of many clients, which are
+                    // counted.
+                    None => {
+                        tracing::debug!(%peer, "a connection was closed: its source has too many")
+                    }
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
+                }
             }
         }
-    }
+    };
+    tokio::join!(accept, table.end_overdue());
 }
 
 /// Starts a task that answers the requests of a connection.
 fn spawn_connection(
     stream: TcpStream,
     peer: SocketAddr,
-    permits: (OwnedSemaphorePermit, Option<SourceShare>),
+    place: ConnectionPlace,
     routes: HttpService,
     graceful: &GracefulShutdown,
 ) {
@@ -97,25 +107,63 @@ fn spawn_connection(
     let connections = routes.metrics.connections.clone();
     // A reference count of the connection's own: that of the service is shared by all cores.
     let routes = Arc::new(routes);
+    let activity = Arc::clone(&place.activity);
     let service = service_fn(move |request| {
         let routes = Arc::clone(&routes);
-        async move { Ok::<_, Infallible>(routes.respond(request, peer).await) }
+        let decided = async move { routes.respond(request, peer).await };
+        note_activity(Arc::clone(&activity), decided)
     });
-    let stream = TokioIo::new(RequestTargetFilter::new(SlowReaderTimeout::new(stream)));
-    let connection = connection_builder().serve_connection(stream, service);
-    let connection = graceful.watch(connection);
+    let stream = SlowReaderTimeout::new(stream, Arc::clone(&place.activity));
+    let stream = TokioIo::new(RequestTargetFilter::new(stream));
+    let connection = graceful.watch(connection_builder().serve_connection(stream, service));
     tokio::spawn(async move {
         connections.increment(1);
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection ended with an error");
-        }
+        run_in_place(connection, place).await;
         connections.decrement(1);
-        drop(permits);
     });
 }
 
+/// Returns the answer to a request, which is noted as the activity of its connection. The last
+/// answer says that it is.
+pub(crate) async fn note_activity(
+    activity: Arc<Activity>,
+    decided: impl Future<Output = Response>,
+) -> Result<Response, Infallible> {
+    activity.begin_decision();
+    let mut response = decided.await;
+    if activity.begin_answer() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response)
+}
+
+/// Runs a connection until it ends, or until its place is needed. A request that is being decided
+/// then still gets its answer, which is the last one.
+pub(crate) async fn run_in_place(
+    connection: impl Future<Output = hyper::Result<()>>,
+    mut place: ConnectionPlace,
+) {
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        // The connection first: a request that has just come is not lost.
+        biased;
+        ended = &mut connection => ended,
+        _ = &mut place.ended => {
+            if place.activity.waiting_since().is_some() {
+                tracing::debug!("a connection was closed: its place was needed");
+                return;
+            }
+            place.activity.end_after_answer();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended with an error");
+    }
+}
+
 /// Returns the settings of every connection.
-fn connection_builder() -> http1::Builder {
+pub(crate) fn connection_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(SharedTimer::default())
@@ -146,7 +194,7 @@ pub async fn serve_operator(listener: UnixListener, service: HttpService) {
             let service = Arc::clone(&service);
             async move { Ok::<_, Infallible>(service.respond_to_operator(request).await) }
         });
-        let stream = TokioIo::new(SlowReaderTimeout::new(stream));
+        let stream = TokioIo::new(SlowReaderTimeout::new(stream, Arc::new(Activity::new())));
         let connection = connection_builder().serve_connection(stream, answer);
         tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -154,5 +202,126 @@ pub async fn serve_operator(listener: UnixListener, service: HttpService) {
             }
             drop(permit);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::http::Request;
+    use http_body_util::BodyExt as _;
+    use hyper::body::Incoming;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+    use tokio::sync::{Notify, oneshot};
+
+    use super::*;
+
+    const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    /// A connection to a server that decides a request when `decide` is notified.
+    struct Exchange {
+        client: DuplexStream,
+        activity: Arc<Activity>,
+        decide: Arc<Notify>,
+        end: oneshot::Sender<()>,
+    }
+
+    impl Exchange {
+        async fn open(sent: &[u8], answer_bytes: usize) -> Self {
+            let (ours, mut client) = tokio::io::duplex(4_096);
+            let table = ConnectionTable::new(10, 0);
+            let from = IpAddr::from([192, 0, 2, 1]);
+            let mut place = table.admit(from, false).await.expect("there is room");
+            let (end, ended) = oneshot::channel();
+            place.ended = ended;
+            let activity = Arc::clone(&place.activity);
+            let decide = Arc::new(Notify::new());
+            let answer = {
+                let decide = Arc::clone(&decide);
+                let activity = Arc::clone(&activity);
+                service_fn(move |request: Request<Incoming>| {
+                    let decide = Arc::clone(&decide);
+                    let decided = async move {
+                        request.into_body().collect().await.expect("a body");
+                        decide.notified().await;
+                        Response::new(Body::from(vec![0; answer_bytes]))
+                    };
+                    note_activity(Arc::clone(&activity), decided)
+                })
+            };
+            let stream = TokioIo::new(SlowReaderTimeout::new(ours, Arc::clone(&activity)));
+            let connection = connection_builder().serve_connection(stream, answer);
+            tokio::spawn(run_in_place(connection, place));
+            client.write_all(sent).await.expect("it is open");
+            // The runtime has one thread: the server runs until it waits.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Self { client, activity, decide, end }
+        }
+
+        fn is_waiting_for_the_client(&self) -> bool {
+            self.activity.waiting_since().is_some()
+        }
+
+        /// Ends the connection. Returns all that comes until it is closed.
+        async fn end(self) -> String {
+            self.end.send(()).expect("it runs");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            self.decide.notify_one();
+            let mut client = self.client;
+            let mut rest = Vec::new();
+            // A closed connection may be reset.
+            let _ = client.read_to_end(&mut rest).await;
+            String::from_utf8_lossy(&rest).into_owned()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_waits_for_its_client_ends_at_once() {
+        let began = tokio::time::Instant::now();
+        let with_body = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n123";
+        for sent in [&b""[..], b"GET / HTTP/1.1\r\nHost", with_body] {
+            let exchange = Exchange::open(sent, 3).await;
+            assert!(exchange.is_waiting_for_the_client());
+            assert_eq!(exchange.end().await, "");
+        }
+        assert!(began.elapsed() < Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_being_decided_gets_its_answer_which_is_the_last() {
+        let with_body = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n123";
+        for sent in [GET, with_body] {
+            let exchange = Exchange::open(sent, 3).await;
+            assert!(!exchange.is_waiting_for_the_client());
+            let answer = exchange.end().await;
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+            assert!(answer.contains("connection: close\r\n"), "{answer}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_idle_again_after_its_answer() {
+        for answer_bytes in [0, 3, 20_000] {
+            let mut exchange = Exchange::open(GET, answer_bytes).await;
+            for _ in 0..3 {
+                assert!(!exchange.is_waiting_for_the_client());
+                exchange.decide.notify_one();
+                let mut read = Vec::new();
+                while !read.windows(4).any(|end| end == b"\r\n\r\n") {
+                    exchange.client.read_buf(&mut read).await.expect("an answer");
+                }
+                let head = String::from_utf8_lossy(&read).into_owned();
+                let head_bytes = head.find("\r\n\r\n").expect("a head") + 4;
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                assert!(exchange.is_waiting_for_the_client(), "idle, or it takes no bytes");
+                let mut rest = vec![0; head_bytes + answer_bytes - read.len()];
+                exchange.client.read_exact(&mut rest).await.expect("the rest");
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                assert!(exchange.activity.crowded_end().is_some(), "the next head is awaited");
+                exchange.client.write_all(GET).await.expect("it is open");
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            assert!(exchange.end().await.contains("connection: close\r\n"));
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Connections: limits, timeouts, request targets and forwarded addresses. Reference 1.1.
 
+pub(crate) mod activity;
+pub(crate) mod connection_table;
 pub(crate) mod forwarded;
 pub(crate) mod listener;
 pub(crate) mod request_id;

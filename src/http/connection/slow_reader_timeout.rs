@@ -1,13 +1,16 @@
-//! A timeout for clients that read too slowly. Such a client holds memory and a connection.
-//! Reference 11.4.
+//! A timeout for clients that read too slowly. Such a client holds memory and a connection. Waits
+//! for the client are noted as the activity of the connection. Reference 1.1.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant as Stopwatch, Sleep, sleep_until};
+
+use crate::http::connection::activity::Activity;
 
 /// Time for which a write may stall before the bytes taken are checked.
 const WINDOW: Duration = Duration::from_secs(20);
@@ -20,6 +23,7 @@ pub(crate) struct SlowReaderTimeout<S> {
     stream: S,
     /// The stall since the last flush; `None` while all bytes are taken.
     stalled: Option<StalledWrite>,
+    activity: Arc<Activity>,
 }
 
 #[derive(Debug)]
@@ -31,8 +35,8 @@ struct StalledWrite {
 }
 
 impl<S> SlowReaderTimeout<S> {
-    pub(crate) fn new(stream: S) -> Self {
-        Self { stream, stalled: None }
+    pub(crate) fn new(stream: S, activity: Arc<Activity>) -> Self {
+        Self { stream, stalled: None, activity }
     }
 
     /// Returns the result of a write, or `TimedOut` if too few bytes were taken in the window.
@@ -44,9 +48,11 @@ impl<S> SlowReaderTimeout<S> {
         if let Poll::Ready(result) = written {
             if let (Ok(bytes), Some(stalled)) = (&result, &mut self.stalled) {
                 stalled.taken += bytes;
+                self.activity.send();
             }
             return Poll::Ready(result);
         }
+        self.activity.stall();
         let stalled = self.stalled.get_or_insert_with(StalledWrite::start);
         loop {
             ready!(stalled.check.as_mut().poll(context));
@@ -70,7 +76,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for SlowReaderTimeout<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_pending() {
+            self.activity.await_bytes();
+        } else {
+            self.activity.receive();
+        }
+        read
     }
 }
 
@@ -127,7 +139,7 @@ mod tests {
                 }
             }
         });
-        let mut ours = SlowReaderTimeout::new(ours);
+        let mut ours = SlowReaderTimeout::new(ours, Arc::new(Activity::new()));
         let sent = async {
             ours.write_all(&vec![0; bytes]).await?;
             ours.flush().await
@@ -157,7 +169,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_time_between_two_answers_does_not_count() {
         let (ours, mut theirs) = tokio::io::duplex(1_000);
-        let mut ours = SlowReaderTimeout::new(ours);
+        let mut ours = SlowReaderTimeout::new(ours, Arc::new(Activity::new()));
         for _ in 0..5 {
             let (sent, read) = tokio::join!(
                 async {

@@ -1,20 +1,19 @@
 //! The server during recovery: alive, and not ready. Reference 11.4.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 
 use axum::response::{IntoResponse as _, Response};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
-use crate::http::connection::listener::{HEADERS_TIMEOUT, accept};
+use crate::http::connection::connection_table::{ConnectionPlace, ConnectionTable};
+use crate::http::connection::listener::{
+    accept_all, connection_builder, note_activity, run_in_place,
+};
+use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
 use crate::http::error::ApiError;
-use crate::http::limits::source_shares::SourceShares;
 use crate::http::resources::health;
 
 /// Maximum number of connections at once: enough for health checks.
@@ -28,36 +27,24 @@ pub async fn serve_until_recovered<T>(
     reading: impl Future<Output = T>,
     listener: &TcpListener,
 ) -> T {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let shares = SourceShares::new(CONNECTIONS_MAX, CONNECTIONS_PER_SOURCE_MAX);
-    let mut connections = JoinSet::new();
-    let mut reading = std::pin::pin!(reading);
-    loop {
-        let (stream, peer, permit) = tokio::select! {
-            biased;
-            read = &mut reading => {
-                // Their answers are still sent; the header timeout ends idle ones.
-                connections.detach_all();
-                return read;
-            }
-            Some(_) = connections.join_next() => continue,
-            accepted = accept(listener, &permits) => accepted,
-        };
-        let Some(share) = shares.take(peer.ip(), 1) else { continue };
-        let service = service_fn(|request: hyper::Request<_>| async move {
-            Ok::<_, Infallible>(answer(request.uri().path()))
+    let table = ConnectionTable::new(CONNECTIONS_MAX, CONNECTIONS_PER_SOURCE_MAX);
+    let start = |stream, _, place: ConnectionPlace| {
+        let activity = Arc::clone(&place.activity);
+        let service = service_fn(move |request: hyper::Request<_>| {
+            let response = answer(request.uri().path());
+            note_activity(Arc::clone(&activity), async move { response })
         });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADERS_TIMEOUT)
-            .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), service);
-        connections.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended with an error");
-            }
-            drop((permit, share));
-        });
+        let stream = SlowReaderTimeout::new(stream, Arc::clone(&place.activity));
+        let connection =
+            connection_builder().keep_alive(false).serve_connection(TokioIo::new(stream), service);
+        // After `reading` their answers are still sent; the header timeout ends idle ones.
+        tokio::spawn(run_in_place(connection, place));
+    };
+    let accept_all = accept_all(listener, &table, |_| false, start);
+    tokio::select! {
+        biased;
+        read = reading => read,
+        () = accept_all => unreachable!("it accepts for ever"),
     }
 }
 

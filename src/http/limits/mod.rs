@@ -12,7 +12,7 @@
 //! | memory of bodies | all; source | `LARGE_BYTES_…MAX` | none | 1.1 |
 //! | bodies without a key | all; source | `UNIDENTIFIED_…MAX` | none | 1.1 |
 //! | memory of long answers | all; source | `ANSWER_BYTES_…MAX` | none | 1.1 |
-//! | connections | all; source | `SOURCE_CONNECTIONS_MAX` | `--…connections-max` | 1.1 |
+//! | connections | all; network; source | `SOURCE_CONNECTIONS_MAX` | `--…connections-max` | 1.1 |
 //! | requests behind a proxy | source | the same | `--source-connections-max` | 1.1 |
 //! | long computations | all | one for each core, `…WAITING_…MAX` wait | none | 4.7 |
 //! | space of a group | role | `GROUP_MIB`, `…_PERCENT` | `--group-mib` | 3.8 |
@@ -24,6 +24,7 @@
 //! | --- | --- | --- | --- | --- |
 //! | bytes, depth and time of a body | request | `http/body.rs` | none | 1.1 |
 //! | bytes and time of a head | connection | `http/connection/listener.rs` | none | 1.1 |
+//! | places of connections | all; network | `http/connection/connection_table.rs` | none | 1.1 |
 //! | bytes read of an answer | connection | `http/connection/slow_reader_timeout.rs` | none | 1.1 |
 //! | parameters | request | `PARAMETERS_MAX` of `wire/params.rs` | none | 10 |
 //! | sessions | all; person | `SESSIONS_…MAX` of `http/auth/session.rs` | none | 3.3 |
