@@ -58,9 +58,12 @@ fn answer(path: &str) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpStream;
+    use tokio::net::{TcpSocket, TcpStream};
     use tokio::sync::oneshot;
 
     async fn request(address: std::net::SocketAddr, head: &str) -> String {
@@ -102,5 +105,27 @@ mod tests {
         assert_eq!(read, Ok(7));
         let (_, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
         accepted.expect("the port is free for the server");
+    }
+
+    #[tokio::test]
+    async fn silent_connections_of_others_leave_room_for_a_health_check() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let (done, read) = oneshot::channel();
+        let clients = async {
+            let mut silent = Vec::new();
+            for number in 0..200 {
+                let socket = TcpSocket::new_v4().expect("a socket");
+                let from = SocketAddr::from(([127, 1, number, 1], 0));
+                socket.bind(from).expect("a loopback address");
+                silent.push(socket.connect(address).await.expect("it listens"));
+            }
+            let alive = request(address, "GET /healthz");
+            let alive = tokio::time::timeout(Duration::from_secs(1), alive).await;
+            assert!(alive.expect("in time").starts_with("HTTP/1.1 200 "));
+            done.send(7).expect("it waits");
+        };
+        let (read, ()) = tokio::join!(serve_until_recovered(read, &listener), clients);
+        assert_eq!(read, Ok(7));
     }
 }
