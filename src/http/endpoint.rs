@@ -5,7 +5,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use axum::routing::MethodFilter;
 use utoipa::openapi::{RefOr, Schema};
@@ -162,7 +162,7 @@ pub(crate) type HandlerFuture<'r> = Pin<Box<dyn Future<Output = HandlerResult> +
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
     /// Answers without an apikey.
-    Open(fn(&Server) -> Response),
+    Open(fn(&Server, &HeaderMap) -> Response),
     /// Answers callers with an apikey.
     Keyed(KeyedHandler),
 }

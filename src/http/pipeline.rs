@@ -146,7 +146,7 @@ async fn handle(
     let (parts, body) = request.into_parts();
     let mut params = read_params(&parts, ids.as_ref())?;
     let handler = match route.endpoint.handler {
-        Handler::Open(handler) => return Ok(handler(&server)),
+        Handler::Open(handler) => return Ok(handler(&server, &parts.headers)),
         Handler::Keyed(handler) => handler,
     };
     let path_id = id_in_path(ids.as_ref(), "id");

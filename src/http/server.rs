@@ -4,7 +4,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use ipnet::IpNet;
 
 use crate::domain::directory::Directory;
@@ -17,6 +16,7 @@ use crate::domain::state::space_quota::is_full_for;
 use crate::domain::time::Instant;
 use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
+use crate::http::answer::fixed_content::FixedContent;
 use crate::http::auth::Authenticator;
 use crate::http::auth::source_hasher::SourceHasher;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, UnbelievedHeaders};
@@ -84,8 +84,8 @@ pub struct Server {
     pub(crate) store: Option<ServedStore>,
     /// Whether the page `/` lists the groups with a booking page.
     pub(crate) lists_groups: bool,
-    /// The serialised OpenAPI document; empty until the service is built.
-    pub(crate) openapi_document: Bytes,
+    /// The OpenAPI document; empty until the service is built.
+    pub(crate) openapi_document: FixedContent,
     /// The names that its operations take.
     pub(crate) known_names: Arc<KnownNames>,
 }
@@ -112,7 +112,7 @@ impl Server {
             group_bytes_max: None,
             store: None,
             lists_groups: false,
-            openapi_document: Bytes::new(),
+            openapi_document: FixedContent::default(),
             known_names: Arc::default(),
         }
     }

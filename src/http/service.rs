@@ -52,7 +52,7 @@ pub struct HttpService {
 impl HttpService {
     /// Builds the service of a server, with its OpenAPI document and the pages that `pages` makes.
     pub fn new(mut server: Server, pages: impl FnOnce(Arc<Server>) -> Router) -> Self {
-        server.openapi_document = openapi::document_bytes();
+        server.openapi_document = openapi::fixed_document();
         server.known_names = openapi::known_names();
         let server = Arc::new(server);
         let metrics = Arc::clone(&server.metrics);

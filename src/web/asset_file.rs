@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
-};
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 
-use crate::http::answer::compression::accepts_gzip;
 use crate::web::assets::IMMUTABLE;
 use crate::web::pages::Pages;
 
@@ -28,16 +25,9 @@ pub(crate) async fn show(
         *response.status_mut() = StatusCode::NOT_FOUND;
         return response;
     };
-    let is_gzip = accepts_gzip(&headers);
-    let content = if is_gzip { &asset.gzip } else { &asset.plain };
-    let mut response = Response::new(Body::from(content.clone()));
+    let mut response = asset.content.respond(&headers);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
     headers.insert(CACHE_CONTROL, IMMUTABLE);
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if is_gzip {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
     response
 }

@@ -1,13 +1,10 @@
 //! Style and script of the pages: part of the binary, with a hash in the URL, compressed once.
 
-use std::io::Write as _;
-
-use axum::body::Bytes;
 use axum::http::HeaderValue;
 use data_encoding::HEXLOWER;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
+
+use crate::http::answer::fixed_content::FixedContent;
 
 /// A year: the hash in the URL changes with the content.
 pub(crate) const IMMUTABLE: HeaderValue =
@@ -19,13 +16,11 @@ pub(crate) struct Assets {
     script: Asset,
 }
 
-/// One file, plain and compressed.
+/// One file.
 pub(crate) struct Asset {
     /// Its name in URLs, with the hash of its content.
     name: String,
-    pub(crate) media_type: &'static str,
-    pub(crate) plain: Bytes,
-    pub(crate) gzip: Bytes,
+    pub(crate) content: FixedContent,
 }
 
 impl Assets {
@@ -55,17 +50,13 @@ impl Assets {
 
 impl Asset {
     fn new(stem: &str, extension: &str, content: &'static [u8]) -> Self {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(content).expect("writing to a Vec does not fail");
-        let gzip = encoder.finish().expect("writing to a Vec does not fail");
+        let media_type = match extension {
+            "css" => "text/css; charset=utf-8",
+            _ => "text/javascript; charset=utf-8",
+        };
         Self {
             name: format!("{stem}-{}.{extension}", short_hash(content)),
-            media_type: match extension {
-                "css" => "text/css; charset=utf-8",
-                _ => "text/javascript; charset=utf-8",
-            },
-            plain: Bytes::from_static(content),
-            gzip: gzip.into(),
+            content: FixedContent::new(media_type, content),
         }
     }
 }
@@ -81,6 +72,6 @@ mod tests {
 
     #[test]
     fn the_script_weighs_at_most_6_kb() {
-        assert!(Assets::new().script.gzip.len() <= 6 * 1_024);
+        assert!(Assets::new().script.content.gzip.len() <= 6 * 1_024);
     }
 }

@@ -188,11 +188,16 @@ impl Visitor {
         self.client.request(method, format!("{}{path}", self.base))
     }
 
+    /// A request for a path below the root, as it is.
+    pub(crate) fn at_root(&self, method: Method, path: &str) -> RequestBuilder {
+        let root = self.base.strip_suffix("/api/v1").expect("the API stands below the root");
+        self.client.request(method, format!("{root}{path}"))
+    }
+
     /// A form that a page sends.
     pub(crate) fn form(&self, path: &str, pairs: &[(&str, &str)]) -> RequestBuilder {
-        let root = self.base.strip_suffix("/api/v1").expect("the API stands below the root");
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
-        let request = self.client.post(format!("{root}{path}"));
+        let request = self.at_root(Method::POST, path);
         let request =
             request.header("content-type", "application/x-www-form-urlencoded").body(body);
         match &self.forwarded_for {

@@ -15,6 +15,8 @@ mod mailbox;
 mod messages;
 mod moves;
 mod operator_routes;
+mod public_paths;
+mod public_reads;
 mod searches;
 mod space;
 mod stolen_sessions;

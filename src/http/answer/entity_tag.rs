@@ -3,7 +3,9 @@
 //! Reference 1.5, 1.7.
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY,
+};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use data_encoding::HEXLOWER;
@@ -48,13 +50,13 @@ pub(crate) fn tagged(json: Vec<u8>) -> ShownObject {
     ShownObject { json, tag }
 }
 
-/// Adds the tag of a 200 response, unless its body is very long. If `known` names the tag, the
-/// response becomes 304 without a body.
+/// Adds the tag of a 200 response, unless it has one or its body is very long. If `known` names the
+/// tag, the response becomes 304 without a body.
 pub(crate) async fn tag_response(response: Response, known: &NamedTags) -> Response {
-    if response.status() != StatusCode::OK {
+    if response.status() != StatusCode::OK || response.headers().contains_key(ETAG) {
         return response;
     }
-    let (mut parts, mut body) = response.into_parts();
+    let (parts, mut body) = response.into_parts();
     let is_whole = body.size_hint().exact().is_some();
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -69,24 +71,32 @@ pub(crate) async fn tag_response(response: Response, known: &NamedTags) -> Respo
         }
     }
     let tag = make_tag(&bytes);
-    let is_known = known.contain(&tag);
-    let tag = HeaderValue::from_str(&tag).expect("a tag is ASCII");
-    parts.headers.insert(ETAG, tag);
-    parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    if !is_known {
-        return Response::from_parts(parts, Body::from(bytes));
+    let is_compressible = bytes.len() >= COMPRESSED_BYTES_MIN;
+    let mut response = with_tag(Response::from_parts(parts, Body::from(bytes)), &tag, known);
+    // Of a 304 the layer that compresses cannot say so.
+    if is_compressible && response.status() == StatusCode::NOT_MODIFIED {
+        response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
     }
-    parts.status = StatusCode::NOT_MODIFIED;
-    if bytes.len() >= COMPRESSED_BYTES_MIN {
-        parts.headers.append(VARY, HeaderValue::from_static("accept-encoding"));
+    response
+}
+
+/// Adds a tag to a 200 response. If `known` names it, the response becomes 304 without a body.
+pub(crate) fn with_tag(mut response: Response, tag: &str, known: &NamedTags) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(ETAG, HeaderValue::from_str(tag).expect("a tag is ASCII"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    if known.contain(tag) {
+        for described in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING] {
+            headers.remove(described);
+        }
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Body::empty();
     }
-    parts.headers.remove(CONTENT_TYPE);
-    parts.headers.remove(CONTENT_LENGTH);
-    Response::from_parts(parts, Body::empty())
+    response
 }
 
 /// Returns the tag of a body. It is weak, since an answer may be compressed or not.
-fn make_tag(bytes: &[u8]) -> String {
+pub(crate) fn make_tag(bytes: &[u8]) -> String {
     format!("W/{}", object_tag(bytes))
 }
 

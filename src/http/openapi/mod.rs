@@ -23,6 +23,7 @@ use utoipa::openapi::{
     ServerBuilder,
 };
 
+use crate::http::answer::fixed_content::FixedContent;
 use crate::http::auth::apikey::API_KEY;
 use crate::http::endpoint::{EndpointMethod, Shape};
 pub use crate::http::openapi::import_document::import_schema;
@@ -78,6 +79,13 @@ pub(crate) fn document_bytes() -> Bytes {
         let json = document().to_json().expect("the document holds texts and numbers only");
         json.into()
     });
+    DOCUMENT.clone()
+}
+
+/// Returns the document as it is served. It is compressed once in each process.
+pub(crate) fn fixed_document() -> FixedContent {
+    static DOCUMENT: LazyLock<FixedContent> =
+        LazyLock::new(|| FixedContent::new("application/json", document_bytes()));
     DOCUMENT.clone()
 }
 

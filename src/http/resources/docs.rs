@@ -4,18 +4,19 @@
 
 use std::sync::LazyLock;
 
-use axum::body::{Body, Bytes};
 use axum::http::header::{
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CONTENT_SECURITY_POLICY, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
+use crate::http::answer::entity_tag::{NamedTags, with_tag};
+use crate::http::answer::fixed_content::FixedContent;
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Handler, Shape};
-use crate::http::response::json_response;
 use crate::http::server::Server;
 use crate::wire::error_catalogue::print_page;
 use crate::wire::schema::{object, text};
@@ -34,19 +35,23 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(&[EndpointPath::current("/api/v1/openapi")], Handler::Open(document))
         .named("Document", "Get this OpenAPI document")
         .answers(&[DOCUMENT]),
-    Endpoint::get(&[EndpointPath::current("/docs")], Handler::Open(|_| page()))
+    Endpoint::get(&[EndpointPath::current("/docs")], Handler::Open(|_, headers| page(headers)))
         .named("Docs", "Get a page to try the API")
         .answers(&[PAGE_ANSWER]),
-    Endpoint::get(&[EndpointPath::current("/docs/errors")], Handler::Open(|_| errors()))
-        .named("ErrorCatalogue", "Get a page with the cause and the cure of each error")
-        .answers(&[PAGE_ANSWER]),
+    Endpoint::get(
+        &[EndpointPath::current("/docs/errors")],
+        Handler::Open(|_, headers| errors(headers)),
+    )
+    .named("ErrorCatalogue", "Get a page with the cause and the cure of each error")
+    .answers(&[PAGE_ANSWER]),
 ];
 
+const HTML: &str = "text/html; charset=utf-8";
 const STYLE: &str = include_str!("../../../data/docs/style.css");
 const SCRIPT: &str = include_str!("../../../data/docs/script.js");
 
 /// The page, and its Content-Security-Policy, which allows only the page's own script and style.
-static PAGE: LazyLock<(Bytes, HeaderValue)> = LazyLock::new(|| {
+static PAGE: LazyLock<(FixedContent, HeaderValue)> = LazyLock::new(|| {
     let page = include_str!("../../../data/docs/page.html")
         .replace("{style}", STYLE)
         .replace("{script}", SCRIPT);
@@ -57,30 +62,31 @@ static PAGE: LazyLock<(Bytes, HeaderValue)> = LazyLock::new(|| {
         hash(SCRIPT),
         hash(STYLE),
     );
-    (page.into(), HeaderValue::from_str(&policy).expect("a policy has visible characters only"))
+    let policy = HeaderValue::from_str(&policy).expect("a policy has visible characters only");
+    (FixedContent::new(HTML, page), policy)
 });
 
 /// GET /api/v1/openapi.json.
-fn document(server: &Server) -> Response {
-    json_response(StatusCode::OK, server.openapi_document.clone())
+fn document(server: &Server, headers: &HeaderMap) -> Response {
+    let document = &server.openapi_document;
+    with_tag(document.respond(headers), &document.tag, &NamedTags::read(headers, IF_NONE_MATCH))
 }
 
 /// GET /docs/errors, to which each error links.
-fn errors() -> Response {
-    static ERRORS: LazyLock<Bytes> = LazyLock::new(|| print_page().into());
-    html(ERRORS.clone(), HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"))
+fn errors(headers: &HeaderMap) -> Response {
+    static ERRORS: LazyLock<FixedContent> = LazyLock::new(|| FixedContent::new(HTML, print_page()));
+    let policy = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    html(ERRORS.respond(headers), policy)
 }
 
 /// GET /docs.
-fn page() -> Response {
+fn page(headers: &HeaderMap) -> Response {
     let (page, policy) = &*PAGE;
-    html(page.clone(), policy.clone())
+    html(page.respond(headers), policy.clone())
 }
 
-fn html(page: Bytes, policy: HeaderValue) -> Response {
-    let mut response = Response::new(Body::from(page));
+fn html(mut response: Response, policy: HeaderValue) -> Response {
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(CONTENT_SECURITY_POLICY, policy);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));

@@ -18,10 +18,10 @@ const NOT_READY: Answer = Answer::json(503, "the server accepts no writes now", 
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(&[EndpointPath::current("/healthz")], Handler::Open(|_| alive()))
+    Endpoint::get(&[EndpointPath::current("/healthz")], Handler::Open(|_, _| alive()))
         .named("Alive", "Check that the process is alive")
         .answers(&[STATE]),
-    Endpoint::get(&[EndpointPath::current("/readyz")], Handler::Open(ready))
+    Endpoint::get(&[EndpointPath::current("/readyz")], Handler::Open(|server, _| ready(server)))
         .named("Ready", "Check that the server accepts writes")
         .answers(&[STATE, NOT_READY]),
 ];

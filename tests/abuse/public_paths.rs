@@ -1,0 +1,67 @@
+//! Every GET that a stranger may send, with parameters that ask for much.
+
+use reqwest::Method;
+use serde_json::Value;
+use slotbook::http::permissions::{Extent, Role};
+use slotbook::http::{Route, routes};
+
+use crate::fixture::{KEY, Practice};
+
+/// The booking page of the demonstration.
+const PAGE: &str = "cabinet-de-sante-des-tilleuls";
+
+/// Returns the path and query of each GET without a right or by a key alone, and of each page.
+pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
+    let start = practice.free_starts().await.pop_front().expect("a free start");
+    let stranger = practice.visitor("127.0.0.2");
+    let booked = stranger.book(&start, "ada@example.org").await.is(201);
+    let mut paths = Vec::new();
+    for route in routes() {
+        if route.method() == Method::GET && is_public(&route) {
+            paths.push(filled(&route, &booked["records"][0], &start.0));
+        }
+    }
+    paths.push("/".to_owned());
+    for page in ["", "/time?s=1", "/colours.css"] {
+        paths.push(format!("/b/{PAGE}{page}"));
+    }
+    paths.push(format!("/b/{PAGE}/you?s=1&t={}", start.0[..16].replace(' ', "T")));
+    paths.push(format!("/m/c.1.{}.{}", booked["records"][0]["id"], secret(&booked["records"][0])));
+    paths
+}
+
+fn is_public(route: &Route) -> bool {
+    match route.right() {
+        Some(right) => {
+            !matches!(right.extent(Role::Application), Extent::Nothing | Extent::Operator)
+        }
+        None => true,
+    }
+}
+
+fn secret(appointment: &Value) -> &str {
+    appointment["key"].as_str().expect("a secret")
+}
+
+/// Returns the path of a route with the ids of the demonstration, and with a query.
+fn filled(route: &Route, appointment: &Value, start: &str) -> String {
+    let id = if route.path().contains("/appointments/") {
+        appointment["id"].to_string()
+    } else {
+        "1".to_owned()
+    };
+    let path = route.path().replace("{group_id}", "1").replace("{urlname}", PAGE);
+    let path = path.replace("{id}", &id);
+    if route.right().is_none() {
+        return path;
+    }
+    let query = match path.rsplit('/').next() {
+        Some("availabletimeslots") => "intervention_ids[]=1&nDays=30".to_owned(),
+        Some("explanation") => {
+            format!("intervention_ids[]=1&calendar_id=1&start={}", start.replace(' ', "%20"))
+        }
+        _ if path.contains("/appointments/") => format!("key={}", secret(appointment)),
+        _ => "results=all".to_owned(),
+    };
+    format!("{path}?apikey={KEY}&{query}")
+}
