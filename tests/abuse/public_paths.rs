@@ -1,4 +1,4 @@
-//! Every GET that a stranger may send, with parameters that ask for much.
+//! Every GET of the API that a stranger may send, and pages, with parameters that ask for much.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -10,7 +10,8 @@ use crate::fixture::{KEY, Practice};
 /// The booking page of the demonstration.
 const PAGE: &str = "cabinet-de-sante-des-tilleuls";
 
-/// Returns the path and query of each GET without a right or by a key alone, and of each page.
+/// Returns the path and query of each GET without a right or by a key alone, and of the pages of a
+/// booking and of its mailed link.
 pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
     let start = practice.free_starts().await.pop_front().expect("a free start");
     let stranger = practice.visitor("127.0.0.2");
@@ -26,7 +27,8 @@ pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
         paths.push(format!("/b/{PAGE}{page}"));
     }
     paths.push(format!("/b/{PAGE}/you?s=1&t={}", start.0[..16].replace(' ', "T")));
-    paths.push(format!("/m/c.1.{}.{}", booked["records"][0]["id"], secret(&booked["records"][0])));
+    let link = format!("/m/c.1.{}.{}", booked["records"][0]["id"], secret(&booked["records"][0]));
+    paths.extend([format!("{link}/move"), link]);
     paths
 }
 
