@@ -237,7 +237,7 @@ async fn serve_until_signal(
     };
     let sending = messages::sending_settings(quota, Arc::clone(&gateways));
     let connections_max = limit_connections(options.connections_max);
-    let routes = create_routes(options, &engine, gateways, &metrics, connections_max);
+    let routes = create_routes(options, &engine, gateways, quota, &metrics, connections_max);
     let operator_socket = operator_socket.map(|(listener, socket)| {
         tokio::spawn(http::serve_operator(listener, routes.clone()));
         socket
@@ -298,6 +298,7 @@ fn create_routes(
     options: &ServeOptions,
     engine: &Engine,
     gateways: Arc<Gateways>,
+    quota: MessageQuota,
     metrics: &MetricsExporter,
     connections_max: usize,
 ) -> HttpService {
@@ -308,6 +309,7 @@ fn create_routes(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let server = Server::new(engine.clone(), cores)
         .with_gateways(gateways)
+        .with_message_quota(quota)
         .behind_tls(options.behind_tls)
         .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
         .limited_per_source(per_source)

@@ -40,7 +40,9 @@ impl MessageSender {
     /// Counts the messages that a step settled, and logs those settled without an attempt.
     fn record_settled(&self, group: GroupId, committed: &Committed, attempted: bool) {
         for message in committed.group_state.outbox.changed_since(&committed.before.outbox) {
-            if message.is_open() {
+            let before = committed.before.outbox.message(message.id);
+            let has_moved = before.is_none_or(|before| before.progress != message.progress);
+            if message.is_open() || !has_moved {
                 continue;
             }
             self.metrics.record_settled(message);

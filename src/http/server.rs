@@ -8,10 +8,12 @@ use ipnet::IpNet;
 
 use crate::domain::directory::Directory;
 use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::recipient_quota::MessageQuota;
 use crate::domain::state::space_quota::is_full_for;
 use crate::domain::time::Instant;
 use crate::engine::Engine;
@@ -58,6 +60,9 @@ pub struct Server {
     pub(crate) source_hasher: SourceHasher,
     /// Limits account links.
     pub(crate) links: LinkLimit,
+    /// Maximum number of messages that a key alone causes in one group within 24 hours; 0 for no
+    /// limit. No link waits that it would stop.
+    by_key_daily_max: usize,
     /// Signs links while the store has no secret yet, for want of space. Such links end with the
     /// process.
     interim_secret: LinkSecret,
@@ -99,7 +104,8 @@ impl Server {
             guesses: EnumerationLimit::default(),
             source_hasher: SourceHasher::new(None),
             booking_limit: BookingLimit::new(BookingLimits::DEFAULT),
-            links: LinkLimit::default(),
+            links: LinkLimit::new(None),
+            by_key_daily_max: 0,
             interim_secret: LinkSecret::new(Randomness::from_os().bytes()),
             blocking_pool: BlockingPool::new(cores),
             gateways: Arc::new(Gateways::unconfigured("")),
@@ -134,15 +140,30 @@ impl Server {
         }
     }
 
-    /// Returns the secret for another password link to an address, and counts the link; `None` if
-    /// the address has got its share. No earlier link ends by that.
+    /// Returns the secret for another password link to an address, and counts the link. `None` if
+    /// it could not leave, or if the address has got its share. No earlier link ends by that.
     pub(crate) fn secret_for_link(
         &self,
-        group: GroupId,
+        state: &GroupState,
         email: &Email,
         now: Instant,
     ) -> Option<LinkSecret> {
-        if self.links.count_mailed(group, email, now) { Some(self.link_secret()) } else { None }
+        let outbox = &state.outbox;
+        let can_leave = self.mails_links()
+            && outbox.link_bytes() < self.links.bytes_max()
+            // The public must not keep a client with an account from another password.
+            && (state.accounts.contains_key(&email.folded())
+                || outbox.has_room_for_new_link(self.by_key_daily_max, now));
+        if can_leave && self.links.count_mailed(state.catalogue.group.id, email, now) {
+            Some(self.link_secret())
+        } else {
+            None
+        }
+    }
+
+    /// Whether links can be mailed.
+    pub(crate) fn mails_links(&self) -> bool {
+        self.gateways.is_configured(Channel::Mail)
     }
 
     /// Sets the metrics that requests are counted in.
@@ -154,7 +175,13 @@ impl Server {
     /// Sets the bytes that the records of a group may take. Web callers are stopped below that.
     #[must_use]
     pub fn with_group_bytes_max(self, bytes_max: Option<u64>) -> Self {
-        Self { group_bytes_max: bytes_max, ..self }
+        Self { group_bytes_max: bytes_max, links: LinkLimit::new(bytes_max), ..self }
+    }
+
+    /// Sets the quota that the sender of messages keeps, so that no link waits for nothing.
+    #[must_use]
+    pub fn with_message_quota(self, quota: MessageQuota) -> Self {
+        Self { by_key_daily_max: quota.by_key_daily_max, ..self }
     }
 
     /// Sets the store that the operator may export and back up.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use slotbook::notify::Gateways;
 use slotbook::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -50,6 +51,11 @@ impl Mailbox {
             timeout: Duration::from_secs(10),
         })
         .expect("legal options")
+    }
+
+    /// Gateways of which it is the mail server.
+    pub(crate) fn gateways(&self) -> Arc<Gateways> {
+        Arc::new(Gateways { mail: Some(self.client()), ..Gateways::unconfigured("") })
     }
 
     pub(crate) fn mails(&self) -> Vec<Mail> {

@@ -3,6 +3,7 @@
 //! The practice is the demonstration with its own settings, on a server in this process. Strangers
 //! have source addresses of their own: directly by 127.0.0.x, or behind a proxy that is trusted.
 
+mod account_links;
 mod alike;
 mod connections;
 mod expensive_requests;

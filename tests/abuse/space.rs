@@ -44,23 +44,6 @@ async fn the_texts_of_a_booking_have_2_000_characters_together() {
     book(1_490, 255, 255).await.is(201);
 }
 
-#[tokio::test]
-async fn what_a_link_carries_counts_as_space() {
-    let practice = narrow(32).await;
-    let stranger = practice.visitor("127.0.0.2");
-    let ask = async |number: usize, pending: &str| {
-        let email = format!("a{number}@example.org");
-        let account = json!({"account": {"email": email, "group_id": 1, "pendingRdv": pending}});
-        answer(stranger.request(Method::POST, "/accounts").json(&account)).await
-    };
-    ask(0, &"é".repeat(4_096)).await.refused(400, 2);
-    let longest = "é".repeat(4_095);
-    for number in 0..3 {
-        ask(number, &longest).await.is(201);
-    }
-    ask(3, &longest).await.refused(503, 4);
-}
-
 /// A practice whose space an application may fill by about `kib` KiB.
 async fn narrow(kib: u64) -> Practice {
     let mut bytes_max = 0;

@@ -6,6 +6,7 @@ use slotbook::domain::records::message::MessageContent;
 use slotbook::password;
 
 use crate::fixture::{ANNA, Answer, Practice, Visitor, answer};
+use crate::mailbox::Mailbox;
 
 /// A second professional of the practice.
 const BEN: (&str, &str) = ("ben@example.org", "bens-own-password");
@@ -157,7 +158,8 @@ fn notices(practice: &Practice) -> Vec<(&'static str, String)> {
 
 #[tokio::test]
 async fn the_former_address_is_told_of_another_password_and_of_another_address() {
-    let practice = Practice::open().await;
+    let mailbox = Mailbox::open().await;
+    let practice = Practice::with(|_| {}, |server| server.with_gateways(mailbox.gateways())).await;
     let visitor = practice.visitor("127.0.0.2");
     let follow = async |body: Value| {
         answer(visitor.request(Method::POST, "/accounts/confirm").json(&body)).await

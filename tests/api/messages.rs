@@ -13,7 +13,7 @@ use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::notify::Gateways;
 
-use super::server::{TestServer, answer};
+use super::server::{self, TestServer, answer};
 use super::shop::{self, CALENDAR, CUT};
 
 fn gateways() -> Gateways {
@@ -27,9 +27,12 @@ async fn writing(
 ) -> TestServer {
     let gateways = Arc::new(gateways());
     let group_states = vec![shop::group_four(change), shop::group_five()];
-    let server =
-        TestServer::serving(group_states, |server| server.with_gateways(Arc::clone(&gateways)))
-            .await;
+    // It knows a mail server, since without one no account link is made.
+    let mail = server::gateways("").mail;
+    let link_secret = gateways.link_secret.clone();
+    let public_url = gateways.public_url.clone();
+    let known = Arc::new(Gateways { mail, sms: None, public_url, link_secret });
+    let server = TestServer::serving(group_states, |server| server.with_gateways(known)).await;
     let sending = MessagingOptions {
         gateways,
         quota: MessageQuota { recipient_daily_max: 20, by_key_daily_max: 0 },

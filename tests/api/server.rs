@@ -16,6 +16,8 @@ use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
 use slotbook::http::BookingLimits;
 use slotbook::http::{Server, serve};
+use slotbook::notify::Gateways;
+use slotbook::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 use slotbook::password::hash_password;
 use slotbook::store::{BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError};
 use slotbook::transfer::demo::demo_content;
@@ -23,6 +25,20 @@ use slotbook::web;
 use tokio::sync::Mutex;
 
 use crate::shop;
+
+/// Gateways with a mail server that nothing is carried to, so that mails wait and can be read.
+pub(crate) fn gateways(public_url: &str) -> Gateways {
+    let mail = SmtpClient::new(&SmtpServer {
+        host: "127.0.0.1".to_owned(),
+        port: 9,
+        tls_mode: TlsMode::None,
+        root_certificates: None,
+        login: None,
+        from: "slotbook@localhost".to_owned(),
+        timeout: Duration::from_secs(1),
+    });
+    Gateways { mail: Some(mail.expect("legal options")), ..Gateways::unconfigured(public_url) }
+}
 
 /// A running server.
 pub(crate) struct TestServer {
@@ -173,7 +189,9 @@ impl TestServer {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
         let routes = web::service(configure(
-            Server::new(engine.clone(), 2).limit_bookings(BookingLimits::NONE),
+            Server::new(engine.clone(), 2)
+                .limit_bookings(BookingLimits::NONE)
+                .with_gateways(Arc::new(gateways(""))),
         ));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
         Self { base, client: reqwest::Client::new(), clock, engine, disk }

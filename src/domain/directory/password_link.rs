@@ -109,6 +109,13 @@ impl PasswordLink {
     }
 }
 
+/// Returns the length of the longest token that holds texts of this many bytes.
+pub(crate) const fn longest_token_bytes(texts: u64) -> u64 {
+    const ID_AND_DASH_BYTES: u64 = 17;
+    const FIXED_BYTES: u64 = (EXPIRY_BYTES + STAMP_BYTES + 2 + MAC_BYTES) as u64;
+    ID_AND_DASH_BYTES + (FIXED_BYTES + texts).div_ceil(3) * 4
+}
+
 /// Returns the MAC of a link. Its first word keeps it apart from the MACs of other links.
 fn link_mac(group: GroupId, bytes: &[u8], secret: &LinkSecret) -> Hmac<Sha256> {
     let mut mac = Hmac::new_from_slice(secret.bits()).expect("any length makes a key");
@@ -142,6 +149,10 @@ mod tests {
         let longest = "é".repeat(8_192);
         for link in [link(None), link(Some("{\"a\":[1]}")), link(Some(&longest))] {
             let token = link.seal(group(4), &secret);
+            let pending = link.pending_rdv.as_ref().map_or(0, |text| text.as_str().len());
+            let texts = link.email.as_str().len() + pending;
+            let excess = longest_token_bytes(texts as u64) - token.as_str().len() as u64;
+            assert!(excess <= 17 + 2, "{excess}");
             assert_eq!(PasswordLink::open(token.as_str(), group(4), &secret), Some(link));
             let other_group = token.as_str().replacen("4-", "5-", 1);
             assert_eq!(PasswordLink::open(&other_group, group(5), &secret), None);

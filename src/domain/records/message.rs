@@ -393,11 +393,26 @@ impl Message {
 
     /// Removes the token of a link that is spent: it can be long, and a sent mail has it.
     pub(crate) fn forget_spent_token(&mut self) {
-        if self.is_spent()
-            && let MessageContent::AccountLink { token, .. } = &mut self.content
-        {
+        if self.is_spent() {
+            self.forget_token();
+        }
+    }
+
+    /// Removes the token of a link.
+    pub(crate) fn forget_token(&mut self) {
+        if let MessageContent::AccountLink { token, .. } = &mut self.content {
             *token = LinkToken::default();
         }
+    }
+
+    /// Whether it is a link that is to be sent, or that would be if the clock was ahead when it
+    /// was given up.
+    pub(crate) fn is_unsent_link(&self) -> bool {
+        let has_token = matches!(
+            &self.content,
+            MessageContent::AccountLink { token, .. } if !token.is_blank()
+        );
+        has_token && (self.is_open() || self.given_up_at().is_some())
     }
 
     /// Whether it was given up at a time that has not come yet. The clock was ahead then, so the

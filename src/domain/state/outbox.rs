@@ -26,7 +26,7 @@ use imbl::{OrdMap, OrdSet};
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::{ID_MAX, MessageId, VeventId};
 use crate::domain::records::message::{
-    AppointmentTime, Message, MessageContent, Progress, SuppressionReason,
+    AppointmentTime, Message, MessageContent, MessageKind, Progress, SuppressionReason,
 };
 use crate::domain::records::text::Text;
 use crate::domain::state::recipient_quota::{MessageQuota, RecipientQuota};
@@ -52,6 +52,12 @@ pub struct Outbox {
     last_id: u64,
     /// Ids of the messages that wait or are claimed.
     open: OrdSet<MessageId>,
+    /// The bytes of the links that have not left. Derived from them.
+    link_bytes: u64,
+    /// Number of links to new accounts that were not attempted yet.
+    new_links: usize,
+    /// The links that were given up and still hold a token, ascending by the time of that.
+    given_up_links: OrdSet<(Instant, MessageId)>,
     /// The messages that were given up, ascending by the time of that.
     given_up: OrdSet<(Instant, MessageId)>,
     /// The open reminder message of an appointment and channel.
@@ -296,6 +302,19 @@ impl Outbox {
         entries.filter_map(|(_, id)| self.messages.get(id))
     }
 
+    /// Whether a link to a new account could leave within a day, after those that wait, by the
+    /// maximum of messages that a key alone causes; 0 for no limit.
+    pub(crate) fn has_room_for_new_link(&self, by_key_daily_max: usize, now: Instant) -> bool {
+        let since = now.plus_seconds(1 - DAY);
+        by_key_daily_max == 0 || self.new_links < self.quota.links_left(by_key_daily_max, since)
+    }
+
+    /// The bytes of the links that have not left: those that wait, and those that were given up
+    /// within a day.
+    pub(crate) const fn link_bytes(&self) -> u64 {
+        self.link_bytes
+    }
+
     /// The bytes of all kept messages.
     pub(crate) const fn space_bytes(&self) -> u64 {
         self.bytes
@@ -307,7 +326,7 @@ impl Outbox {
     }
 
     /// Inserts a message or replaces the one with its id. Then removes messages that were settled
-    /// at least 90 days before `now`.
+    /// at least 90 days before `now`, and tokens of links that were given up a day before it.
     ///
     /// # Panics
     /// If a new message's id is not the next one.
@@ -326,6 +345,22 @@ impl Outbox {
         self.index(&message);
         self.messages.insert(message.id, message);
         self.remove_expired(now);
+        self.forget_given_up_links(now);
+    }
+
+    /// Within a day the clock may turn out to have been ahead, and the links are sent after all.
+    fn forget_given_up_links(&mut self, now: Instant) {
+        for _ in 0..REMOVED_PER_EVENT_MAX {
+            let Some((at, id)) = self.given_up_links.get_min().copied() else { return };
+            if now < at.plus_seconds(DAY) {
+                return;
+            }
+            let mut message = Message::clone(&self.messages[&id]);
+            self.unindex(&message);
+            message.forget_token();
+            self.index(&message);
+            self.messages.insert(id, Arc::new(message));
+        }
     }
 
     fn remove_expired(&mut self, now: Instant) {
@@ -343,6 +378,13 @@ impl Outbox {
 
     fn index(&mut self, message: &Message) {
         self.bytes += message_bytes(message);
+        if message.is_unsent_link() {
+            self.link_bytes += message_bytes(message);
+            self.new_links += usize::from(is_new_link(message));
+            if let Some(at) = message.given_up_at() {
+                self.given_up_links.insert((at, message.id));
+            }
+        }
         for appointment in message.appointments() {
             self.by_appointment.insert((appointment.id, message.id));
         }
@@ -364,6 +406,13 @@ impl Outbox {
 
     fn unindex(&mut self, message: &Message) {
         self.bytes = self.bytes.saturating_sub(message_bytes(message));
+        if message.is_unsent_link() {
+            self.link_bytes = self.link_bytes.saturating_sub(message_bytes(message));
+            self.new_links = self.new_links.saturating_sub(usize::from(is_new_link(message)));
+            if let Some(at) = message.given_up_at() {
+                self.given_up_links.remove(&(at, message.id));
+            }
+        }
         for appointment in message.appointments() {
             self.by_appointment.remove(&(appointment.id, message.id));
         }
@@ -383,6 +432,13 @@ impl Outbox {
             self.withdrawals.remove(&withdrawn.appointment.id);
         }
     }
+}
+
+/// Whether a message is a link to a new account that was not attempted yet.
+fn is_new_link(message: &Message) -> bool {
+    message.is_open()
+        && message.first_claimed_at.is_none()
+        && message.kind() == MessageKind::AccountConfirmation
 }
 
 /// Whether the first messages about a booking have been removed.

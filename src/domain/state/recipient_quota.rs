@@ -111,12 +111,8 @@ impl RecipientQuota {
     ) -> bool {
         let MessageQuota { recipient_daily_max: daily_max, by_key_daily_max } = quota;
         if message.is_stopped_by_key_quota() && by_key_daily_max > 0 {
-            // No more are counted than matter.
-            let links_max = by_key_daily_max.div_ceil(2);
-            let links = self.links_by_key.range((since, FIRST)..).take(links_max).count();
-            let rest = by_key_daily_max - links;
-            let others = self.others_by_key.range((since, FIRST)..).take(rest).count();
-            if others == rest || (message.is_account_link() && links == links_max) {
+            let (links, all) = self.left_by_key(by_key_daily_max, since);
+            if all == 0 || (message.is_account_link() && links == 0) {
                 return false;
             }
         }
@@ -140,6 +136,22 @@ impl RecipientQuota {
             QuotaClass::Trusted => all < daily_max,
             QuotaClass::Public => all < daily_max && public < daily_max.div_ceil(2),
         }
+    }
+
+    /// Number of further links to new accounts that a key alone may cause.
+    pub(crate) fn links_left(&self, by_key_daily_max: usize, since: Instant) -> usize {
+        let (links, all) = self.left_by_key(by_key_daily_max, since);
+        links.min(all)
+    }
+
+    /// Numbers of further links and of further messages that a key alone may cause.
+    fn left_by_key(&self, by_key_daily_max: usize, since: Instant) -> (usize, usize) {
+        // No more are counted than matter.
+        let links_max = by_key_daily_max.div_ceil(2);
+        let links = self.links_by_key.range((since, FIRST)..).take(links_max).count();
+        let rest = by_key_daily_max - links;
+        let others = self.others_by_key.range((since, FIRST)..).take(rest).count();
+        (links_max - links, rest - others)
     }
 
     /// Counts a message, if it was attempted.

@@ -3,6 +3,8 @@
 //! The space of a record is that of its texts and a fixed share for the rest. It is near the memory
 //! that the record takes, and above its share of a snapshot. It is derived from the record alone.
 
+use crate::domain::directory::password_link::longest_token_bytes;
+use crate::domain::records::account_link::PendingRdv;
 use crate::domain::records::customfield::{CustomValue, Customs};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::message::{Message, MessageContent};
@@ -77,6 +79,13 @@ pub(crate) fn message_bytes(message: &Message) -> u64 {
         ""
     };
     MESSAGE_BYTES + text_bytes(&[message.recipient.as_str(), token])
+}
+
+/// Returns the bytes of the message with a link that sets a password, or more.
+pub(crate) fn password_link_bytes(email: &Email, pending_rdv: Option<&PendingRdv>) -> u64 {
+    let email_bytes = email.as_str().len() as u64;
+    let pending_bytes = pending_rdv.map_or(0, |pending| pending.as_str().len() as u64);
+    MESSAGE_BYTES + email_bytes + longest_token_bytes(email_bytes + pending_bytes)
 }
 
 fn text_bytes(texts: &[&str]) -> u64 {

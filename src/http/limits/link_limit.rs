@@ -1,15 +1,18 @@
-//! Limits on account links: by the source that requests them, and by the address that gets them.
-//! Reference 3.6.
+//! Limits on account links: by the source that requests them, by the address that gets them, and by
+//! the space that they take until they have left. Reference 3.6.
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use sha2::{Digest as _, Sha256};
 
+use crate::domain::records::account_link::LINK_SECONDS;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::time::{HOUR, Instant};
 use crate::http::error::ApiError;
 use crate::http::limits::sliding_window::{SlidingWindow, source};
+use crate::http::limits::source_networks::SourceNetworks;
 
 /// Maximum number of links that one source may request within [`SOURCE_SECONDS`].
 pub(crate) const LINKS_PER_SOURCE_MAX: usize = 200;
@@ -19,6 +22,13 @@ const SOURCE_SECONDS: i64 = HOUR;
 pub(crate) const LINKS_PER_EMAIL_MAX: usize = 5;
 /// Seconds for which a link counts for its address.
 pub(crate) const EMAIL_SECONDS: i64 = 6 * HOUR;
+/// Bytes that links of one group may take until they have left.
+pub(crate) const LINK_BYTES_MAX: u64 = 8 << 20;
+/// The part of a group's quota of space that they may take, if that is less.
+pub(crate) const LINK_QUOTA_PART: u64 = 16;
+/// The parts of these bytes that one network may ask for while a link is valid: a source, a /56,
+/// and a /48 or a /24.
+pub(crate) const NETWORK_PARTS: [u64; 3] = [8, 4, 2];
 
 /// The account links of late.
 #[derive(Debug)]
@@ -26,18 +36,64 @@ pub(crate) struct LinkLimit {
     requested: SlidingWindow<IpAddr>,
     /// By group and e-mail address, as the SHA-256 of both.
     mailed: SlidingWindow<[u8; 32]>,
-}
-
-impl Default for LinkLimit {
-    fn default() -> Self {
-        Self {
-            requested: SlidingWindow::new(LINKS_PER_SOURCE_MAX, SOURCE_SECONDS),
-            mailed: SlidingWindow::new(LINKS_PER_EMAIL_MAX, EMAIL_SECONDS),
-        }
-    }
+    /// Bytes that links of one group may take until they have left.
+    bytes_max: u64,
+    /// Bytes of the links that a network has asked for in a group, each network by its length.
+    asked_bytes: [SlidingWindow<(GroupId, IpNet)>; NETWORK_PARTS.len()],
 }
 
 impl LinkLimit {
+    /// Returns the limits without any link, for groups with a quota of space.
+    pub(crate) fn new(group_bytes_max: Option<u64>) -> Self {
+        let of_quota = |quota: u64| LINK_BYTES_MAX.min(quota / LINK_QUOTA_PART);
+        let bytes_max = group_bytes_max.map_or(LINK_BYTES_MAX, of_quota);
+        let of_network = |part| {
+            let limit = usize::try_from(bytes_max / part).unwrap_or(usize::MAX).max(1);
+            // Full hours are counted, so the first one counts for an hour longer.
+            SlidingWindow::new(limit, LINK_SECONDS + HOUR)
+        };
+        Self {
+            requested: SlidingWindow::new(LINKS_PER_SOURCE_MAX, SOURCE_SECONDS),
+            mailed: SlidingWindow::new(LINKS_PER_EMAIL_MAX, EMAIL_SECONDS),
+            bytes_max,
+            asked_bytes: NETWORK_PARTS.map(of_network),
+        }
+    }
+
+    /// Bytes that links of one group may take until they have left.
+    pub(crate) const fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    /// Counts the bytes of a link that a source requests, for each network around it.
+    ///
+    /// # Errors
+    /// 429 if a network has requested its part. Nothing is counted then.
+    pub(crate) fn count_bytes(
+        &self,
+        group: GroupId,
+        from: IpAddr,
+        bytes: u64,
+        now: Instant,
+    ) -> Result<(), ApiError> {
+        let SourceNetworks { own, site, widest } = SourceNetworks::around(from);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // So a network has few moments.
+        let hour = Instant(now.0 - now.0.rem_euclid(HOUR));
+        let mut counted = Vec::new();
+        for (window, network) in self.asked_bytes.iter().zip([Some(own), site, Some(widest)]) {
+            let Some(network) = network else { continue };
+            if let Err(seconds) = window.try_add(&(group, network), bytes, hour) {
+                for (window, network) in counted {
+                    SlidingWindow::take_back(window, &(group, network), bytes, hour);
+                }
+                return Err(ApiError::too_many("links were requested from this network", seconds));
+            }
+            counted.push((window, network));
+        }
+        Ok(())
+    }
+
     /// Counts a link that a source requests.
     ///
     /// # Errors

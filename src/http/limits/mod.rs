@@ -9,6 +9,7 @@
 //! | failed logins | e-mail and source; source; e-mail | `…_FAILURES_…` | none | 3.6 |
 //! | passwords that wait | source | `WAITING_PER_SOURCE` for each core | none | 3.6 |
 //! | account links | source; e-mail and group | `LINKS_PER_…_MAX` | none | 3.6 |
+//! | bytes of account links | group; group and network | `LINK_BYTES_…MAX` | `--group-mib` | 3.6 |
 //! | memory of bodies | all; source | `LARGE_BYTES_…MAX` | none | 1.1 |
 //! | bodies without a key | all; source | `UNIDENTIFIED_…MAX` | none | 1.1 |
 //! | memory of long answers | all; source | `ANSWER_BYTES_…MAX` | none | 1.1 |
@@ -45,6 +46,7 @@ pub(crate) mod login_limit;
 pub(crate) mod password_pool;
 pub(crate) mod ranked_map;
 pub(crate) mod sliding_window;
+pub(crate) mod source_networks;
 pub(crate) mod source_shares;
 pub(crate) mod write_capacity;
 

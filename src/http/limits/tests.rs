@@ -14,7 +14,9 @@ use crate::http::limits::booking_limit::{BookingLimits, HOLDS_PER_BOOKING, MOVES
 use crate::http::limits::enumeration_limit::{
     REFUSALS_PER_EMAIL_MAX, REFUSALS_PER_SOURCE_MAX, WAIT_MAX,
 };
-use crate::http::limits::link_limit::{EMAIL_SECONDS, LINKS_PER_EMAIL_MAX, LINKS_PER_SOURCE_MAX};
+use crate::http::limits::link_limit::{
+    EMAIL_SECONDS, LINK_BYTES_MAX, LINKS_PER_EMAIL_MAX, LINKS_PER_SOURCE_MAX, NETWORK_PARTS,
+};
 use crate::http::limits::login_limit;
 use crate::http::limits::password_pool::WAITING_PER_SOURCE;
 use crate::http::limits::sliding_window::KEYS_MAX;
@@ -92,6 +94,12 @@ fn the_security_document_states_the_limits_in_force() {
     );
 }
 
+/// MiB of links that a source, a /56 and a /48 may ask for.
+fn link_shares() -> String {
+    let [source, site, widest] = NETWORK_PARTS.map(|part| (LINK_BYTES_MAX >> 20) / part);
+    format!("{source}, {site} and {widest}")
+}
+
 #[test]
 fn the_reference_states_the_limits_on_callers_in_force() {
     let minutes = login_limit::WINDOW_SECONDS / 60;
@@ -114,6 +122,8 @@ fn the_reference_states_the_limits_on_callers_in_force() {
                 "| {REFUSALS_PER_EMAIL_MAX} an hour for one e-mail, {REFUSALS_PER_SOURCE_MAX} an hour for one source |"
             ),
             format!("| {LINKS_PER_SOURCE_MAX} an hour |"),
+            format!("(3.5) | {} MiB in 24 hours | 429 |", link_shares()),
+            format!("not left (3.5) | {} MiB |", LINK_BYTES_MAX >> 20),
             format!("| {LINKS_PER_EMAIL_MAX} in {} hours |", EMAIL_SECONDS / HOUR),
             format!("| {WAITING_PER_SOURCE} for each core |"),
             format!("at most {} seconds (503)", WAIT_MAX.as_secs()),

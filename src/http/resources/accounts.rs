@@ -16,6 +16,7 @@ use crate::domain::records::ids::{FicheId, GroupId};
 use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::command::{Command, FollowLink, LinkRequest, RequestLink};
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::space::password_link_bytes;
 use crate::engine::Committed;
 use crate::http::auth::login_failed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
@@ -194,16 +195,27 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     if request.server.is_group_full(&state, &request.identity.caller) {
         return Err(ApiError::group_full());
     }
-    request.server.links.count_requested(request.from, request.now)?;
-    let secret = request.server.secret_for_link(state.catalogue.group.id, &email, request.now);
-    let account = LinkAskedAccount { email: email.as_str(), group_id: state.catalogue.group.id };
+    let server = &request.server;
+    let group = state.catalogue.group.id;
+    server.links.count_requested(request.from, request.now)?;
+    if server.mails_links() {
+        // Whether or not the address gets a link, so that the limit does not tell of it.
+        let bytes = password_link_bytes(&email, pending_rdv.as_ref());
+        server.links.count_bytes(group, request.from, bytes, request.now)?;
+    }
+    let secret = server.secret_for_link(&state, &email, request.now);
+    let account = LinkAskedAccount { email: email.as_str(), group_id: group };
     let answer = to_json(&LinkAsked { account });
+    // Without a mail server it leaves nothing but the answer under its Idempotency-Key.
+    if !server.mails_links() && key.is_none() {
+        return Ok(json_response(StatusCode::CREATED, answer));
+    }
     let link = LinkRequest::Account { pending_rdv, secret };
     let command = Command::RequestLink(Box::new(RequestLink { email, request: link }));
     let render = move |_: &Committed| answer.clone();
     let audience = Audience::Application;
-    let write = GuardedWrite::unlimited(state.catalogue.group.id, command);
-    match send_once(&request.server, write, key, render.clone()).await {
+    let write = GuardedWrite::unlimited(group, command);
+    match send_once(server, write, key, render.clone()).await {
         Ok(Sent { done, kept, .. }) => {
             let bytes = kept.unwrap_or_else(|| render(&done));
             Ok(json_response(StatusCode::CREATED, bytes))

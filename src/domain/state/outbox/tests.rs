@@ -67,6 +67,42 @@ fn links_to_new_accounts_stop_at_half_of_the_maximum_and_those_for_a_password_do
 }
 
 #[test]
+fn no_more_links_to_new_accounts_wait_than_may_leave_within_a_day() {
+    let mut outbox = Outbox::default();
+    let now = Instant(2 * DAY);
+    let attempted = link(&outbox, now.0);
+    outbox.put(Message { first_claimed_at: Some(now), ..attempted }.into(), now);
+    outbox.put(link(&outbox, now.0).into(), now);
+    let room = |most: usize| outbox.has_room_for_new_link(most, now);
+    assert!(!room(4) && room(5) && room(0), "half of them, rounded up; 0 is no limit");
+}
+
+#[test]
+fn a_link_that_was_given_up_is_forgotten_after_a_day_and_counts_until_then() {
+    let mut outbox = Outbox::default();
+    let waiting = link(&outbox, 0);
+    outbox.put(waiting.clone().into(), Instant(0));
+    let bytes = outbox.link_bytes();
+    assert_eq!(bytes, message_bytes(&waiting));
+    let why = SuppressionReason::Expired;
+    let given_up = Progress::Suppressed { at: Instant(DAY), why };
+    let given_up = Message { progress: given_up, ..waiting };
+    outbox.put(given_up.clone().into(), Instant(DAY));
+    let other = |outbox: &Outbox| {
+        outbox.draft(0, Instant(0), MessageContent::Confirmation(Vec::new()), "b@example.org")
+    };
+    outbox.put(other(&outbox).into(), Instant(2 * DAY - 1));
+    assert_eq!((outbox.link_bytes(), outbox.message(given_up.id)), (bytes, Some(&given_up.into())));
+    let before = outbox.space_bytes();
+    let another = other(&outbox);
+    let added = message_bytes(&another);
+    outbox.put(another.into(), Instant(2 * DAY));
+    assert_eq!((outbox.link_bytes(), outbox.space_bytes()), (0, before + added - 3));
+    let rebuilt = Outbox::from_messages(outbox.messages().cloned().collect(), outbox.last_id());
+    assert_eq!((rebuilt.link_bytes(), rebuilt.space_bytes()), (0, outbox.space_bytes()));
+}
+
+#[test]
 fn a_recipient_has_room_for_the_daily_maximum_and_for_half_of_it_from_the_public() {
     let mut outbox = Outbox::default();
     let by_key = |draft: Message| draft.caused_by_key();
