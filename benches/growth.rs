@@ -52,6 +52,7 @@ fn wish(client: u64) -> Command {
     Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
         is_by_page: false,
+        is_code_demanded: false,
         booking_origin: None,
         hold: None,
         caller: Caller::Pro(ProId::new(1).expect("an id")),

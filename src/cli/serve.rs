@@ -328,6 +328,7 @@ fn booking_limits(options: &ServeOptions) -> BookingLimits {
         source_daily_max: given.bookings_source_daily_max,
         client_hourly_max: given.bookings_client_hourly_max,
         key_hourly_max: given.bookings_key_hourly_max,
+        codes_daily_max: given.codes_daily_max,
     };
     let is_local = options.listen.ip().is_loopback() && options.trusted_proxies.0.is_empty();
     // A newcomer who tries the examples is no stranger.

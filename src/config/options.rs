@@ -149,6 +149,11 @@ pub struct BookingLimitOptions {
     #[arg(default_value_t = BookingLimits::DEFAULT.key_hourly_max)]
     #[arg(value_name = "NUMBER", value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub bookings_key_hourly_max: u32,
+    /// Maximum number of codes of one group within 24 hours that were asked for with a key alone
+    /// and not given. 0 is no limit.
+    #[arg(long, env = "SLOTBOOK_CODES_DAILY_MAX", value_name = "NUMBER")]
+    #[arg(default_value_t = BookingLimits::DEFAULT.codes_daily_max)]
+    pub codes_daily_max: usize,
 }
 
 /// Options of `slotbook serve`, which are all options.

@@ -152,6 +152,22 @@ impl ApiError {
         }
     }
 
+    /// 429, or 503 without a gateway, for a booking whose code cannot be sent.
+    pub(crate) fn no_code(retry_seconds: Option<i64>, phone: &str) -> Self {
+        let call = match phone.trim() {
+            "" => "call the group".to_owned(),
+            phone => format!("call {phone}"),
+        };
+        let message =
+            format!("no code can be sent for this booking now, so nothing was done: {call}");
+        let problem = match retry_seconds {
+            Some(_) => Problem::TooManyRequests,
+            None => Problem::ServiceUnavailable,
+        };
+        let retry_after = retry_seconds.and_then(|seconds| u32::try_from(seconds).ok());
+        Self { retry_after, ..Self::new(problem, message) }
+    }
+
     /// 409 for an idempotency key that was used with another body.
     pub(crate) fn conflict() -> Self {
         let rule = "this key was used for another request within 24 hours: use a new key for a new request";

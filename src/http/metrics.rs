@@ -24,6 +24,7 @@ const REFUSALS: &str = "slotbook_refusals_total";
 const LIMITED: &str = "slotbook_limited_bookings_total";
 const SECONDS: &str = "slotbook_request_seconds";
 const CONNECTIONS: &str = "slotbook_connections";
+const CODES: &str = "slotbook_codes_not_given";
 /// The origin of the metrics, which recorders may filter by.
 const METADATA: Metadata<'static> =
     Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
@@ -49,6 +50,8 @@ pub struct HttpMetrics {
     seconds: Histogram,
     /// Open connections.
     pub(crate) connections: Gauge,
+    /// Codes for bookings that were asked for within 24 hours and not given.
+    pub(crate) codes: Gauge,
 }
 
 /// Counters of one name by a small number. Each is registered at its first use, so that every value
@@ -104,16 +107,22 @@ impl HttpMetrics {
         }
         let about = "Seconds from the head of a request to the head of its response.";
         recorder.describe_histogram(KeyName::from(SECONDS), Some(Unit::Seconds), about.into());
-        let about = "Open connections.";
-        recorder.describe_gauge(KeyName::from(CONNECTIONS), Some(Unit::Count), about.into());
+        for (name, about) in [
+            (CONNECTIONS, "Open connections."),
+            (CODES, "Codes for bookings that were asked for within 24 hours and not given."),
+        ] {
+            recorder.describe_gauge(KeyName::from(name), Some(Unit::Count), about.into());
+        }
         let seconds = recorder.register_histogram(&Key::from_static_name(SECONDS), &METADATA);
         let connections = recorder.register_gauge(&Key::from_static_name(CONNECTIONS), &METADATA);
+        let codes = recorder.register_gauge(&Key::from_static_name(CODES), &METADATA);
         Self {
             recorder: CounterRecorder(recorder),
             requests: CounterTable::new(METHODS.len() * STATUSES),
             refusals: CounterTable::new(usize::from(u8::MAX) + 1),
             seconds,
             connections,
+            codes,
         }
     }
 

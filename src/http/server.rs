@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use crate::domain::directory::Directory;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::channel::Channel;
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
@@ -25,6 +26,7 @@ use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, Unbel
 use crate::http::limits::blocking_pool::BlockingPool;
 use crate::http::limits::body_limits::BodyLimits;
 use crate::http::limits::booking_limit::{BookingLimit, BookingLimits};
+use crate::http::limits::code_budget::CodeBudget;
 use crate::http::limits::enumeration_limit::EnumerationLimit;
 use crate::http::limits::link_limit::LinkLimit;
 use crate::http::limits::source_shares::SourceShares;
@@ -58,6 +60,8 @@ pub struct Server {
     pub(crate) booking_limit: BookingLimit,
     /// Makes the origins that web bookings keep.
     pub(crate) source_hasher: SourceHasher,
+    /// The codes that were asked for and not given yet.
+    pub(crate) codes: CodeBudget,
     /// Limits account links.
     pub(crate) links: LinkLimit,
     /// Maximum number of messages that a key alone causes in one group within 24 hours; 0 for no
@@ -104,6 +108,7 @@ impl Server {
             guesses: EnumerationLimit::default(),
             source_hasher: SourceHasher::new(None),
             booking_limit: BookingLimit::new(BookingLimits::DEFAULT),
+            codes: CodeBudget::new(BookingLimits::DEFAULT.codes_daily_max),
             links: LinkLimit::new(None),
             by_key_daily_max: 0,
             interim_secret: LinkSecret::new(Randomness::from_os().bytes()),
@@ -130,6 +135,18 @@ impl Server {
         self.source_hasher = SourceHasher::new(gateways.link_secret.as_ref());
         self.gateways = gateways;
         self
+    }
+
+    /// Frees the place of a code that was given.
+    pub(crate) fn settle_code(&self, group: GroupId, hold: HoldId) {
+        self.codes.settle(group, hold);
+        self.count_codes();
+    }
+
+    /// Shows the number of codes that were not given.
+    pub(crate) fn count_codes(&self) {
+        let number = u32::try_from(self.codes.count()).unwrap_or(u32::MAX);
+        self.metrics.codes.set(f64::from(number));
     }
 
     /// The secret that signs links in mails.
@@ -226,7 +243,8 @@ impl Server {
     /// Sets the limits on bookings by the public and by accounts.
     #[must_use]
     pub fn limit_bookings(self, limits: BookingLimits) -> Self {
-        Self { booking_limit: BookingLimit::new(limits), ..self }
+        let codes = CodeBudget::new(limits.codes_daily_max);
+        Self { booking_limit: BookingLimit::new(limits), codes, ..self }
     }
 
     /// Sets whether the page `/` lists the groups with a booking page.

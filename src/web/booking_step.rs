@@ -144,6 +144,9 @@ async fn send_booking(
                 }
             }
         }
+        Err(GuardedRejection::NoCode { retry_seconds, .. }) => {
+            message_page::no_code(visit, retry_seconds)
+        }
         Err(rejection) => {
             let error = rejection.into_error(visit.zone(), Audience::Application);
             message_page::failed(visit, &error)

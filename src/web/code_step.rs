@@ -130,6 +130,7 @@ pub(crate) async fn confirm(
             }
         }
         Ok(done) => {
+            server.settle_code(group, token.id());
             redirect(&done_url(visit, &holder_query(&done.group_state, &done.appointments)))
         }
         Err(Rejection::Refused(refusals)) => match refusals.first() {

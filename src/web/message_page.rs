@@ -29,12 +29,30 @@ pub(crate) fn of_group(
 
 /// Returns a page with a line, and the sentence to call the group if it has a phone number.
 pub(crate) fn with_call(visit: &Visit, title: &str, line: String, has_way_back: bool) -> Response {
+    of_group(visit, StatusCode::OK, title, lines_with_call(visit, line), has_way_back)
+}
+
+/// Returns the page of a booking whose code cannot be sent for some time, or at all.
+pub(crate) fn no_code(visit: &Visit, retry_seconds: Option<i64>) -> Response {
+    let status = match retry_seconds {
+        Some(_) => StatusCode::TOO_MANY_REQUESTS,
+        None => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let lines = lines_with_call(visit, visit.text.no_code.to_owned());
+    let mut response = of_group(visit, status, visit.text.no_code_title, lines, true);
+    if let Some(seconds) = retry_seconds {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+fn lines_with_call(visit: &Visit, line: String) -> Vec<String> {
     let mut lines = vec![line];
     let phone = visit.group().phone.as_str();
     if !phone.trim().is_empty() {
         lines.push(fill(visit.text.call, "phone", phone));
     }
-    of_group(visit, StatusCode::OK, title, lines, has_way_back)
+    lines
 }
 
 /// Returns the page of an overloaded server.

@@ -9,11 +9,10 @@ use axum::response::{IntoResponse, Response};
 
 use crate::domain::availability::module_offer::offers_all;
 use crate::domain::availability::postal_address::PostalAddress;
-use crate::domain::decisions::unconfirmed::find_code_channel;
+use crate::domain::decisions::unconfirmed::find_page_code_channel;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, InterventionId};
-use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
@@ -110,7 +109,7 @@ impl Visit {
 
     /// The channel of the code that a booking needs; `None` if it needs none.
     pub(crate) fn code_channel(&self) -> Option<Channel> {
-        find_code_channel(&self.state.catalogue, &Caller::Application, true)
+        find_page_code_channel(self.group())
     }
 
     /// Whether the server can send the code that a booking needs, if it needs one.

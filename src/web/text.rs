@@ -158,6 +158,9 @@ texts! {
     too_many_tries_title: "Trop de demandes", "Too many requests";
     too_many_tries: "Trop de demandes ont été faites. Réessayez dans {minutes} min, ou appelez.",
         "Too many requests were made. Try again in {minutes} min, or call.";
+    no_code_title: "Réservation impossible en ligne", "Online booking is not possible";
+    no_code: "Aucun code ne peut être envoyé pour le moment et rien n’a été enregistré. Réservez par téléphone.",
+        "No code can be sent at the moment and nothing was saved. Book by telephone.";
     busy_title: "Un instant", "One moment";
     busy: "Le serveur est occupé et rien n’a été enregistré. Réessayez dans une minute.",
         "The server is busy and nothing was saved. Try again in a minute.";

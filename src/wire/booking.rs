@@ -155,6 +155,7 @@ pub fn parse(
         booking_origin: None,
         hold: body.hold,
         is_by_page: false,
+        is_code_demanded: false,
     };
     Ok(Booking { command, sent })
 }

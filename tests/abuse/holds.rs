@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use slotbook::http::BookingLimits;
 
 use crate::fixture::{ANNA, Answer, Practice, Visitor, answer};
+use crate::mailbox::{Mailbox, mailing_practice};
 
 /// The client of the demonstration who has an account.
 const LOUISE: (&str, &str) = ("louise.thomas@example.org", "demo-password");
@@ -254,19 +256,17 @@ async fn holds_with_a_key_of_a_server_count_for_no_source() {
 
 #[tokio::test]
 async fn bookings_that_wait_for_a_code_count_in_the_limits() {
-    let practice = Practice::with(
-        |document| document["groups"][0]["verify_bookings"] = json!("mail"),
-        |server| server,
-    )
-    .await;
+    let mailbox = Mailbox::open().await;
+    let verifying = |document: &mut Value| document["groups"][0]["verify_bookings"] = json!("mail");
+    let practice = mailing_practice(verifying, BookingLimits::DEFAULT, 500, Some(&mailbox)).await;
     let mut free = practice.hourly_starts().await;
     let mut book = async |source: &str, email: &str| {
         let start = free.pop_front().expect("a start");
         practice.forwarded(source).book(&start, email).await
     };
-    for number in 0..12 {
+    for number in 0..52 {
         let waiting = book("203.0.113.7", &format!("c{number}@example.org")).await;
-        if number < 10 {
+        if number < 50 {
             waiting.is(202);
         } else {
             waiting.refused(429, 4);
@@ -280,7 +280,7 @@ async fn bookings_that_wait_for_a_code_count_in_the_limits() {
             waiting.refused(429, 4);
         }
     }
-    assert_eq!(live_holds(&practice), 15);
+    assert_eq!(live_holds(&practice), 55);
     practice.pass(15 * 60);
     assert_eq!(live_holds(&practice), 0);
 }

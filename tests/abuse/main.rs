@@ -5,6 +5,7 @@
 
 mod account_links;
 mod alike;
+mod codes;
 mod connections;
 mod expensive_requests;
 mod fixture;
@@ -15,6 +16,7 @@ mod logins;
 mod mailbox;
 mod messages;
 mod moves;
+mod networks;
 mod operator_routes;
 mod public_paths;
 mod public_reads;

@@ -1,28 +1,13 @@
 //! Strangers who have the practice write to others.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::directory::confirmation_code::ConfirmationCode;
-use slotbook::domain::directory::link_secret::LinkSecret;
-use slotbook::domain::records::hold::HoldToken;
-use slotbook::domain::records::ids::GroupId;
-use slotbook::domain::state::recipient_quota::MessageQuota;
-use slotbook::engine::MessagingOptions;
-use slotbook::engine::mailbox::Transport;
-use slotbook::engine::randomness::Randomness;
 use slotbook::http::BookingLimits;
-use slotbook::notify::Gateways;
 
 use crate::fixture::{ANNA, Practice, Visitor, answer};
-use crate::mailbox::{Mail, Mailbox};
-
-/// The secret of codes and links.
-fn secret() -> LinkSecret {
-    LinkSecret::new([3; 32])
-}
+use crate::mailbox::{Mail, Mailbox, code_of, mailing_practice};
 
 /// A practice that mails through a server of the test.
 async fn mailing(by_key_daily_max: usize, mailbox: Option<&Mailbox>) -> Practice {
@@ -40,24 +25,7 @@ async fn mailing_with(
     by_key_daily_max: usize,
     mailbox: Option<&Mailbox>,
 ) -> Practice {
-    let mut gateways = Gateways::unconfigured("https://practice.example");
-    gateways.mail = mailbox.map(Mailbox::client);
-    gateways.link_secret = Some(secret());
-    let gateways = Arc::new(gateways);
-    let practice = Practice::with(change, |server| {
-        server.limit_bookings(BookingLimits::NONE).with_gateways(Arc::clone(&gateways))
-    })
-    .await;
-    let sending = MessagingOptions {
-        gateways,
-        quota: MessageQuota { recipient_daily_max: 20, by_key_daily_max },
-        randomness: Randomness::seeded([9; 32]),
-        transport: Transport::direct(),
-        poll_interval_max: Duration::from_millis(5),
-        concurrent_attempts_max: 4,
-    };
-    practice.engine.send_messages(sending).await;
-    practice
+    mailing_practice(change, BookingLimits::NONE, by_key_daily_max, mailbox).await
 }
 
 /// The messages by Anna's list, once `number` of them are settled.
@@ -104,11 +72,9 @@ async fn book_with_code(practice: &Practice, start: &(String, u64), fiche: Value
     .is(202);
     // A code that is given before it is sent is not sent any more.
     settled(practice, 1).await;
-    let token = waiting["token"].as_str().expect("a token");
-    let hold = HoldToken::new(token).expect("a token").id();
-    let code = ConfirmationCode::derive(&secret(), GroupId::new(1).expect("an id"), hold);
+    let token = &waiting["token"];
     let confirmation = stranger.request(Method::POST, "/groups/1/appointments/confirm");
-    let given = json!({"token": token, "code": code.as_str()});
+    let given = json!({"token": token, "code": code_of(token)});
     answer(confirmation.json(&given)).await.is(201)["records"][0].clone()
 }
 
@@ -237,7 +203,8 @@ async fn a_stranger_with_a_mailbox_has_no_text_message_sent_abroad() {
     for (channel, phone, expected) in
         [("mail", "+88213999999", 0), ("mail", "0639980001", 1), ("sms", "0639980001", 1)]
     {
-        let practice = verifying(channel, None).await;
+        let mailbox = Mailbox::open().await;
+        let practice = verifying(channel, Some(&mailbox)).await;
         let mut free = practice.hourly_starts().await.into_iter();
         let start = free.find(|(date, _)| date.starts_with("2026-03-05")).expect("a start");
         let fiche = json!({"lastname": "Durand", "email": "own@example.org", "firstphone": phone});

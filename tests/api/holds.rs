@@ -1,6 +1,7 @@
 //! Held time and bookings that wait for a code, over HTTP. Reference 6.7, 6.8.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,6 +14,8 @@ use slotbook::domain::records::hold::HoldToken;
 use slotbook::domain::records::ids::{FicheId, GroupId};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::notify::Gateways;
+use slotbook::notify::sms::SmsGateway;
+use slotbook::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{self, CALENDAR, CUT, OTHER_CALENDAR, clock};
@@ -34,8 +37,23 @@ async fn shop_with(change: impl FnOnce(&mut Catalogue)) -> TestServer {
     phoned.email = Some(Email::new("phoned@example.org").expect("an address"));
     phoned.secondphone = Text::new("06 11 22 33 44").expect("a number");
     four.put_fiche(Arc::new(phoned));
-    let gateways = Gateways { link_secret: Some(secret()), ..Gateways::unconfigured("") };
-    let gateways = Arc::new(gateways);
+    // Nothing in these tests sends any message.
+    let mail = SmtpClient::new(&SmtpServer {
+        host: "127.0.0.1".to_owned(),
+        port: 9,
+        tls_mode: TlsMode::None,
+        root_certificates: None,
+        login: None,
+        from: "rdv@practice.example".to_owned(),
+        timeout: Duration::from_secs(1),
+    });
+    let sms = SmsGateway::new("http://127.0.0.1:9/", "the-token", Duration::from_secs(1));
+    let gateways = Arc::new(Gateways {
+        mail: Some(mail.expect("legal options")),
+        sms: Some(sms.expect("a legal URL")),
+        link_secret: Some(secret()),
+        ..Gateways::unconfigured("")
+    });
     TestServer::serving(vec![four, shop::group_five()], |server| server.with_gateways(gateways))
         .await
 }

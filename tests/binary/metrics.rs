@@ -119,7 +119,9 @@ async fn every_answer_is_counted_by_its_status() {
     document["groups"][0]["verify_bookings"] = json!("mail");
     let data = store_of(folder.path(), &document);
     let address = free_address();
-    let served = Served::on(&data, &["--metrics-listen", &address]);
+    // Nothing listens there, so that the code of a booking waits.
+    let mail = ["--smtp-host", "127.0.0.1", "--smtp-port", "9", "--smtp-tls", "none"];
+    let served = Served::on(&data, &[&["--metrics-listen", &address][..], &mail].concat());
     let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     let http = http.build().expect("a client");
     let group = format!("{}/api/v1/groups/1", served.base);

@@ -554,6 +554,7 @@ pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
     BookAppointment {
         permission: None,
         is_by_page: false,
+        is_code_demanded: false,
         booking_origin: None,
         hold: None,
         caller: Caller::Application,

@@ -76,6 +76,7 @@ impl Running {
         let wish = BookAppointment {
             permission: None,
             is_by_page: false,
+            is_code_demanded: false,
             booking_origin: None,
             hold: None,
             caller: Caller::Application,

@@ -162,22 +162,23 @@ async fn the_pages_for_codes_and_of_other_links_are_accessible() {
     let unsubscribe = unsubscribe_url("", &secret(), four, known);
     for (language, time) in [("en", "10:00"), ("fr", "11:00")] {
         let you = format!("/b/cut-co/you?s={CUT}&t=2025-06-02T{time}");
-        let code = || {
+        // One address gets five codes.
+        let code = |email| {
             vec![
                 Act::Type("#fiche-lastname", "Durand"),
-                Act::Type("#fiche-email", "zoe@example.org"),
+                Act::Type("#fiche-email", email),
                 Act::Click(".send button"),
                 Act::Await("#code"),
             ]
         };
-        let mut wrong = code();
+        let mut wrong = code("wrong@example.org");
         wrong.extend([Act::Click(".send button"), Act::Await("#code-fault")]);
-        let mut edited = code();
+        let mut edited = code("edited@example.org");
         edited.extend([Act::Click("button[name=edit]"), Act::Await("#fiche-email")]);
         let later = you.replace("06-02", "06-03");
         let screens = vec![
             screen("you-for-a-code", &you),
-            after("code", &you, code()),
+            after("code", &you, code("zoe@example.org")),
             after("code-missing", &later, wrong),
             after("code-edit", &you.replace("06-02", "06-04"), edited),
             screen("unsubscribe", &unsubscribe),

@@ -327,6 +327,7 @@ async fn codes_count_as_bookings_for_the_limits_on_the_public() {
     }
     let key = page.values("again");
     let limited = send(&visitor, &page, "again", &key[0]).await;
-    assert_eq!(limited.status, 429, "five codes an hour for one address");
-    limited.shows("Too many requests");
+    assert_eq!(limited.status, 429, "five codes to one address from one network");
+    limited.shows("No code can be sent at the moment");
+    limited.shows("Call 01 99 00 12 30.");
 }

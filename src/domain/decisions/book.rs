@@ -58,7 +58,7 @@ pub fn decide(context: &mut Context<'_>, command: &BookAppointment) -> Result<De
     let request = parse_slot(catalogue, wanted)?;
     let is_named = command.calendar_id.is_some();
     let new_fiche = context.environment.fiche_id();
-    if let Some(channel) = find_code_channel(catalogue, &command.caller, command.is_by_page) {
+    if let Some(channel) = find_code_channel(&catalogue.group, command) {
         let booking = draft_unconfirmed(state, command, channel, new_fiche, now)?;
         let offering = find_offering(state, &request, command.calendar_id, now)?;
         let candidates = order_candidates(context, request, offering, is_named)?;

@@ -1,7 +1,6 @@
 //! Bookings that wait for a code: the proof that a group asks for, and the client as given.
 //! Reference 6.8.
 
-use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::decisions::client_record::{
     BookingClient, custom_faults, prepare_new_client, with_customs,
 };
@@ -9,7 +8,7 @@ use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
-use crate::domain::records::group::VerifyBookings;
+use crate::domain::records::group::{Group, VerifyBookings};
 use crate::domain::records::hold::UnconfirmedBooking;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::phone::{text_message_number, to_international};
@@ -19,24 +18,39 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::domain::time::Instant;
 
-/// Returns the channel of the code that a booking needs; `None` if it needs none. A page also asks
-/// for a code where `validateEmail` wants a proof.
-pub(crate) fn find_code_channel(
-    catalogue: &Catalogue,
-    caller: &Caller,
-    is_by_page: bool,
-) -> Option<Channel> {
-    let group = &catalogue.group;
-    match (caller, group.verify_bookings) {
-        (Caller::Application, VerifyBookings::Off) if is_by_page && group.validate_email => {
-            Some(Channel::Mail)
+/// Returns the channel of the code that a booking needs; `None` if it needs none.
+pub(crate) fn find_code_channel(group: &Group, command: &BookAppointment) -> Option<Channel> {
+    match &command.caller {
+        Caller::Application if command.is_by_page && !command.is_code_demanded => {
+            find_page_code_channel(group)
         }
-        (Caller::Application, VerifyBookings::Mail) => Some(Channel::Mail),
-        (Caller::Application, VerifyBookings::Sms) => Some(Channel::Sms),
-        (Caller::Application, VerifyBookings::Off) | (Caller::Account(_) | Caller::Pro(_), _) => {
-            None
-        }
+        Caller::Application => choose_channel(group, command.is_code_demanded),
+        Caller::Account(_) | Caller::Pro(_) => None,
     }
+}
+
+/// Returns the channel of the code that a page of the server asks for. It also asks for one where
+/// `validateEmail` wants a proof.
+pub(crate) const fn find_page_code_channel(group: &Group) -> Option<Channel> {
+    choose_channel(group, group.validate_email)
+}
+
+/// Returns the channel that the group chose; if it chose none, mail for a code that is asked for.
+const fn choose_channel(group: &Group, is_asked: bool) -> Option<Channel> {
+    match group.verify_bookings {
+        VerifyBookings::Off if is_asked => Some(Channel::Mail),
+        VerifyBookings::Off => None,
+        VerifyBookings::Mail => Some(Channel::Mail),
+        VerifyBookings::Sms => Some(Channel::Sms),
+    }
+}
+
+/// Returns the number that the code of a booking is sent to, if it gives one.
+pub(crate) fn find_given_number(group: &Group, command: &BookAppointment) -> Option<String> {
+    let id = FicheId::new(1).expect("1 is an id");
+    let mut client = Fiche::new(id, Instant::default());
+    command.client.fields.apply_to(&mut client);
+    find_number(group, &client)
 }
 
 /// Drafts a booking that waits for its code. The client needs all that a new client needs, so that
@@ -56,7 +70,7 @@ pub(crate) fn draft_unconfirmed(
     let client = *client.written.expect("a new client has a fiche to write");
     let recipient = match channel {
         Channel::Mail => find_mailbox(state, &client),
-        Channel::Sms => find_number(state, &client),
+        Channel::Sms => find_number(&state.catalogue.group, &client),
     };
     let group = &state.catalogue.group;
     if let (Channel::Sms, Some(number)) = (channel, &recipient)
@@ -96,9 +110,9 @@ fn find_mailbox(state: &GroupState, client: &Fiche) -> Option<String> {
     Some(known.unwrap_or(given).as_str().to_owned())
 }
 
-fn find_number(state: &GroupState, client: &Fiche) -> Option<String> {
+fn find_number(group: &Group, client: &Fiche) -> Option<String> {
     let phones = [client.firstphone.as_str(), client.secondphone.as_str()];
-    text_message_number(phones, state.catalogue.group.country_code.as_str())
+    text_message_number(phones, group.country_code.as_str())
 }
 
 /// Returns the client of a booking whose code was given: the known one of the address, else a new

@@ -8,7 +8,9 @@ use crate::domain::records::channel::Channel;
 /// address nor the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingOrigin {
-    /// The first half of a keyed hash of the source. The key is a secret of the store.
+    /// Keyed hashes of the source and its networks, the widest first: 4 bytes of the /48 or /24, 4
+    /// of the /56 or /24, 8 of the source. The key is a secret of the store. Of a booking by an
+    /// earlier release, the first half of a hash of the source alone.
     pub source: [u8; 16],
     /// The first half of the SHA-256 of the application key.
     pub apikey: [u8; 16],

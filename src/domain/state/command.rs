@@ -114,6 +114,8 @@ pub struct BookAppointment {
     pub hold: Option<HoldId>,
     /// Whether a page of the server books, which can ask its client for a code.
     pub is_by_page: bool,
+    /// Whether a limit is used up, beyond which a booking with a key alone needs a mailed code.
+    pub is_code_demanded: bool,
 }
 
 /// Confirms a booking by the code that was sent for it. Reference 6.8.

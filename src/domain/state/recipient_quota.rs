@@ -49,11 +49,16 @@ impl MessageQuota {
 }
 
 impl Message {
-    /// Whether it is sent regardless of the quota of its recipient. True for account links, whose
-    /// number is limited where they are asked for, and for notices of what has followed from one.
-    /// They count all the same.
+    /// Whether it is sent regardless of the quota of its recipient. True for codes and account
+    /// links, whose number is limited where they are asked for, and for notices of what has
+    /// followed from a link. All but codes count all the same.
     pub const fn ignores_quota(&self) -> bool {
-        self.is_account_link() || matches!(&self.content, MessageContent::AccountNotice(_))
+        let is_notice = matches!(&self.content, MessageContent::AccountNotice(_));
+        self.is_account_link() || is_notice || self.is_code()
+    }
+
+    const fn is_code(&self) -> bool {
+        matches!(&self.content, MessageContent::BookingCode { .. })
     }
 
     const fn is_account_link(&self) -> bool {
@@ -68,8 +73,9 @@ impl Message {
                 // Only the owner of the account requests it.
                 LinkPurpose::NewEmail => false,
             },
+            // The number of codes is limited where they are asked for.
+            MessageContent::BookingCode { .. } => false,
             MessageContent::AccountNotice(_)
-            | MessageContent::BookingCode { .. }
             | MessageContent::Confirmation(_)
             | MessageContent::Change { .. }
             | MessageContent::Cancellation(_)
@@ -176,7 +182,11 @@ impl RecipientQuota {
     }
 }
 
+/// The entry of a message that counts.
 fn quota_entry(message: &Message) -> Option<(Box<str>, Instant, MessageId, QuotaClass)> {
+    if message.is_code() {
+        return None;
+    }
     let at = message.first_claimed_at?;
     Some((folded(message.recipient.as_str()), at, message.id, message.quota_class()))
 }

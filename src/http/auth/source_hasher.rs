@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use ipnet::IpNet;
 use sha2::Sha256;
 
 use crate::domain::directory::link_secret::LinkSecret;
@@ -11,7 +12,7 @@ use crate::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use crate::domain::state::command::Caller;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::Identity;
-use crate::http::limits::sliding_window::source;
+use crate::http::limits::source_networks::SourceNetworks;
 
 /// Distinguishes these hashes from others under the same secret.
 const PURPOSE: &[u8] = b"source of a booking";
@@ -57,13 +58,26 @@ impl SourceHasher {
         BookingOrigin { source: self.hash_source(from), apikey: first_half(apikey), proof }
     }
 
+    /// Returns 16 bytes that tell a source from others: 4 bytes of its /48 or /24, 4 of its /56 or
+    /// /24, and 8 of the source itself. So those of one network begin alike, and are neighbours in
+    /// an ordered set.
     fn hash_source(&self, from: IpAddr) -> [u8; 16] {
+        let SourceNetworks { own, site, widest } = SourceNetworks::around(from);
+        let mut hash = [0; 16];
+        hash[..4].copy_from_slice(&self.hash_network(widest)[..4]);
+        hash[4..8].copy_from_slice(&self.hash_network(site.unwrap_or(widest))[..4]);
+        hash[8..].copy_from_slice(&self.hash_network(own)[..8]);
+        hash
+    }
+
+    fn hash_network(&self, network: IpNet) -> [u8; 32] {
         let mut hmac = self.0.clone();
-        match source(from) {
+        match network.addr() {
             IpAddr::V4(address) => hmac.update(&address.octets()),
             IpAddr::V6(address) => hmac.update(&address.octets()),
         }
-        first_half(&hmac.finalize().into_bytes().into())
+        hmac.update(&[network.prefix_len()]);
+        hmac.finalize().into_bytes().into()
     }
 }
 
@@ -92,5 +106,17 @@ mod tests {
         assert!(!first.is_like(&origin(&hasher(2), "10.0.0.1")));
         let network = origin(&hasher(1), "2001:db8::1");
         assert!(network.is_like(&origin(&hasher(1), "2001:db8::2")));
+        for (other, alike) in [
+            ("2001:db8:0:1::1", 8),
+            ("2001:db8:0:100::1", 4),
+            ("2001:db8:1::1", 0),
+            ("192.0.2.1", 0),
+        ] {
+            let other = origin(&hasher(1), other).source;
+            let same = network.source.iter().zip(other).take_while(|(one, other)| *one == other);
+            assert_eq!(same.count(), alike, "{other:?}");
+        }
+        let address = origin(&hasher(1), "192.0.2.1").source;
+        assert_eq!(address[..8], origin(&hasher(1), "192.0.2.255").source[..8], "one /24");
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant as Stopwatch;
 
 use crate::http::connection::activity::Activity;
-use crate::http::limits::sliding_window::source;
+use crate::http::limits::source_networks::SourceNetworks;
 
 /// Percentage of the maximum above which a new connection ends another.
 const CROWDED_PERCENT: usize = 80;
@@ -135,7 +135,11 @@ impl ConnectionTable {
         peer: IpAddr,
         is_proxy: bool,
     ) -> Option<ConnectionPlace> {
-        let networks = if is_proxy { Vec::new() } else { networks_around(source(peer)) };
+        let networks = if is_proxy {
+            Vec::new()
+        } else {
+            SourceNetworks::around(peer).widest_first().collect()
+        };
         loop {
             match self.try_admit(&networks) {
                 Admission::Admitted(place) => return Some(place),
@@ -347,16 +351,6 @@ impl Drop for ConnectionPlace {
         drop(self.table.open.lock().remove(self.id));
         self.table.freed.notify_one();
     }
-}
-
-/// Returns the networks around a source, from the largest to the source itself.
-fn networks_around(source: IpAddr) -> Vec<IpNet> {
-    let lengths: &[u8] = if source.is_ipv4() { &[24, 32] } else { &[48, 56, 64] };
-    let around = |&length| {
-        let network = IpNet::new(source, length).expect("a length of this kind of address");
-        network.trunc()
-    };
-    lengths.iter().map(around).collect()
 }
 
 /// Returns the largest networks, the largest last.

@@ -1,5 +1,5 @@
-//! Limits on bookings, holds and moves by the public and by accounts: by source, by client or
-//! appointment, and by key. Reference 6.11.
+//! Limits on bookings, holds and moves by the public and by accounts: by source and the networks
+//! around it, by client or appointment, and by key. Reference 6.11.
 //!
 //! A booking takes its places before the write, so that concurrent ones cannot pass together, and
 //! gives them back if it is refused. A request whose connection ends keeps them, since its write
@@ -7,6 +7,7 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::records::ids::{GroupId, VeventId};
@@ -15,7 +16,9 @@ use crate::domain::state::command::Caller;
 use crate::domain::time::{DAY, HOUR, Instant};
 use crate::http::auth::Identity;
 use crate::http::error::ApiError;
-use crate::http::limits::sliding_window::{SlidingWindow, source};
+use crate::http::limits::code_budget::CODES_DAILY_MAX;
+use crate::http::limits::sliding_window::SlidingWindow;
+use crate::http::limits::source_networks::SourceNetworks;
 
 /// Number of holds for each booking that a limit allows: a client may choose another time.
 pub(crate) const HOLDS_PER_BOOKING: usize = 3;
@@ -23,6 +26,16 @@ pub(crate) const HOLDS_PER_BOOKING: usize = 3;
 pub(crate) const MOVES_PER_BOOKING: usize = 3;
 /// Domains whose addresses are the same with and without dots before the `@`.
 const DOTLESS_DOMAINS: [&str; 2] = ["gmail.com", "googlemail.com"];
+
+/// Number of bookings with a code for each booking that a limit of an IPv4 address allows: a whole
+/// mobile network may share it, and it takes a mailbox to give a code.
+const CODES_PER_BOOKING_BY_IPV4: usize = 25;
+/// The same of an IPv6 network: a waiting room may share it.
+const CODES_PER_BOOKING_BY_IPV6: usize = 5;
+/// Number of bookings from a /56 for each that its sources may make.
+const SITE_FACTOR: usize = 2;
+/// The same from a /48, and from the IPv4 addresses of a /24.
+const WIDEST_FACTOR: usize = 4;
 
 /// Says of refused bookings that their client is the same.
 const CLIENT: &str = "for one client";
@@ -38,6 +51,8 @@ pub struct BookingLimits {
     pub client_hourly_max: u32,
     /// With one key in one group within an hour.
     pub key_hourly_max: u32,
+    /// Codes of one group within 24 hours that were not given.
+    pub codes_daily_max: usize,
 }
 
 impl BookingLimits {
@@ -47,6 +62,7 @@ impl BookingLimits {
         source_daily_max: 30,
         client_hourly_max: 5,
         key_hourly_max: 0,
+        codes_daily_max: CODES_DAILY_MAX,
     };
     /// The limits of a demonstration that is served on its own machine only.
     pub const DEMONSTRATION: Self = Self {
@@ -54,16 +70,24 @@ impl BookingLimits {
         source_daily_max: 1_000,
         client_hourly_max: 1_000,
         key_hourly_max: 0,
+        codes_daily_max: 0,
     };
     /// No limit.
-    pub const NONE: Self =
-        Self { source_hourly_max: 0, source_daily_max: 0, client_hourly_max: 0, key_hourly_max: 0 };
+    pub const NONE: Self = Self {
+        source_hourly_max: 0,
+        source_daily_max: 0,
+        client_hourly_max: 0,
+        key_hourly_max: 0,
+        codes_daily_max: 0,
+    };
 }
 
 /// The limits, with the recent bookings of each. A limit that is switched off is left out.
 #[derive(Debug)]
 pub(crate) struct BookingLimit {
     rules: Vec<BookingRule>,
+    /// Limits on bookings that wait for a code, which have counts of their own.
+    code_rules: Vec<BookingRule>,
     /// Limits on holds, which have counts of their own: one is made before its booking.
     hold_rules: Vec<BookingRule>,
     /// Limits on moves, which have counts of their own: the appointment exists already.
@@ -79,12 +103,15 @@ struct BookingRule {
     common: &'static str,
     subject: fn(&LimitSubjects) -> Option<BookingSubject>,
     window: SlidingWindow<BookingSubject>,
+    /// Whether a booking beyond it is made with a code, in place of a refusal.
+    is_soft: bool,
 }
 
 /// Something that bookings are counted by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum BookingSubject {
-    Source(IpAddr),
+    /// A source, or a network around it.
+    Network(IpNet),
     /// SHA-256 of a group and a client.
     Client([u8; 32]),
     /// SHA-256 of an application key, and a group.
@@ -105,8 +132,9 @@ pub(crate) struct RateLimit {
 /// The subjects that one write counts for.
 #[derive(Clone, Debug)]
 pub(crate) struct LimitSubjects {
-    /// The source; `None` behind a key of a server, which stands for many clients.
-    source: Option<IpAddr>,
+    /// The networks around the source; `None` behind a key of a server, which stands for many
+    /// clients.
+    networks: Option<SourceNetworks>,
     /// The account, or the address that a key alone gave, within the group; of a move the
     /// appointment.
     client: Option<[u8; 32]>,
@@ -121,6 +149,8 @@ pub(crate) struct LimitSubjects {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LimitedWrite {
     Booking,
+    /// A booking that waits for a code.
+    BookingByCode,
     Hold,
     Move,
 }
@@ -131,15 +161,23 @@ pub(crate) struct BookingReservation<'l> {
     taken: Vec<(&'l BookingRule, BookingSubject)>,
     number: usize,
     at: Instant,
+    source: Option<IpNet>,
+    /// Whether a soft limit is used up, so that the booking needs a code.
+    asks_code: bool,
 }
 
 impl BookingLimit {
     /// Returns the limits without any booking.
     pub(crate) fn new(limits: BookingLimits) -> Self {
         Self {
-            rules: make_rules(limits, 1, CLIENT),
-            hold_rules: make_rules(limits, HOLDS_PER_BOOKING, CLIENT),
-            move_rules: make_rules(limits, MOVES_PER_BOOKING, "of one appointment"),
+            rules: make_rules(limits, Factors::uniform(1), CLIENT),
+            code_rules: make_rules(limits, Factors::BY_CODE, CLIENT),
+            hold_rules: make_rules(limits, Factors::uniform(HOLDS_PER_BOOKING), CLIENT),
+            move_rules: make_rules(
+                limits,
+                Factors::uniform(MOVES_PER_BOOKING),
+                "of one appointment",
+            ),
         }
     }
 
@@ -156,9 +194,12 @@ impl BookingLimit {
         number: usize,
         now: Instant,
     ) -> Result<BookingReservation<'_>, (&'static str, ApiError)> {
-        let mut reservation = BookingReservation { taken: Vec::new(), number, at: now };
+        let source = subjects.networks.map(|networks| networks.own);
+        let mut reservation =
+            BookingReservation { taken: Vec::new(), number, at: now, source, asks_code: false };
         let (rules, what) = match subjects.kind {
             LimitedWrite::Booking => (&self.rules, "bookings"),
+            LimitedWrite::BookingByCode => (&self.code_rules, "bookings"),
             LimitedWrite::Hold => {
                 self.check_place_for_booking(subjects, now)?;
                 (&self.hold_rules, "holds")
@@ -168,6 +209,10 @@ impl BookingLimit {
         for rule in rules {
             let Some(subject) = (rule.subject)(subjects) else { continue };
             if let Err(seconds) = rule.window.try_add(&subject, number, now) {
+                if rule.is_soft {
+                    reservation.asks_code = true;
+                    continue;
+                }
                 reservation.give_back();
                 return Err(rule.refuse(what, seconds));
             }
@@ -184,7 +229,9 @@ impl BookingLimit {
     ) -> Result<(), (&'static str, ApiError)> {
         for rule in &self.rules {
             let Some(subject) = (rule.subject)(subjects) else { continue };
-            if let Some(seconds) = rule.window.wait(&subject, now) {
+            if let Some(seconds) = rule.window.wait(&subject, now)
+                && !rule.is_soft
+            {
                 return Err(rule.refuse("bookings", seconds));
             }
         }
@@ -198,35 +245,120 @@ impl BookingRule {
     }
 }
 
-/// Returns the limits that are not switched off, each `factor` times as large. `of_client` says of
-/// refused ones that they have the client in common.
-fn make_rules(limits: BookingLimits, factor: usize, of_client: &'static str) -> Vec<BookingRule> {
-    let rule = |name, common, limit: u32, seconds, subject| {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_mul(factor);
-        BookingRule { name, common, subject, window: SlidingWindow::new(limit, seconds) }
+/// Numbers of writes for each booking that a limit allows.
+#[derive(Clone, Copy, Debug)]
+struct Factors {
+    /// From an IPv4 address.
+    by_ipv4: usize,
+    /// From a /64.
+    by_ipv6: usize,
+    /// For a client; 0 for no limit.
+    by_client: usize,
+    /// With a key.
+    by_key: usize,
+}
+
+impl Factors {
+    const BY_CODE: Self = Self {
+        by_ipv4: CODES_PER_BOOKING_BY_IPV4,
+        by_ipv6: CODES_PER_BOOKING_BY_IPV6,
+        // A recipient of codes has limits of its own.
+        by_client: 0,
+        by_key: 1,
     };
-    let rules = [
-        rule(
-            "source_daily",
-            "from one address",
-            limits.source_daily_max,
-            DAY,
-            |subjects: &LimitSubjects| subjects.source.map(BookingSubject::Source),
-        ),
-        rule("source_hourly", "from one address", limits.source_hourly_max, HOUR, |subjects| {
-            subjects.source.map(BookingSubject::Source)
-        }),
-        rule("client_hourly", of_client, limits.client_hourly_max, HOUR, |subjects| {
-            subjects.client.map(BookingSubject::Client)
-        }),
-        rule("key_hourly", "with this apikey", limits.key_hourly_max, HOUR, |subjects| {
-            Some(BookingSubject::Key(subjects.apikey, subjects.group))
+
+    const fn uniform(factor: usize) -> Self {
+        Self { by_ipv4: factor, by_ipv6: factor, by_client: factor, by_key: factor }
+    }
+}
+
+type FindSubject = fn(&LimitSubjects) -> Option<BookingSubject>;
+
+impl BookingRule {
+    fn new(
+        name: &'static str,
+        common: &'static str,
+        limit: u32,
+        factor: usize,
+        seconds: i64,
+        subject: FindSubject,
+    ) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_mul(factor);
+        let window = SlidingWindow::new(limit, seconds);
+        Self { name, common, subject, window, is_soft: false }
+    }
+}
+
+/// Returns the limits that are not switched off, each by its factor. `of_client` says of refused
+/// writes that they have the client in common.
+fn make_rules(
+    limits: BookingLimits,
+    factors: Factors,
+    of_client: &'static str,
+) -> Vec<BookingRule> {
+    let names = ["source_daily", "network_daily"];
+    let mut rules = make_source_rules(names, limits.source_daily_max, DAY, factors);
+    let names = ["source_hourly", "network_hourly"];
+    rules.extend(make_source_rules(names, limits.source_hourly_max, HOUR, factors));
+    rules.push(BookingRule::new(
+        "client_hourly",
+        of_client,
+        limits.client_hourly_max,
+        factors.by_client,
+        HOUR,
+        |subjects| subjects.client.map(BookingSubject::Client),
+    ));
+    rules.push(BookingRule::new(
+        "key_hourly",
+        "with this apikey",
+        limits.key_hourly_max,
+        factors.by_key,
+        HOUR,
+        |subjects| Some(BookingSubject::Key(subjects.apikey, subjects.group)),
+    ));
+    rules.retain(|rule| !rule.window.is_off());
+    rules
+}
+
+/// Returns the limits on a source and on the networks around it. `names` are those of both in
+/// metrics.
+fn make_source_rules(
+    names: [&'static str; 2],
+    limit: u32,
+    seconds: i64,
+    factors: Factors,
+) -> Vec<BookingRule> {
+    let [source, network] = names;
+    let of_source = |factor, subject| {
+        BookingRule::new(source, "from one address", limit, factor, seconds, subject)
+    };
+    let of_network = |factor, subject| {
+        BookingRule::new(network, "from one network", limit, factor, seconds, subject)
+    };
+    let by_ipv4 = factors.by_ipv4;
+    let by_ipv6 = factors.by_ipv6;
+    let mut rules = vec![
+        of_source(by_ipv4, |subjects| subjects.network(|all| all.is_ipv4().then_some(all.own))),
+        of_source(by_ipv6, |subjects| subjects.network(|all| all.site.and(Some(all.own)))),
+        of_network(by_ipv6 * SITE_FACTOR, |subjects| subjects.network(|all| all.site)),
+        of_network(by_ipv6 * WIDEST_FACTOR, |subjects| {
+            subjects.network(|all| all.site.and(Some(all.widest)))
         }),
     ];
-    rules.into_iter().filter(|rule| !rule.window.is_off()).collect()
+    // The addresses of a /24 may belong to as many households.
+    let widest_of_ipv4 = of_network(by_ipv4 * WIDEST_FACTOR, |subjects| {
+        subjects.network(|all| all.is_ipv4().then_some(all.widest))
+    });
+    rules.push(BookingRule { is_soft: true, ..widest_of_ipv4 });
+    rules
 }
 
 impl BookingReservation<'_> {
+    /// Whether a soft limit is used up, so that the booking needs a code.
+    pub(crate) fn asks_code(&self) -> bool {
+        self.asks_code
+    }
+
     /// Gives the places back if nothing was booked. Returns the limit that has the fewest places
     /// left for the source, without this booking's places.
     pub(crate) fn settle(self, has_booked: bool) -> Option<RateLimit> {
@@ -242,7 +374,8 @@ impl BookingReservation<'_> {
     fn tightest(&self) -> Option<RateLimit> {
         let mut tightest: Option<RateLimit> = None;
         for (rule, subject) in &self.taken {
-            if !matches!(subject, BookingSubject::Source(_)) {
+            let BookingSubject::Network(network) = subject else { continue };
+            if Some(*network) != self.source {
                 continue;
             }
             let remaining = rule.window.remaining(subject, self.at);
@@ -269,19 +402,36 @@ impl LimitSubjects {
     /// Returns the subjects of a booking on a page of the server.
     pub(crate) fn of_page(group: GroupId, email: Option<&Email>, from: IpAddr) -> Self {
         let client = email.map(|email| client_hash(group, b'e', &mailbox(&email.folded())));
-        let source = Some(source(from));
+        let networks = Some(SourceNetworks::around(from));
         let kind = LimitedWrite::Booking;
-        Self { source, client, apikey: PAGES_KEY, group, is_by_key: true, kind }
+        Self { networks, client, apikey: PAGES_KEY, group, is_by_key: true, kind }
     }
 
-    /// The source; `None` behind a key of a server.
+    /// The address of the source; `None` behind a key of a server.
     pub(crate) fn source(&self) -> Option<IpAddr> {
-        self.source
+        self.networks.map(|networks| networks.own.addr())
+    }
+
+    /// The networks around the source; `None` behind a key of a server.
+    pub(crate) fn networks(&self) -> Option<SourceNetworks> {
+        self.networks
+    }
+
+    fn network(
+        &self,
+        choose: impl FnOnce(SourceNetworks) -> Option<IpNet>,
+    ) -> Option<BookingSubject> {
+        self.networks.and_then(choose).map(BookingSubject::Network)
     }
 
     /// Whether the caller shows a key alone, or is the visitor of a page.
     pub(crate) fn is_by_key(&self) -> bool {
         self.is_by_key
+    }
+
+    /// Returns the subjects of a booking that waits for a code.
+    pub(crate) fn for_code(self) -> Self {
+        Self { kind: LimitedWrite::BookingByCode, ..self }
     }
 
     /// Returns the subjects of a hold in place of that of a booking.
@@ -312,11 +462,11 @@ impl LimitSubjects {
             (Caller::Application, None) => None,
         };
         let client = client.map(|(kind, name)| client_hash(group, kind, &name));
-        let source = if identity.is_server() { None } else { Some(source(from)) };
+        let networks = if identity.is_server() { None } else { Some(SourceNetworks::around(from)) };
         let apikey = identity.apikey;
         let is_by_key = matches!(identity.caller, Caller::Application);
         let kind = LimitedWrite::Booking;
-        Some(Self { source, client, apikey, group, is_by_key, kind })
+        Some(Self { networks, client, apikey, group, is_by_key, kind })
     }
 }
 
@@ -331,7 +481,7 @@ fn client_hash(group: GroupId, kind: u8, name: &str) -> [u8; 32] {
 
 /// Returns the mailbox of a folded address: without the tag after a plus sign, and without dots
 /// where the domain ignores them. Only limits use it: a booking keeps the address as it was given.
-fn mailbox(email: &str) -> String {
+pub(crate) fn mailbox(email: &str) -> String {
     let Some((local, domain)) = email.rsplit_once('@') else { return email.to_owned() };
     let name = match local.split_once('+') {
         Some((name, _)) if !name.is_empty() => name,
@@ -344,139 +494,4 @@ fn mailbox(email: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: Instant = Instant(1_000);
-
-    fn limits(source: [u32; 2], client_hourly_max: u32, key_hourly_max: u32) -> BookingLimits {
-        let [source_hourly_max, source_daily_max] = source;
-        BookingLimits { source_hourly_max, source_daily_max, client_hourly_max, key_hourly_max }
-    }
-
-    fn subjects(source: Option<&str>, client: u8) -> LimitSubjects {
-        LimitSubjects {
-            source: source.map(|address| address.parse().expect("an address")),
-            client: Some([client; 32]),
-            apikey: [1; 32],
-            group: GroupId::new(4).expect("an id"),
-            is_by_key: true,
-            kind: LimitedWrite::Booking,
-        }
-    }
-
-    /// The limit that refuses a booking, with its Retry-After.
-    fn refused(
-        limit: &BookingLimit,
-        subjects: &LimitSubjects,
-        now: Instant,
-    ) -> Option<&'static str> {
-        limit.reserve(subjects, 1, now).err().map(|(name, _)| name)
-    }
-
-    #[test]
-    fn each_limit_refuses_by_itself() {
-        for (limits, name) in [
-            (limits([2, 0], 0, 0), "source_hourly"),
-            (limits([0, 2], 0, 0), "source_daily"),
-            (limits([0, 0], 2, 0), "client_hourly"),
-            (limits([0, 0], 0, 2), "key_hourly"),
-        ] {
-            let limit = BookingLimit::new(limits);
-            let subjects = subjects(Some("10.0.0.1"), 1);
-            for _ in 0..2 {
-                assert_eq!(refused(&limit, &subjects, NOW), None);
-            }
-            assert_eq!(refused(&limit, &subjects, NOW), Some(name));
-            let hour_later = refused(&limit, &subjects, NOW.plus_seconds(HOUR));
-            assert_eq!(hour_later.is_some(), name == "source_daily");
-            assert_eq!(refused(&limit, &subjects, NOW.plus_seconds(2 * DAY)), None);
-        }
-    }
-
-    #[test]
-    fn a_refused_booking_gives_back_the_places_of_every_limit() {
-        let limit = BookingLimit::new(limits([3, 3], 1, 0));
-        let busy = subjects(Some("10.0.0.1"), 1);
-        limit.reserve(&busy, 1, NOW).expect("free").give_back();
-        assert_eq!(refused(&limit, &busy, NOW), None);
-        for _ in 0..9 {
-            assert_eq!(refused(&limit, &busy, NOW), Some("client_hourly"));
-        }
-        for client in [2, 3] {
-            assert_eq!(refused(&limit, &subjects(Some("10.0.0.1"), client), NOW), None);
-        }
-        assert_eq!(refused(&limit, &subjects(Some("10.0.0.1"), 4), NOW), Some("source_daily"));
-        assert_eq!(refused(&limit, &subjects(None, 4), NOW), None, "a server has no source");
-    }
-
-    #[test]
-    fn a_chain_takes_one_place_for_each_appointment() {
-        let limit = BookingLimit::new(limits([5, 0], 0, 0));
-        let subjects = subjects(Some("10.0.0.1"), 1);
-        assert!(limit.reserve(&subjects, 3, NOW).is_ok());
-        assert!(limit.reserve(&subjects, 3, NOW).is_err());
-        assert!(limit.reserve(&subjects, 2, NOW).is_ok());
-        let later = NOW.plus_seconds(HOUR);
-        assert!(limit.reserve(&subjects, 9, later).is_ok(), "longer than the limit, alone");
-        assert!(limit.reserve(&subjects, 1, later).is_err());
-    }
-
-    #[test]
-    fn holds_count_by_themselves_and_need_a_free_place_for_their_booking() {
-        let limit = BookingLimit::new(limits([2, 0], 0, 0));
-        let booking = subjects(Some("10.0.0.1"), 1);
-        let hold = booking.clone().for_hold();
-        for _ in 0..5 {
-            assert_eq!(refused(&limit, &hold, NOW), None);
-        }
-        for _ in 0..2 {
-            assert_eq!(refused(&limit, &booking, NOW), None);
-        }
-        assert_eq!(refused(&limit, &hold, NOW), Some("source_hourly"), "no place for its booking");
-        let other = LimitSubjects { source: Some([10, 0, 0, 2].into()), ..hold };
-        for _ in 0..6 {
-            assert_eq!(refused(&limit, &other, NOW), None);
-        }
-        assert_eq!(refused(&limit, &other, NOW), Some("source_hourly"));
-        let booking = LimitSubjects { kind: LimitedWrite::Booking, ..other };
-        assert_eq!(refused(&limit, &booking, NOW), None, "holds take no place of bookings");
-    }
-
-    #[test]
-    fn moves_count_by_themselves_by_source_and_by_appointment() {
-        let limit = BookingLimit::new(limits([2, 0], 1, 0));
-        let moving = |source, number| {
-            subjects(Some(source), 1).for_move(VeventId::new(number).expect("an id"))
-        };
-        for client in [8, 9] {
-            assert_eq!(refused(&limit, &subjects(Some("10.0.0.1"), client), NOW), None);
-        }
-        for _ in 0..3 {
-            assert_eq!(refused(&limit, &moving("10.0.0.1", 7), NOW), None, "bookings do not count");
-        }
-        assert_eq!(refused(&limit, &moving("10.0.0.1", 7), NOW), Some("client_hourly"));
-        assert_eq!(refused(&limit, &moving("10.0.0.2", 7), NOW), Some("client_hourly"));
-        for _ in 0..3 {
-            assert_eq!(refused(&limit, &moving("10.0.0.1", 8), NOW), None);
-        }
-        assert_eq!(refused(&limit, &moving("10.0.0.1", 6), NOW), Some("source_hourly"));
-        let none = BookingLimit::new(BookingLimits::NONE);
-        for _ in 0..100 {
-            assert_eq!(refused(&none, &moving("10.0.0.1", 7), NOW), None);
-        }
-    }
-
-    #[test]
-    fn spellings_of_one_mailbox_are_one_client() {
-        for (one, other, is_same) in [
-            ("ann+a@example.org", "ann@example.org", true),
-            ("a.n.n+x+y@gmail.com", "ann@googlemail.com", true),
-            ("a.nn@example.org", "ann@example.org", false),
-            ("+ann@example.org", "@example.org", false),
-            ("ann@example.org", "ann@example.com", false),
-        ] {
-            assert_eq!(mailbox(one) == mailbox(other), is_same, "{one} {other}");
-        }
-    }
-}
+mod tests;

@@ -1,11 +1,13 @@
 //! The one way of limited writes to the engine: admit, reserve, write, settle, count the refusal.
 //! Reference 3.6, 6.11.
 
+use crate::domain::decisions::unconfirmed::{find_code_channel, find_given_number};
+use crate::domain::records::channel::Channel;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{
-    BookAppointment, CancelRight, Command, HoldTime, MoveAppointment,
+    BookAppointment, Caller, CancelRight, Command, HoldTime, MoveAppointment,
 };
 use crate::domain::state::precondition::Precondition;
 use crate::domain::state::refusal::Refusal;
@@ -13,7 +15,8 @@ use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::{Committed, IdempotentRequest, Rejection};
 use crate::http::error::ApiError;
-use crate::http::limits::booking_limit::{LimitSubjects, RateLimit};
+use crate::http::limits::booking_limit::{BookingReservation, LimitSubjects, RateLimit, mailbox};
+use crate::http::limits::code_budget::{CodePlace, CodeRequest};
 use crate::http::limits::enumeration_limit::BookingPermit;
 use crate::http::server::Server;
 use crate::wire::field::Audience;
@@ -32,6 +35,8 @@ struct WriteLimits {
     /// Number of places that the write takes of each limit of its subjects.
     places: usize,
     guess: Option<Guess>,
+    /// `None` for a write that needs no code beyond any limit.
+    code: Option<CodeNeed>,
     /// The moment of the request.
     now: Instant,
 }
@@ -44,10 +49,34 @@ struct Guess {
     takes_known_only: bool,
 }
 
+/// The code of a booking by a key alone.
+struct CodeNeed {
+    /// The channel by which the group asks for it; `None` if only a limit does, by mail.
+    channel: Option<Channel>,
+    /// The folded address or the number that it goes to; `None` if the booking names none, which
+    /// its decision refuses.
+    recipient: Option<String>,
+    /// The telephone number of the group.
+    phone: Box<str>,
+}
+
+/// The places that a write has taken of its limits.
+struct Admission<'s> {
+    places: BookingReservation<'s>,
+    code: Option<CodePlace>,
+}
+
 /// The reason why a guarded write was not carried out.
 pub(crate) enum GuardedRejection {
     /// A limit is used up. Nothing was asked of the engine.
     Limited(ApiError),
+    /// No code can be sent now. Nothing was asked of the engine.
+    NoCode {
+        /// The time after which one can be sent; `None` without a gateway.
+        retry_seconds: Option<i64>,
+        /// The telephone number of the group.
+        phone: Box<str>,
+    },
     /// The engine's rejection.
     Rejected(Rejection),
 }
@@ -57,6 +86,7 @@ impl GuardedRejection {
     pub(crate) fn into_error(self, zone: Zone, audience: Audience) -> ApiError {
         match self {
             Self::Limited(error) => error,
+            Self::NoCode { retry_seconds, phone } => ApiError::no_code(retry_seconds, &phone),
             Self::Rejected(rejection) => ApiError::from_rejection(rejection, zone, audience),
         }
     }
@@ -94,7 +124,8 @@ impl GuardedWrite {
                 email: command.client.email.as_ref().map(Email::folded),
                 takes_known_only: !group.open,
             });
-            WriteLimits { subjects, places, guess, now }
+            let code = CodeNeed::for_booking(group, &command);
+            WriteLimits { subjects, places, guess, code, now }
         });
         Self { group: group.id, command: Command::BookAppointment(Box::new(command)), limits }
     }
@@ -109,7 +140,7 @@ impl GuardedWrite {
         let places = command.intervention_ids.len();
         let limits = subjects.map(|subjects| {
             let subjects = subjects.for_hold();
-            WriteLimits { subjects, places, guess: None, now }
+            WriteLimits { subjects, places, guess: None, code: None, now }
         });
         Self { group, command: Command::HoldTime(Box::new(command)), limits }
     }
@@ -129,7 +160,7 @@ impl GuardedWrite {
             CancelRight::Account(_) | CancelRight::Pro => None,
         };
         let subjects = subjects.for_move(command.id);
-        let limits = Some(WriteLimits { subjects, places: 1, guess, now });
+        let limits = Some(WriteLimits { subjects, places: 1, guess, code: None, now });
         let command = Command::MoveAppointment(command).only_if(precondition);
         Self { group, command, limits }
     }
@@ -153,39 +184,147 @@ impl GuardedWrite {
         server: &Server,
         once: Option<IdempotentRequest>,
     ) -> Result<(Committed, Option<RateLimit>), GuardedRejection> {
-        let Self { group, command, limits } = self;
-        let Some(WriteLimits { subjects, places, guess, now }) = limits else {
+        let Self { group, mut command, limits } = self;
+        let Some(limits) = limits else {
             let done = server.engine.write_idempotent(group, command, once, None).await?;
             return Ok((done, None));
         };
+        let now = limits.now;
         // Guesses come first: a write that waits for its turn takes no place meanwhile.
-        let permit = match &guess {
+        let permit = match &limits.guess {
             Some(Guess { email, .. }) => {
-                Some(server.guesses.admit(email.clone(), subjects.source(), now).await?)
+                let source = limits.subjects.source();
+                Some(server.guesses.admit(email.clone(), source, now).await?)
             }
             None => None,
         };
-        let places = match server.booking_limit.reserve(&subjects, places, now) {
-            Ok(places) => places,
-            Err((limit, error)) => {
-                server.metrics.record_limit(limit);
-                return Err(error.into());
-            }
-        };
+        let admission = limits.admit(server, group, &mut command)?;
         // An accepted write cannot be refused any more, so it keeps no other one waiting until it
         // is durable. A refused one does until it is counted.
         let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
         let written = server.engine.write_idempotent(group, command, once, hook).await;
-        // The answer to a repeated request takes no place of its own.
-        let is_new = written.as_ref().is_ok_and(|done| !done.is_replay());
-        let limit = places.settle(is_new);
-        if let (Some(permit), Some(guess)) = (&permit, &guess)
+        let limit = admission.settle(server, &written);
+        if let (Some(permit), Some(guess)) = (&permit, &limits.guess)
             && let Err(Rejection::Refused(refusals)) = &written
             && refusals.iter().any(|refusal| tells_of_client(refusal, guess.takes_known_only))
         {
             permit.count_refusal(now);
         }
         Ok((written?, limit))
+    }
+}
+
+impl WriteLimits {
+    /// Takes the places of a write. Beyond a limit, a booking by a key alone is made with a code,
+    /// if one can be mailed.
+    ///
+    /// # Errors
+    /// Limited, or NoCode. Nothing is taken.
+    fn admit<'s>(
+        &self,
+        server: &'s Server,
+        group: GroupId,
+        command: &mut Command,
+    ) -> Result<Admission<'s>, GuardedRejection> {
+        if let Some(code) = &self.code
+            && let Some(channel) = code.channel
+        {
+            return self.admit_with_code(server, group, code, channel);
+        }
+        let can_ask = self.code.as_ref().filter(|_| can_leave(server, Channel::Mail));
+        let refused = match server.booking_limit.reserve(&self.subjects, self.places, self.now) {
+            Ok(places) if places.asks_code() && can_ask.is_some() => {
+                places.settle(false);
+                None
+            }
+            Ok(places) => return Ok(Admission { places, code: None }),
+            Err(refused) => Some(refused),
+        };
+        if let Some(code) = can_ask
+            && let Command::BookAppointment(booking) = command
+        {
+            booking.is_code_demanded = true;
+            return self.admit_with_code(server, group, code, Channel::Mail);
+        }
+        let (limit, error) = refused.expect("only a code is in place of a refusal");
+        server.metrics.record_limit(limit);
+        Err(error.into())
+    }
+
+    fn admit_with_code<'s>(
+        &self,
+        server: &'s Server,
+        group: GroupId,
+        code: &CodeNeed,
+        channel: Channel,
+    ) -> Result<Admission<'s>, GuardedRejection> {
+        let refuse =
+            |retry_seconds| GuardedRejection::NoCode { retry_seconds, phone: code.phone.clone() };
+        if !can_leave(server, channel) {
+            return Err(refuse(None));
+        }
+        let subjects = self.subjects.clone().for_code();
+        let places = match server.booking_limit.reserve(&subjects, self.places, self.now) {
+            Ok(places) => places,
+            Err((limit, error)) => {
+                server.metrics.record_limit(limit);
+                return Err(error.into());
+            }
+        };
+        let Some(recipient) = &code.recipient else { return Ok(Admission { places, code: None }) };
+        let request = CodeRequest { group, networks: subjects.networks(), recipient };
+        match server.codes.take(request, self.now) {
+            Ok(code) => {
+                if code.is_half {
+                    let group = group.number();
+                    tracing::warn!(group, "half of the codes of 24 hours were not given");
+                }
+                Ok(Admission { places, code: Some(code) })
+            }
+            Err(seconds) => {
+                places.settle(false);
+                server.metrics.record_limit("codes");
+                Err(refuse(Some(seconds)))
+            }
+        }
+    }
+}
+
+/// Whether a code can leave by a channel.
+fn can_leave(server: &Server, channel: Channel) -> bool {
+    server.gateways.is_configured(channel) && server.gateways.link_secret.is_some()
+}
+
+impl Admission<'_> {
+    /// Gives back what was not needed. Returns the limit of the source with the fewest places left.
+    fn settle(self, server: &Server, written: &Result<Committed, Rejection>) -> Option<RateLimit> {
+        // The answer to a repeated request takes no place of its own.
+        let done = written.as_ref().ok().filter(|done| !done.is_replay());
+        if let Some(code) = self.code {
+            match done.and_then(|done| done.hold) {
+                Some(hold) => server.codes.name(&code, hold),
+                None => server.codes.give_back(&code),
+            }
+            server.count_codes();
+        }
+        self.places.settle(done.is_some())
+    }
+}
+
+impl CodeNeed {
+    /// Returns the code of a booking; `None` for one by an account or a professional.
+    fn for_booking(group: &Group, command: &BookAppointment) -> Option<Self> {
+        if command.caller != Caller::Application {
+            return None;
+        }
+        let channel = find_code_channel(group, command);
+        let recipient = match channel {
+            Some(Channel::Sms) => find_given_number(group, command),
+            Some(Channel::Mail) | None => {
+                command.client.email.as_ref().map(|email| mailbox(&email.folded()))
+            }
+        };
+        Some(Self { channel, recipient, phone: group.phone.as_str().into() })
     }
 }
 

@@ -36,6 +36,16 @@ impl SourceNetworks {
             }
         }
     }
+
+    /// All of them, the widest first.
+    pub(crate) fn widest_first(self) -> impl Iterator<Item = IpNet> {
+        [Some(self.widest), self.site, Some(self.own)].into_iter().flatten()
+    }
+
+    /// Whether the source is an IPv4 address, which many clients may share.
+    pub(crate) fn is_ipv4(self) -> bool {
+        self.site.is_none()
+    }
 }
 
 #[cfg(test)]
@@ -49,8 +59,7 @@ mod tests {
             ("203.0.113.7", "203.0.113.0/24 203.0.113.7/32"),
             ("2002:cb00:7107::1", "203.0.113.0/24 203.0.113.7/32"),
         ] {
-            let all = SourceNetworks::around(address.parse().expect("an address"));
-            let all = [Some(all.widest), all.site, Some(all.own)].into_iter().flatten();
+            let all = SourceNetworks::around(address.parse().expect("an address")).widest_first();
             let all: Vec<String> = all.map(|network| network.to_string()).collect();
             assert_eq!(all.join(" "), networks);
         }

@@ -128,6 +128,7 @@ async fn confirm(request: GroupRequest) -> HandlerResult {
     if done.appointments.is_empty() {
         return Err(wrong_code(&done, id));
     }
+    request.server.settle_code(group, id);
     let scope = Scope::for_group(&done.group_state);
     let sent = match find_given_client(&done, id) {
         Some(client) => render_given_client(client, &scope),

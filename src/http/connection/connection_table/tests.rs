@@ -164,7 +164,8 @@ proptest! {
             let from = address(&format!("192.0.{}.{}", network / 3, network % 3));
             match step {
                 0 | 1 => {
-                    let admission = table.try_admit(&networks_around(from));
+                    let networks: Vec<IpNet> = SourceNetworks::around(from).widest_first().collect();
+                    let admission = table.try_admit(&networks);
                     if let Admission::Admitted(place) = admission {
                         places.push((place, from));
                     }
@@ -183,7 +184,7 @@ proptest! {
             prop_assert_eq!(open.by_id.len(), places.len());
             prop_assert_eq!(open.by_look.len(), places.len());
             let mut sizes: BTreeMap<IpNet, usize> = BTreeMap::new();
-            for network in places.iter().flat_map(|(_, from)| networks_around(*from)) {
+            for network in places.iter().flat_map(|(_, from)| SourceNetworks::around(*from).widest_first()) {
                 *sizes.entry(network).or_default() += 1;
             }
             let counted = open.networks.iter().map(|(network, entry)| (*network, entry.size));

@@ -1,0 +1,78 @@
+//! Strangers with many addresses: a home line with a /56, a rented server with a /48, a /24.
+
+use std::collections::VecDeque;
+
+use slotbook::http::BookingLimits;
+
+use crate::fixture::Practice;
+use crate::mailbox::{Mailbox, mailing_practice};
+
+/// Books for a client each from each source in turn until each is refused. Returns the number of
+/// answers with a status.
+async fn book_from(
+    practice: &Practice,
+    sources: impl Iterator<Item = String>,
+    free: &mut VecDeque<(String, u64)>,
+    status: u16,
+) -> usize {
+    let mut booked = 0;
+    for source in sources {
+        let stranger = practice.forwarded(&source);
+        loop {
+            let start = free.pop_front().expect("enough starts");
+            let made = stranger.book(&start, &format!("c{}@example.org", free.len())).await;
+            if made.status != status {
+                // A code holds its start.
+                if made.status == 429 {
+                    free.push_front(start);
+                }
+                break;
+            }
+            booked += 1;
+        }
+    }
+    booked
+}
+
+#[tokio::test]
+async fn a_56_books_twice_and_a_48_four_times_what_a_source_may() {
+    let practice = Practice::open().await;
+    let mut free = practice.hourly_starts().await;
+    let of_site = (0..30).map(|n| format!("2001:db8:1:{n:x}::1"));
+    assert_eq!(book_from(&practice, of_site, &mut free, 201).await, 20, "a /56");
+    let of_network = (1..10).map(|n| format!("2001:db8:1:{n:x}00::1"));
+    assert_eq!(book_from(&practice, of_network, &mut free, 201).await, 20, "the rest of its /48");
+    let of_others = (2..4).map(|n| format!("2001:db8:{n}::1"));
+    assert_eq!(book_from(&practice, of_others, &mut free, 201).await, 20, "two other sources");
+    practice.pass(3_600);
+    let later = (0..30).map(|n| format!("2001:db8:1:{n:x}::1"));
+    assert_eq!(book_from(&practice, later, &mut free, 201).await, 20, "an hour later");
+}
+
+#[tokio::test]
+async fn many_addresses_of_a_24_are_asked_for_codes_if_they_can_be_sent() {
+    for has_mail in [false, true] {
+        let mailbox = Mailbox::open().await;
+        let mail = has_mail.then_some(&mailbox);
+        let practice = mailing_practice(|_| {}, BookingLimits::DEFAULT, 500, mail).await;
+        let mut free = practice.hourly_starts().await;
+        let of_24 = (1..5).map(|n| format!("198.51.100.{n}"));
+        assert_eq!(book_from(&practice, of_24, &mut free, 201).await, 40);
+        let start = free.pop_front().expect("a start");
+        let next = practice.forwarded("198.51.100.200").book(&start, "new@example.org").await;
+        next.is(if has_mail { 202 } else { 201 });
+    }
+}
+
+#[tokio::test]
+async fn a_source_beyond_its_limit_books_with_codes() {
+    let mailbox = Mailbox::open().await;
+    let practice = mailing_practice(|_| {}, BookingLimits::DEFAULT, 500, Some(&mailbox)).await;
+    let mut free = practice.hourly_starts().await;
+    let source = || std::iter::once("2001:db8::1".to_owned());
+    assert_eq!(book_from(&practice, source(), &mut free, 201).await, 10);
+    // One of fifty was asked for by the booking that came next.
+    assert_eq!(book_from(&practice, source(), &mut free, 202).await, 49);
+    let start = free.pop_front().expect("a start");
+    practice.forwarded("2001:db8::1").book(&start, "new@example.org").await.refused(429, 4);
+}
