@@ -179,7 +179,8 @@ fn pro(number: u64) -> Pro {
 fn apikey(number: u64) -> Apikey {
     let origin = SiteOrigin::new(&format!("https://c{number}.example.org")).expect("an origin");
     let holder = ApikeyHolder::Public;
-    Apikey { label: Text::default(), groups: None, holder, origins: vec![origin] }
+    let origins = vec![origin];
+    Apikey { label: Text::default(), groups: None, holder, origins, allows_any_origin: false }
 }
 
 criterion_group!(benches, calendars, appointments, clients, groups, look_ups);

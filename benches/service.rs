@@ -47,7 +47,13 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
     let holder = ApikeyHolder::Server;
     directory.apikeys.insert(
         Sha256::digest("key").into(),
-        Apikey { label: Text::default(), groups: None, holder, origins: Vec::new() },
+        Apikey {
+            label: Text::default(),
+            groups: None,
+            holder,
+            origins: Vec::new(),
+            allows_any_origin: false,
+        },
     );
     let pro = Pro {
         id: ProId::new(1).expect("an id"),

@@ -167,12 +167,13 @@ pub(crate) enum KeyCommand {
         /// `POST groups`. Its bookings are not counted by source address.
         #[arg(long, conflicts_with = "server")]
         operator: bool,
-        /// Origin of another site whose pages may log people in with the key, such as
-        /// https://rdv.example.org; may be repeated. None by default.
+        /// Origin of a site whose pages may book and log people in with the key, such as
+        /// https://rdv.example.org; may be repeated. `none`, the default, is for a key that no
+        /// page has, such as one of a server.
         #[arg(long = "origin", value_name = "ORIGIN", value_delimiter = ',')]
         origins: Vec<String>,
     },
-    /// Change the holder of a key, or the origins that may log people in with it.
+    /// Change the holder of a key, or the origins whose pages may use it.
     Set {
         #[command(flatten)]
         store: StoreOptions,
@@ -191,12 +192,12 @@ pub(crate) enum KeyCommand {
         /// address.
         #[arg(long)]
         no_server: bool,
-        /// Origin of another site whose pages may log people in with the key; may be repeated. It
-        /// replaces the origins that the key had.
+        /// Origin of a site whose pages may book and log people in with the key; may be repeated.
+        /// It replaces the origins that the key had. `none` for a key that no page has.
         #[arg(long = "origin", value_name = "ORIGIN", value_delimiter = ',')]
         #[arg(conflicts_with = "no_origins")]
         origins: Vec<String>,
-        /// No other site may log people in with the key.
+        /// The same as `--origin none`.
         #[arg(long)]
         no_origins: bool,
     },

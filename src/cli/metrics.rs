@@ -119,6 +119,7 @@ struct GaugeSampler {
     snapshot_bytes: Gauge,
     journal_bytes: Gauge,
     quarantined_groups: Gauge,
+    open_keys: Gauge,
     planned_messages: Vec<(MessageKind, Gauge)>,
     oldest_message_seconds: [(Channel, Gauge); 2],
     engine: Engine,
@@ -163,6 +164,10 @@ impl GaugeSampler {
                 "slotbook_groups_set_aside",
                 "Groups that are not served because of a bug.",
             ),
+            open_keys: gauge(
+                "slotbook_keys_of_any_origin",
+                "Keys of earlier releases with which pages of all sites may book.",
+            ),
             planned_messages: MessageKind::iter()
                 .map(|kind| (kind, register_planned_messages(recorder, kind)))
                 .collect(),
@@ -194,6 +199,9 @@ impl GaugeSampler {
         self.snapshot_bytes.set(to_f64(count_bytes(&self.data, "snapshots-")));
         self.journal_bytes.set(to_f64(count_bytes(&self.data, "journal-")));
         self.quarantined_groups.set(to_f64(self.engine.published().quarantined().len() as u64));
+        let directory = self.engine.published().directory();
+        let open_keys = directory.apikeys.values().filter(|apikey| apikey.is_open_to_pages());
+        self.open_keys.set(to_f64(open_keys.count() as u64));
         self.sample_messages();
         self.handle.render()
     }

@@ -39,6 +39,8 @@ pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandErro
             let key = format!("{}{}", draws.key().as_str(), draws.key().as_str());
             let sha256 = HEXLOWER.encode(&Sha256::digest(&key));
             let holder = key_holder(server, operator);
+            let names_nothing = origins.is_empty() && holder == "public";
+            let origins = without_none(origins)?;
             let mut body =
                 json!({"sha256": sha256, "label": label, "holder": holder, "origins": origins});
             if !groups.is_empty() {
@@ -46,6 +48,12 @@ pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandErro
             }
             call(&store, Method::POST, KEYS, Some(&body))?;
             print(&format!("{key}\n"));
+            if names_nothing {
+                print_error(
+                    "pages of no site may book with this key: if one has it, name its origin \
+                     (slotbook key set KEY --origin https://shop.example)",
+                );
+            }
             Ok(())
         }
         KeyCommand::Set { store, key, server, no_server, operator, origins, no_origins } => {
@@ -54,7 +62,7 @@ pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandErro
                 body["holder"] = key_holder(server, operator).into();
             }
             if no_origins || !origins.is_empty() {
-                body["origins"] = origins.into();
+                body["origins"] = without_none(origins)?.into();
             }
             call(&store, Method::PUT, KEYS, Some(&body)).map(drop)
         }
@@ -67,6 +75,19 @@ pub(crate) fn execute_key_command(command: KeyCommand) -> Result<(), CommandErro
             Ok(())
         }
     }
+}
+
+/// Returns the origins of a key; none for `none` alone.
+///
+/// # Errors
+/// `none` stands beside others.
+fn without_none(mut origins: Vec<String>) -> Result<Vec<String>, CommandError> {
+    let given = origins.len();
+    origins.retain(|origin| origin != "none");
+    if given > 1 && origins.len() < given {
+        return Err(CommandError::Refused("--origin none stands alone: give it or origins".into()));
+    }
+    Ok(origins)
 }
 
 const fn key_holder(server: bool, operator: bool) -> &'static str {
@@ -87,7 +108,13 @@ fn key_line(key: &Value) -> String {
         "unknown" => "server, as assumed",
         known => known,
     };
-    let origins = comma_separated(&key["origins"]);
+    let mut origins = comma_separated(&key["origins"]);
+    if key["any_origin"] == true {
+        origins = match origins.as_str() {
+            "" => "any".to_owned(),
+            named => format!("any, logins {named}"),
+        };
+    }
     let origins = if origins.is_empty() { String::new() } else { format!("\torigins {origins}") };
     format!("{}\t{groups}\t{holder}\t{}{origins}\n", text(&key["id"]), text(&key["label"]))
 }
@@ -307,4 +334,29 @@ fn read_hidden_line(prompt: &str) -> io::Result<String> {
     tcsetattr(io::stdin(), OptionalActions::Now, &shown)?;
     writeln!(io::stderr())?;
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn none_stands_alone_among_origins() {
+        let shop = "https://shop.example";
+        for (given, kept) in [
+            (&[][..], Some(&[][..])),
+            (&["none"], Some(&[])),
+            (&[shop], Some(&[shop])),
+            (&[shop, "none"], None),
+            (&["none", "none"], None),
+        ] {
+            let origins = given.iter().map(|origin| (*origin).to_owned()).collect();
+            let found = without_none(origins).ok();
+            assert_eq!(
+                found,
+                kept.map(|kept| kept.iter().map(ToString::to_string).collect()),
+                "{given:?}"
+            );
+        }
+    }
 }

@@ -42,6 +42,8 @@ use crate::store::{Generations, Log, free_bytes};
 use crate::transfer::demo;
 use crate::web;
 
+/// Maximum number of keys that a warning lists.
+const KEYS_SHOWN_MAX: usize = 20;
 /// Free space below which a start writes nothing, in bytes: room for a journal and its directory.
 const START_WRITES_BYTES: u64 = 8 << 20;
 /// Longest time that messages under way may take after the signal to stop, as long as connections.
@@ -166,6 +168,29 @@ fn warn_of_unknown_holders(directory: &Directory) {
     }
 }
 
+/// Warns of keys that pages of all sites may book with, because they come from an earlier release.
+fn warn_of_open_keys(directory: &Directory) {
+    let mut names = Vec::new();
+    let mut count = 0;
+    for (hash, apikey) in directory.apikeys.iter().filter(|(_, key)| key.is_open_to_pages()) {
+        count += 1;
+        if count <= KEYS_SHOWN_MAX {
+            let id = &HEXLOWER.encode(hash)[..ID_DIGITS];
+            names.push(format!("{id} {}", apikey.label.as_str()).trim_end().to_owned());
+        }
+    }
+    if count > 0 {
+        tracing::warn!(
+            count,
+            keys = names.join(", "),
+            "pages of any site may book through their visitors with these keys of an earlier \
+             release: `slotbook key set KEY --origin https://shop.example` for a key of that \
+             site's pages, `slotbook key set KEY --origin none` for a key that no page has; \
+             `slotbook key list` shows all"
+        );
+    }
+}
+
 /// State of a server that is ready to serve a store.
 struct StartedServer {
     listener: TcpListener,
@@ -184,6 +209,7 @@ fn serve_store(
     let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
     warn_of_demo(options, &directory);
     warn_of_unknown_holders(&directory);
+    warn_of_open_keys(&directory);
     let mut log = store.into_log()?;
     let last_stamp = find_last_stamp(group_states.iter());
     let now = initial_time(SystemClock.now(), last_stamp);

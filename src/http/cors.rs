@@ -10,14 +10,14 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW,
     ORIGIN, VARY,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
 use crate::http::auth::apikey;
-use crate::http::auth::request_origin::only_origin;
+use crate::http::auth::request_origin::{SEC_FETCH_SITE, only_origin};
 use crate::http::auth::session::session_tokens;
 use crate::wire::params::Params;
 
@@ -39,14 +39,15 @@ pub(crate) enum AllowedPages {
     None,
     /// Any page: the answer is what an application gets with its key alone.
     All,
-    /// Pages of one origin, which the key of the request names: they log a person in by Basic.
-    Origin(HeaderValue),
+    /// Pages of one origin, if the key of the request names it.
+    Origin(Option<HeaderValue>),
 }
 
 impl AllowedPages {
     /// Finds the pages that may read the answer to a request. The directory is read only for
-    /// requests of a page with credentials.
+    /// requests of a browser.
     pub(crate) fn find(
+        method: &Method,
         headers: &HeaderMap,
         uri: &Uri,
         directory: impl FnOnce() -> Arc<Directory>,
@@ -54,16 +55,25 @@ impl AllowedPages {
         if session_tokens(headers).next().is_some() || uri.path().starts_with(SESSIONS) {
             return Self::None;
         }
-        if apikey::credentials(headers).is_none() {
+        let has_credentials = apikey::credentials(headers).is_some();
+        // No page may change anything without being named, so the answer to a change is for the
+        // page or says why it was refused. A preflight request says nothing of the key.
+        let is_read = method == Method::GET || method == Method::HEAD;
+        let is_from_browser = headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
+        if !has_credentials && (!is_read || !is_from_browser) {
             return Self::All;
         }
-        let (Some(origin), Some(sent)) = (only_origin(headers), headers.get(ORIGIN)) else {
+        if !is_from_browser {
             return Self::None;
-        };
-        match find_apikey(headers, uri, &directory()) {
-            Some(apikey) if apikey.names_origin(origin) => Self::Origin(sent.clone()),
-            _ => Self::None,
         }
+        let directory = directory();
+        let apikey = find_apikey(headers, uri, &directory);
+        if !has_credentials && apikey.is_none_or(|apikey| apikey.allows_any_origin) {
+            return Self::All;
+        }
+        let Some(origin) = only_origin(headers) else { return Self::Origin(None) };
+        let is_named = apikey.is_some_and(|apikey| apikey.names_origin(origin));
+        Self::Origin(if is_named { headers.get(ORIGIN).cloned() } else { None })
     }
 
     /// Marks an answer as readable by these pages. `is_from_page` says whether a page asked.
@@ -75,8 +85,9 @@ impl AllowedPages {
                 headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
             }
             Self::Origin(origin) => {
-                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
                 headers.append(VARY, HeaderValue::from_static("origin"));
+                let Some(origin) = origin else { return };
+                headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             }
         }
         if is_from_page {
@@ -87,11 +98,11 @@ impl AllowedPages {
 }
 
 /// Returns the key of a request, from its headers or its query.
-fn find_apikey(headers: &HeaderMap, uri: &Uri, directory: &Directory) -> Option<Apikey> {
+fn find_apikey<'d>(headers: &HeaderMap, uri: &Uri, directory: &'d Directory) -> Option<&'d Apikey> {
     let mut params = Params::from_request(uri.query().unwrap_or_default());
     apikey::take_key(headers, &mut params).ok()?;
     let hash: [u8; 32] = Sha256::digest(params.value("apikey")?.as_bytes()).into();
-    directory.apikeys.get(&hash).cloned()
+    directory.apikeys.get(&hash)
 }
 
 /// Returns the answer to a browser's preflight request, from the 405 that names the path's methods.

@@ -122,7 +122,7 @@ impl HttpService {
             None
         };
         let directory = || self.server.engine.published().directory();
-        let pages = AllowedPages::find(headers, request.uri(), directory);
+        let pages = AllowedPages::find(&method, headers, request.uri(), directory);
         let is_from_page = headers.contains_key(ORIGIN);
         let is_preflight =
             method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);

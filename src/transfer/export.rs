@@ -62,6 +62,7 @@ fn render_apikey(hash: &[u8; 32], apikey: &Apikey) -> Map<String, Value> {
     } else if apikey.is_server() {
         row.insert("server".into(), true.into());
     }
+    row.insert("any_origin".into(), apikey.allows_any_origin.into());
     if !apikey.origins.is_empty() {
         row.insert("origins".into(), apikey.origins.iter().map(SiteOrigin::as_str).collect());
     }

@@ -58,12 +58,15 @@ pub(crate) fn read_apikeys(
         let covers_all = matches!(groups, Ok(None));
         // All are read before one is missed, so that every fault of the row is reported.
         let origins = faults.keep_field(&path, "origins", parse_origins(row.get("origins")));
+        let any_origin = faults.keep(&path, parse_any_origin(row));
         let holder = faults.keep(&path, parse_holder(row, covers_all));
         let label = faults.keep_field(&path, "label", parse_label(row.get("label")));
         let groups = faults.keep_field(&path, "groups", groups);
-        if let (Some(label), Some(groups), Some(holder), Some(origins)) =
-            (label, groups, holder, origins)
-            && keys.insert(hash, Apikey { label, groups, holder, origins }).is_some()
+        if let (Some(label), Some(groups), Some(holder), Some(origins), Some(allows_any_origin)) =
+            (label, groups, holder, origins, any_origin)
+            && keys
+                .insert(hash, Apikey { label, groups, holder, origins, allows_any_origin })
+                .is_some()
         {
             faults.add(format!("{path}.key"), "appears twice in the document");
         }
@@ -83,13 +86,8 @@ fn parse_label(given: Option<&Value>) -> Result<Text<255>, InvalidValue> {
 /// # Errors
 /// The fault of a mark.
 fn parse_holder(row: &Map<String, Value>, covers_all: bool) -> Result<ApikeyHolder, Vec<Fault>> {
-    let marked = |name: &str| match row.get(name).map(value::parse_boolean) {
-        Some(Err(InvalidValue(rule))) => Err(vec![Fault::new(name, rule)]),
-        Some(Ok(mark)) => Ok(mark),
-        None => Ok(false),
-    };
-    let is_server = marked("server")?;
-    if !marked("operator")? {
+    let is_server = parse_mark(row, "server")?.unwrap_or(false);
+    if !parse_mark(row, "operator")?.unwrap_or(false) {
         return Ok(if is_server { ApikeyHolder::Server } else { ApikeyHolder::Public });
     }
     if !covers_all {
@@ -97,6 +95,29 @@ fn parse_holder(row: &Map<String, Value>, covers_all: bool) -> Result<ApikeyHold
         return Err(vec![Fault::new("operator", rule)]);
     }
     Ok(ApikeyHolder::Operator)
+}
+
+/// Parses whether pages of all origins may change something with a key. If it is left out, they may
+/// not with a key that is given plain, which is a new one. They may with one that is given as its
+/// SHA-256: exports of earlier releases, whose keys name no origins, do not say it.
+///
+/// # Errors
+/// The fault of the mark.
+fn parse_any_origin(row: &Map<String, Value>) -> Result<bool, Vec<Fault>> {
+    let mark = parse_mark(row, "any_origin")?;
+    Ok(mark.unwrap_or_else(|| row.get("key").is_none_or(Value::is_null)))
+}
+
+/// Parses a mark; `None` if it is left out.
+///
+/// # Errors
+/// The fault of the mark.
+fn parse_mark(row: &Map<String, Value>, name: &str) -> Result<Option<bool>, Vec<Fault>> {
+    match row.get(name).map(value::parse_boolean) {
+        Some(Err(InvalidValue(rule))) => Err(vec![Fault::new(name, rule)]),
+        Some(Ok(mark)) => Ok(Some(mark)),
+        None => Ok(None),
+    }
 }
 
 /// Parses the origins of a key; none if they are left out.

@@ -285,14 +285,33 @@ fn faults_are_reported_by_path() {
         changed(|document| document["apikeys"][0]["origins"] = json!(["https://a/b"])),
         ["apikeys[0].origins"]
     );
-    assert_eq!(
-        changed(|document| document["apikeys"][0]["server"] = json!("perhaps")),
-        ["apikeys[0].server"]
-    );
+    for mark in ["server", "any_origin"] {
+        assert_eq!(
+            changed(|document| document["apikeys"][0][mark] = json!("perhaps")),
+            [format!("apikeys[0].{mark}")]
+        );
+    }
     assert_eq!(
         read_document(b"{\"groups\":[\n7]}", now(), &hash).expect_err("no group")[0].path,
         "line 2, column 1"
     );
+}
+
+#[test]
+fn a_key_of_an_earlier_export_allows_pages_of_any_origin() {
+    let digits = "ab".repeat(32);
+    for (key, allows_any) in [
+        (json!({"key": "secret"}), false),
+        (json!({"key": "secret", "any_origin": true}), true),
+        (json!({"key_sha256": digits}), true),
+        (json!({"key": null, "key_sha256": digits}), true),
+        (json!({"key_sha256": digits, "origins": ["https://shop.example"]}), true),
+        (json!({"key_sha256": digits, "any_origin": false}), false),
+    ] {
+        let content = import(&json!({"apikeys": [key], "groups": []})).expect("legal");
+        let (_, apikey) = content.directory.apikeys.iter().next().expect("a key");
+        assert_eq!(apikey.allows_any_origin, allows_any, "{key}");
+    }
 }
 
 #[test]

@@ -20,8 +20,8 @@ const fn entry(problem: Problem, cause: &'static str, cure: &'static str) -> Ent
 static CATALOGUE: [Entry; 22] = [
     entry(
         Problem::Unauthorized,
-        "The request has no apikey or an unknown one, lacks credentials, or its caller's role has no right to this.",
-        "Send the key in X-Api-Key, and the credentials of a professional or of the client by HTTP Basic or a session. The message names the right that is missing.",
+        "The request has no apikey or an unknown one, lacks credentials, comes from a web page that the key does not name, or its caller's role has no right to this.",
+        "Send the key in X-Api-Key, and the credentials of a professional or of the client by HTTP Basic or a session. The message names the right that is missing, or the origins of pages that the key names.",
     ),
     entry(
         Problem::InvalidParameter,

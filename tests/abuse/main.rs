@@ -9,6 +9,7 @@ mod codes;
 mod connections;
 mod expensive_requests;
 mod fixture;
+mod foreign_pages;
 mod forged_sources;
 mod holds;
 mod idempotency;

@@ -97,6 +97,7 @@ pub(crate) fn add_operator_key(directory: &mut Directory) {
         groups: None,
         holder: ApikeyHolder::Operator,
         origins: Vec::new(),
+        allows_any_origin: true,
     };
     directory.apikeys.insert(Sha256::digest(OPERATOR_KEY).into(), apikey);
 }
@@ -123,6 +124,7 @@ pub(crate) fn directory() -> Directory {
             .map(|ids| ids.into_iter().map(|id| GroupId::new(id).expect("an id")).collect()),
         holder: ApikeyHolder::Public,
         origins: Vec::new(),
+        allows_any_origin: true,
     };
     let mut directory = Directory::default();
     directory.apikeys.insert(Sha256::digest(KEY).into(), apikey(Some(vec![4])));

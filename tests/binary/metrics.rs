@@ -117,6 +117,9 @@ async fn every_answer_is_counted_by_its_status() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut document = practice(1);
     document["groups"][0]["verify_bookings"] = json!("mail");
+    document["apikeys"][0]["origins"] = json!(["https://shop.example"]);
+    let older = json!({"key": "older", "any_origin": true});
+    document["apikeys"].as_array_mut().expect("a list").push(older);
     let data = store_of(folder.path(), &document);
     let address = free_address();
     // Nothing listens there, so that the code of a booking waits.
@@ -146,6 +149,7 @@ async fn every_answer_is_counted_by_its_status() {
     }
     let text = http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
     let text = text.text().await.expect("text");
+    assert_eq!(counters(&text, "slotbook_keys_of_any_origin"), [("", 1.0)]);
     let counted = counters(&text, "slotbook_requests_total");
     let sum: f64 = counted.iter().map(|(_, value)| value).sum();
     assert!((sum - number as f64).abs() < 0.5, "{number} requests, {counted:?}");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slotbook::domain::directory::access::ID_DIGITS;
 
 use super::server::{
     Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of,
@@ -158,6 +159,14 @@ async fn golden_stores_of_every_version_open() {
         assert_eq!(said.contains("slotbook key set KEY --no-server"), is_first, "{said}");
         let keys = String::from_utf8(run(&["key", "list"], &data).stdout).expect("text");
         assert_eq!(keys.contains("server, as assumed"), is_first, "{keys}");
+        // Nor did the formats up to 2 hold of which sites a key is.
+        assert!(said.contains("pages of any site") && said.contains("count=1"), "{said}");
+        assert!(said.contains(&keys[..ID_DIGITS]) && keys.ends_with("\torigins any\n"), "{keys}");
+        assert!(
+            run(&["key", "set", &keys[..ID_DIGITS], "--origin", "none"], &data).status.success()
+        );
+        let (_, said) = Served::heard(&data, &[]).end("TERM");
+        assert!(!said.contains("pages of any site"), "{said}");
         opened += 1;
     }
     println!("{opened} stores of earlier releases and this one open");

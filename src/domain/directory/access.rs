@@ -32,7 +32,7 @@ pub enum ChangeAccess {
         groups: Option<BTreeSet<GroupId>>,
         /// The program that holds it.
         holder: ApikeyHolder,
-        /// The origins of other sites whose pages may log people in with it.
+        /// The origins of other sites whose pages may change something with it.
         origins: Vec<SiteOrigin>,
     },
     /// Changes an application key. What is `None` stays.
@@ -41,7 +41,7 @@ pub enum ChangeAccess {
         name: ApikeyName,
         /// The program that holds it.
         holder: Option<ApikeyHolder>,
-        /// The origins in place of those it had.
+        /// The origins in place of those it had, or of all.
         origins: Option<Vec<SiteOrigin>>,
     },
     /// Revokes an application key, and ends every session opened with it.
@@ -199,6 +199,7 @@ pub fn decide(
                     groups: covered,
                     holder: *holder,
                     origins: origins.clone(),
+                    allows_any_origin: false,
                 },
             })
         }
@@ -211,6 +212,7 @@ pub fn decide(
             }
             if let Some(origins) = origins {
                 apikey.origins.clone_from(origins);
+                apikey.allows_any_origin = false;
             }
             Ok(DirectoryEvent::ApikeyPut { hash, apikey })
         }

@@ -6,7 +6,7 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::directory::site_origin::SiteOrigin;
-use crate::domain::records::added::{in_format_2, in_format_2_or};
+use crate::domain::records::added::{in_format_2, in_format_2_or, in_format_3_or};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Text;
 use crate::planted_faults::PlantedFault;
@@ -21,10 +21,14 @@ pub struct Apikey {
     /// The program that holds the key.
     #[serde(deserialize_with = "holder_unless_known")]
     pub holder: ApikeyHolder,
-    /// The origins of other sites whose pages may log people in with this key, in the order in
-    /// which they were given. Reference 3.3.
+    /// The origins of other sites whose pages may change something with this key and log people
+    /// in, in the order in which they were given. Reference 3.3.
     #[serde(deserialize_with = "in_format_2")]
     pub origins: Vec<SiteOrigin>,
+    /// Whether pages of all origins may change something with this key, without a login. So it is
+    /// for keys made before they named their origins, until the operator names some.
+    #[serde(deserialize_with = "true_unless_known")]
+    pub allows_any_origin: bool,
 }
 
 /// The program that holds an application key. Reference 3.1. The order of the variants is the
@@ -48,6 +52,11 @@ fn holder_unless_known<'de, D: Deserializer<'de>>(
     in_format_2_or(deserializer, ApikeyHolder::Unknown)
 }
 
+/// Decodes whether pages of all origins may use a key; true in records of earlier formats.
+fn true_unless_known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    in_format_3_or(deserializer, true)
+}
+
 impl Apikey {
     /// Whether the key covers a group.
     pub fn covers(&self, group: GroupId) -> bool {
@@ -68,7 +77,8 @@ impl Apikey {
         }
     }
 
-    /// Whether pages of an origin, as a browser sends it, may log people in with this key.
+    /// Whether pages of an origin, as a browser sends it, may change something with this key and
+    /// log people in.
     pub fn names_origin(&self, origin: &str) -> bool {
         match SiteOrigin::new(origin) {
             Ok(origin) => self.origins.contains(&origin),
@@ -79,6 +89,13 @@ impl Apikey {
     /// Whether the key counts as one of a server.
     pub const fn is_server(&self) -> bool {
         !matches!(self.holder, ApikeyHolder::Public)
+    }
+
+    /// Whether pages of all origins may change something with a key that the public can read.
+    /// Reference 3.3.
+    pub const fn is_open_to_pages(&self) -> bool {
+        self.allows_any_origin
+            && matches!(self.holder, ApikeyHolder::Public | ApikeyHolder::Unknown)
     }
 
     /// Whether the key is held by the operator.
@@ -188,7 +205,8 @@ mod tests {
             named.push(SiteOrigin::new(&format!("https://{number}.example")).expect("an origin"));
         }
         let label = Text::new(label).expect("a text");
-        Apikey { label, groups: None, holder: ApikeyHolder::Public, origins: named }
+        let holder = ApikeyHolder::Public;
+        Apikey { label, groups: None, holder, origins: named, allows_any_origin: false }
     }
 
     proptest! {

@@ -47,5 +47,24 @@ pub fn in_format_2_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     absent: T,
 ) -> Result<T, D::Error> {
-    if FORMAT.get() < 2 { Ok(absent) } else { T::deserialize(deserializer) }
+    since_format(2, deserializer, absent)
+}
+
+/// Decodes a member that format 3 added; `absent` in earlier records.
+///
+/// # Errors
+/// The bytes are no `T`.
+pub fn in_format_3_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    absent: T,
+) -> Result<T, D::Error> {
+    since_format(3, deserializer, absent)
+}
+
+fn since_format<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    first: u16,
+    deserializer: D,
+    absent: T,
+) -> Result<T, D::Error> {
+    if FORMAT.get() < first { Ok(absent) } else { T::deserialize(deserializer) }
 }

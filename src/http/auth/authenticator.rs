@@ -7,6 +7,8 @@ use axum::http::{HeaderMap, Method};
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
+use crate::domain::directory::apikeys::Apikey;
+use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, Text};
 use crate::domain::time::Instant;
@@ -15,13 +17,18 @@ use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
 use crate::http::auth::person::{Candidate, Identity, Person};
-use crate::http::auth::request_origin::{is_foreign, only_origin};
+use crate::http::auth::request_origin::{
+    SEC_FETCH_SITE, is_foreign, is_from_other_page, only_origin,
+};
 use crate::http::auth::session::{ActiveSession, Sessions};
 use crate::http::error::ApiError;
 use crate::http::limits::login_limit::LoginLimit;
 use crate::http::limits::password_pool::PasswordPool;
 use crate::password;
 use crate::wire::errors::{ErrorEntry, Problem};
+
+/// Maximum number of origins of a key that a refusal lists.
+const ORIGINS_SHOWN_MAX: usize = 20;
 
 /// Identifies callers by key, session and HTTP Basic.
 pub(crate) struct Authenticator {
@@ -63,8 +70,9 @@ impl Authenticator {
     /// it, which it stands for if the request has none. Reference 3.3.
     ///
     /// # Errors
-    /// 403 without a known key, and for a change by cookie from a foreign page; 401 for a wrong
-    /// credential, 429 after too many of them; 503 when too many are being verified.
+    /// 403 without a known key, for a change from a page that the key does not name, and for one by
+    /// cookie from a foreign page; 401 for a wrong credential, 429 after too many of them; 503 when
+    /// too many are being verified.
     pub(crate) async fn identify(&self, request: &AuthRequest<'_>) -> Result<Identity, ApiError> {
         if request.is_at_socket {
             return Ok(Identity::operator(Arc::clone(request.directory)));
@@ -72,6 +80,7 @@ impl Authenticator {
         let given = request.params.value("apikey");
         let mut session = self.session(request);
         let apikey = request.key(given, session.as_ref())?;
+        self.refuse_unnamed_page(request, apikey)?;
         // Under another key the session is ignored.
         session.take_if(|session| session.apikey != apikey);
         let basic = apikey::credentials(&request.parts.headers);
@@ -179,6 +188,32 @@ impl Authenticator {
         Ok(())
     }
 
+    /// Refuses a change that a browser sends for a page whose origin the key does not name.
+    /// Otherwise any page could book through its visitors, each of which is a source of its own.
+    /// Keys of earlier releases allow all pages until they name origins. Reference 3.3.
+    ///
+    /// # Errors
+    /// 403 with the origins that the key names.
+    pub(crate) fn refuse_unnamed_page(
+        &self,
+        request: &AuthRequest<'_>,
+        apikey: [u8; 32],
+    ) -> Result<(), ApiError> {
+        let AuthRequest { parts, directory, .. } = request;
+        if parts.method == Method::GET || parts.method == Method::HEAD {
+            return Ok(());
+        }
+        if !is_from_other_page(&parts.headers, &self.public_url) {
+            return Ok(());
+        }
+        let apikey = directory.apikeys.get(&apikey).expect("the key was found in this directory");
+        let origin = only_origin(&parts.headers);
+        if apikey.allows_any_origin || origin.is_some_and(|origin| apikey.names_origin(origin)) {
+            return Ok(());
+        }
+        Err(ApiError::new(Problem::Unauthorized, unnamed_page(apikey, origin)))
+    }
+
     fn is_foreign(&self, headers: &HeaderMap) -> bool {
         is_foreign(headers, self.sessions.behind_tls, &self.public_url)
     }
@@ -186,7 +221,7 @@ impl Authenticator {
     /// Returns whether a form comes from a page of another site. Browsers say so in
     /// Sec-Fetch-Site; older ones in Origin. Reference 3.3.
     pub(crate) fn is_cross_site_form(&self, headers: &HeaderMap) -> bool {
-        match headers.get("sec-fetch-site") {
+        match headers.get(SEC_FETCH_SITE) {
             Some(site) => site != "same-origin",
             None => self.is_foreign(headers),
         }
@@ -315,6 +350,28 @@ impl Authenticator {
             None => Ok(()),
         }
     }
+}
+
+/// Returns the message for a page of an origin that a key does not name.
+fn unnamed_page(apikey: &Apikey, origin: Option<&str>) -> String {
+    let mut named = Vec::new();
+    for origin in apikey.origins.iter().take(ORIGINS_SHOWN_MAX) {
+        named.push(origin.as_str());
+    }
+    let names = if named.is_empty() { "no origin".to_owned() } else { named.join(", ") };
+    let mut option = String::new();
+    for name in named {
+        option += &format!(" --origin {name}");
+    }
+    let asking = origin.and_then(|origin| SiteOrigin::new(origin).ok());
+    let asking = match &asking {
+        Some(asking) => asking.as_str(),
+        None => "ORIGIN",
+    };
+    format!(
+        "pages of this origin may not change anything with this key, which names {names}: the \
+         operator can allow them (slotbook key set KEY{option} --origin {asking})"
+    )
 }
 
 /// Logs a wrong credential, in a form that a filter such as fail2ban reads. The e-mail address

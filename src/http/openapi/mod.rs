@@ -38,7 +38,8 @@ Datetimes are `YYYY-MM-DD HH:MM:SS` in the time zone of the group; requests may 
 name. Numbers may be texts, booleans may be 1 and 0; `\"\"`, `[]` and null unset a value, and an empty parameter counts as \
 absent. Unknown fields and parameters are ignored; `Prefer: handling=strict` refuses them. Paths may end with `.json`. An error names the wrong field and the rule; the request has then changed nothing.
 
-Web pages of any address may use the API with the key alone: such responses carry `Access-Control-Allow-Origin: *`. Each \
+Web pages of the origins that the key names may use the API with the key alone. To pages of other origins every change is \
+403; a key of an earlier release allows all pages until it names origins. Each \
 path answers a browser's `OPTIONS` with `Access-Control-Request-Method` with its methods and the headers \
 `Content-Type`, `Idempotency-Key` and `X-Api-Key`. Pages of other addresses may not use sessions. They may use HTTP Basic with \
 a key that names their origin.

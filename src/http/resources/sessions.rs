@@ -176,6 +176,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     };
     let key_in_form = if form.is_json { None } else { form.params.value("apikey") };
     let apikey = auth.key(key_in_query.or(key_in_form), session.as_ref())?;
+    authenticator.refuse_unnamed_page(&auth, apikey)?;
     authenticator.refuse_foreign_login(&auth, apikey)?;
     refuse_wrong_types(&form)?;
     // The body is dropped here, before the credential waits to be verified.

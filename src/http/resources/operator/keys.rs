@@ -31,12 +31,14 @@ pub(crate) static ENDPOINTS: &[OperatorEndpoint] = &[
 ];
 
 /// GET: each key with the first digits of its SHA-256 as `id`. `groups` is null for all groups.
+/// `any_origin` is true for a key of an earlier release, which names no origins yet.
 async fn list(request: ApiRequest) -> HandlerResult {
     let directory = Arc::clone(request.identity.directory());
     Ok(json_lines(move |out| {
         for (hash, apikey) in directory.apikeys.iter() {
             let origins: Vec<&str> = apikey.origins.iter().map(SiteOrigin::as_str).collect();
             let row = json!({
+                "any_origin": apikey.allows_any_origin,
                 "id": &HEXLOWER.encode(hash)[..ID_DIGITS],
                 "groups": apikey.groups,
                 "holder": holder_name(apikey.holder),
