@@ -11,12 +11,13 @@ use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::message::ShopWarning;
 use crate::domain::records::text::Email;
-use crate::domain::state::command::Caller;
+use crate::domain::state::command::{Caller, Command, WarnShop};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::domain::state::space_quota::is_full_for;
-use crate::domain::time::Instant;
+use crate::domain::time::{DAY, Instant};
 use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::answer::fixed_content::FixedContent;
@@ -47,6 +48,9 @@ pub struct ServedStore {
     /// Writes the export document.
     pub write_document: WriteDocument,
 }
+
+/// Maximum number of professionals that a warning goes to.
+const WARNED_MAX: usize = 10;
 
 /// The state that all requests share.
 pub struct Server {
@@ -135,6 +139,42 @@ impl Server {
         self.source_hasher = SourceHasher::new(gateways.link_secret.as_ref());
         self.gateways = gateways;
         self
+    }
+
+    /// Whether a group has far more bookings with a key alone than usual, so that the next ones
+    /// need a code. Warns the shop when that begins and ends.
+    pub(crate) fn asks_for_codes(&self, group: GroupId, now: Instant) -> bool {
+        let Some(state) = self.engine.published().group_state(group) else { return false };
+        let is_unusual = state.unverified_rate.is_unusual(now);
+        let last = |warning| state.outbox.last_warning(warning);
+        let begun = last(ShopWarning::CodesAsked);
+        let ended = last(ShopWarning::CodesNoLongerAsked);
+        let is_old = |at: Option<Instant>| at.is_none_or(|at| now.seconds_since(at) >= DAY);
+        if is_unusual && is_old(begun) {
+            self.warn_shop(group, ShopWarning::CodesAsked);
+        } else if !is_unusual && begun > ended && is_old(ended) {
+            self.warn_shop(group, ShopWarning::CodesNoLongerAsked);
+        }
+        is_unusual
+    }
+
+    /// Warns the professionals of a group by mail, if a mail can leave, and in the log.
+    pub(crate) fn warn_shop(&self, group: GroupId, warning: ShopWarning) {
+        tracing::warn!(group = group.number(), ?warning, "the shop is warned");
+        if !self.gateways.is_configured(Channel::Mail) {
+            return;
+        }
+        let directory = self.engine.published().directory();
+        let pros = directory.pros.of_group(group);
+        let recipients = pros.take(WARNED_MAX).map(|pro| pro.email.clone()).collect();
+        let command = Command::WarnShop(WarnShop { warning, recipients });
+        let engine = self.engine.clone();
+        // The booking at hand does not wait for it.
+        tokio::spawn(async move {
+            if let Err(rejection) = engine.write(group, command).await {
+                tracing::warn!(group = group.number(), ?rejection, "no mail warns the shop");
+            }
+        });
     }
 
     /// Frees the place of a code that was given.

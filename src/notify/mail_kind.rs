@@ -16,6 +16,9 @@ pub(crate) enum MailKind {
     BookingCode,
     PasswordChanged,
     EmailChanged,
+    CodesHalfUsed,
+    CodesAsked,
+    CodesNoLongerAsked,
 }
 
 impl MailKind {
@@ -35,7 +38,10 @@ impl MailKind {
             | Self::NewEmail
             | Self::BookingCode
             | Self::PasswordChanged
-            | Self::EmailChanged => None,
+            | Self::EmailChanged
+            | Self::CodesHalfUsed
+            | Self::CodesAsked
+            | Self::CodesNoLongerAsked => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::message::{
-    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent,
+    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, ShopWarning,
 };
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -254,6 +254,14 @@ fn find_subject_matter(
         }
         MessageContent::AccountNotice(AccountChange::Email) => {
             SubjectMatter::new(MailKind::EmailChanged, None)
+        }
+        MessageContent::ShopWarning(warning) => {
+            let kind = match warning {
+                ShopWarning::CodesHalfUsed => MailKind::CodesHalfUsed,
+                ShopWarning::CodesAsked => MailKind::CodesAsked,
+                ShopWarning::CodesNoLongerAsked => MailKind::CodesNoLongerAsked,
+            };
+            SubjectMatter::new(kind, None)
         }
         MessageContent::BookingCode { hold, .. } => {
             let code = Some(BookingCodeText::find(state, *hold, settings)?);

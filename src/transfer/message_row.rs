@@ -13,7 +13,7 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
 use crate::domain::records::message::{
-    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress,
+    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress, ShopWarning,
     SuppressionReason, WithdrawnAppointment,
 };
 use crate::domain::records::text::{InvalidValue, Name, Text};
@@ -27,7 +27,8 @@ const ATTEMPTS_MAX: u32 = 1_000_000;
 
 const KINDS: &str = "must be one of confirmation, change, cancellation, restoration, withdrawal, \
      mail_reminder, sms_reminder, account_confirmation, new_password, new_email, mail_code, \
-     sms_code, password_changed, email_changed";
+     sms_code, password_changed, email_changed, codes_half_used, codes_asked, \
+     codes_no_longer_asked";
 const STATES: &str = "must be one of planned, sending, sent, kept, failed, missed, suppressed";
 
 /// Returns the row of a message.
@@ -98,7 +99,7 @@ fn kind_name(message: &Message) -> &'static str {
 
 fn render_content(content: &MessageContent, row: &mut Map<String, Value>) {
     match content {
-        MessageContent::AccountNotice(_) => {}
+        MessageContent::AccountNotice(_) | MessageContent::ShopWarning(_) => {}
         MessageContent::AccountLink { expires, purpose: _, token: _ }
         | MessageContent::BookingCode { expires, channel: _, hold: _ } => {
             row.insert("expires_at_utc".into(), utc_text(*expires));
@@ -194,6 +195,9 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         "sms_code" => parse_code(row, Channel::Sms)?,
         "password_changed" => MessageContent::AccountNotice(AccountChange::Password),
         "email_changed" => MessageContent::AccountNotice(AccountChange::Email),
+        "codes_half_used" => MessageContent::ShopWarning(ShopWarning::CodesHalfUsed),
+        "codes_asked" => MessageContent::ShopWarning(ShopWarning::CodesAsked),
+        "codes_no_longer_asked" => MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked),
         _ => return Err(Fault::new("kind", KINDS)),
     })
 }

@@ -5,6 +5,7 @@
 
 mod account_links;
 mod alike;
+mod automatic_codes;
 mod codes;
 mod connections;
 mod expensive_requests;

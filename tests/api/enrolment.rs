@@ -33,6 +33,7 @@ fn mailed(server: &TestServer) -> Vec<(String, LinkPurpose, String)> {
         | MessageContent::Withdrawal(_)
         | MessageContent::BookingCode { .. }
         | MessageContent::AccountNotice(_)
+        | MessageContent::ShopWarning(_)
         | MessageContent::Restoration(_) => None,
     };
     group_state.outbox.messages().filter_map(|message| link(message)).collect()

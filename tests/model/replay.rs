@@ -26,6 +26,7 @@ use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
+use slotbook::domain::state::unverified_rate::UnverifiedRate;
 use slotbook::domain::time::Civil;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::store::codec::{self, SNAPSHOT_FORMAT};
@@ -245,7 +246,9 @@ impl Story {
         if releases {
             self.shop.releases(hold);
         } else if let Ok(made) = self.shop.confirms(hold, is_right) {
-            self.made.extend(made);
+            // A repetition names appointments that may have been removed.
+            let rows = &self.shop.group_state.rows;
+            self.made.extend(made.into_iter().filter(|id| rows.contains_key(id)));
             self.made.sort();
             self.made.dedup();
         }
@@ -335,6 +338,7 @@ struct Said {
     /// The space that it takes, and the event that would empty what is cancelled.
     space_bytes: u64,
     emptying: Option<Event>,
+    unverified_rate: UnverifiedRate,
     /// By client's number, whether the first account may have a link mailed to the client's address.
     room_for_links: Vec<bool>,
 }
@@ -360,6 +364,7 @@ fn said(shop: &Shop, group_state: &GroupState) -> Said {
             .collect(),
         space_bytes: group_state.space_bytes(),
         emptying: event_of(group_state, &emptying, shop.now),
+        unverified_rate: group_state.unverified_rate.clone(),
         room_for_links: (0..6).map(room).collect(),
     }
 }

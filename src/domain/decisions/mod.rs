@@ -20,6 +20,7 @@ pub mod manual_change;
 pub(crate) mod overlap_check;
 pub(crate) mod plage_over_hold;
 pub mod record_change;
+pub(crate) mod shop_warning;
 pub(crate) mod unconfirmed;
 pub mod upkeep;
 
@@ -53,6 +54,7 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::MoveAppointment(command) => appointment_move::decide(context, command),
         Command::HoldTime(command) => hold::decide(context, command),
         Command::ReleaseHold(id) => hold::decide_release(context, *id),
+        Command::WarnShop(command) => Ok(shop_warning::decide(context, command)),
         Command::Batch(batch) => Ok(batch::decide(context, batch, decide)),
     }
 }

@@ -44,6 +44,7 @@ fn newest_recipient(state: &GroupState, message: &Message) -> Option<String> {
     let appointment: VeventId = match &message.content {
         MessageContent::AccountLink { .. }
         | MessageContent::AccountNotice(_)
+        | MessageContent::ShopWarning(_)
         | MessageContent::BookingCode { .. } => return None,
         MessageContent::Withdrawal(withdrawn) => return email_address(state, withdrawn.client),
         MessageContent::Confirmation(appointments) => {

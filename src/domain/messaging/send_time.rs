@@ -37,7 +37,7 @@ pub fn send_deadline(zone: Zone, message: &Message) -> Instant {
     match &message.content {
         MessageContent::AccountLink { expires, .. }
         | MessageContent::BookingCode { expires, .. } => *expires,
-        MessageContent::AccountNotice(_) => given_up,
+        MessageContent::AccountNotice(_) | MessageContent::ShopWarning(_) => given_up,
         MessageContent::Confirmation(_)
         | MessageContent::Change { .. }
         | MessageContent::Cancellation(_)

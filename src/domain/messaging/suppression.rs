@@ -25,7 +25,7 @@ pub fn find_suppression_reason(
                 None
             }
         }
-        MessageContent::AccountNotice(_) => None,
+        MessageContent::AccountNotice(_) | MessageContent::ShopWarning(_) => None,
         MessageContent::BookingCode { hold, expires, .. } => {
             code_reason(state, *hold, *expires, now)
         }

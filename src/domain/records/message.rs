@@ -79,6 +79,8 @@ pub enum MessageContent {
     /// The address or the password of an account has changed. It goes to the address before the
     /// change, whatever the group's settings are.
     AccountNotice(AccountChange),
+    /// Something that the shop has to know. It goes to its professionals.
+    ShopWarning(ShopWarning),
 }
 
 /// A message as it is stored. The order of the members is the format on disk.
@@ -109,6 +111,7 @@ enum StoredContent {
     ChangeByKey { appointment: AppointmentTime, was: Instant },
     AccountNotice(AccountChange),
     ReminderByKey(Channel, AppointmentTime),
+    ShopWarning(ShopWarning),
 }
 
 impl From<StoredMessage> for Message {
@@ -137,6 +140,7 @@ impl From<StoredMessage> for Message {
                 (Content::BookingCode { channel, hold, expires }, false)
             }
             Stored::AccountNotice(change) => (Content::AccountNotice(change), false),
+            Stored::ShopWarning(warning) => (Content::ShopWarning(warning), false),
         };
         Self { id, created_at, content, by_key, recipient, first_claimed_at, progress }
     }
@@ -168,6 +172,7 @@ impl From<Message> for StoredMessage {
                 Stored::BookingCode { channel, hold, expires }
             }
             Content::AccountNotice(change) => Stored::AccountNotice(change),
+            Content::ShopWarning(warning) => Stored::ShopWarning(warning),
         };
         Self { id, created_at, content, recipient, first_claimed_at, progress }
     }
@@ -181,6 +186,17 @@ pub enum AccountChange {
     Password,
     /// Another address.
     Email,
+}
+
+/// A warning to the professionals of a group. The order of the variants is the format on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ShopWarning {
+    /// Half of the codes of a day were asked for and not given.
+    CodesHalfUsed,
+    /// Far more bookings than usual were made, and the group asks for codes now.
+    CodesAsked,
+    /// The group asks for codes no more.
+    CodesNoLongerAsked,
 }
 
 /// An appointment as its former client knew it. The current appointment no longer holds these
@@ -327,6 +343,9 @@ pub enum MessageKind {
     SmsCode,
     PasswordChanged,
     EmailChanged,
+    CodesHalfUsed,
+    CodesAsked,
+    CodesNoLongerAsked,
 }
 
 impl MessageKind {
@@ -477,6 +496,11 @@ impl Message {
             MessageContent::BookingCode { channel: Channel::Sms, .. } => MessageKind::SmsCode,
             MessageContent::AccountNotice(AccountChange::Password) => MessageKind::PasswordChanged,
             MessageContent::AccountNotice(AccountChange::Email) => MessageKind::EmailChanged,
+            MessageContent::ShopWarning(ShopWarning::CodesHalfUsed) => MessageKind::CodesHalfUsed,
+            MessageContent::ShopWarning(ShopWarning::CodesAsked) => MessageKind::CodesAsked,
+            MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked) => {
+                MessageKind::CodesNoLongerAsked
+            }
         }
     }
 
@@ -491,6 +515,7 @@ impl Message {
         match &self.content {
             MessageContent::AccountLink { .. }
             | MessageContent::AccountNotice(_)
+            | MessageContent::ShopWarning(_)
             | MessageContent::BookingCode { .. } => &[],
             MessageContent::Confirmation(appointments) => appointments,
             MessageContent::Change { appointment, .. }

@@ -23,6 +23,7 @@ use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
 use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::domain::records::message::ShopWarning;
 use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::delivery_step::DeliveryStep;
@@ -67,6 +68,16 @@ pub enum Command {
     HoldTime(Box<HoldTime>),
     ReleaseHold(HoldId),
     Batch(Batch),
+    WarnShop(WarnShop),
+}
+
+/// Warns the professionals of a group, once in 24 hours of the same. Reference 7.3.
+#[derive(Clone, Debug)]
+pub struct WarnShop {
+    /// The warning.
+    pub warning: ShopWarning,
+    /// The addresses of professionals, each once.
+    pub recipients: Vec<Email>,
 }
 
 /// Several commands as one. Each is decided in order, on the state after those before it, and
@@ -272,6 +283,7 @@ impl Command {
             | Self::FollowLink(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
+            | Self::WarnShop(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::Batch(_) => false,
@@ -297,6 +309,7 @@ impl Command {
             | Self::MoveAppointment(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
+            | Self::WarnShop(_)
             | Self::Batch(_) => false,
         }
     }
@@ -320,6 +333,7 @@ impl Command {
             | Self::RequestLink(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
+            | Self::WarnShop(_)
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_) => &[],
@@ -342,6 +356,7 @@ impl Command {
             | Self::RequestLink(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
+            | Self::WarnShop(_)
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_) => 1,

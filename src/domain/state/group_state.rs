@@ -24,6 +24,7 @@ use crate::domain::state::holds::Holds;
 use crate::domain::state::idempotency::IdempotencyRecords;
 use crate::domain::state::outbox::Outbox;
 use crate::domain::state::space::{ACCOUNT_BYTES, fiche_bytes, vevent_bytes};
+use crate::domain::state::unverified_rate::UnverifiedRate;
 use crate::domain::state::vevent_rows::VeventRows;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
@@ -73,6 +74,8 @@ pub struct GroupState {
     pub links: AccountLinks,
     /// The holds. Those that keep time are also in the views of their calendars.
     holds: Holds,
+    /// The rate of bookings with a key alone.
+    pub unverified_rate: UnverifiedRate,
 }
 
 /// Highest ids ever used; 0 if none was.
@@ -106,6 +109,7 @@ impl GroupState {
             idempotency_records: IdempotencyRecords::default(),
             links: AccountLinks::default(),
             holds: Holds::default(),
+            unverified_rate: UnverifiedRate::default(),
         }
     }
 
@@ -135,6 +139,7 @@ impl GroupState {
         for row in &vevents {
             state.record_bytes += vevent_bytes(row);
             state.cancelled.add(row);
+            state.unverified_rate.add(row);
             if let Some(client) = row.fiche_id() {
                 assert!(state.fiches.contains_key(&client), "an event's client exists");
             }
@@ -298,6 +303,7 @@ impl GroupState {
         }
         self.record_bytes += vevent_bytes(&row);
         self.cancelled.add(&row);
+        self.unverified_rate.add(&row);
         self.rows.insert(row);
     }
 
@@ -310,6 +316,7 @@ impl GroupState {
     fn withdraw(&mut self, old: &Vevent) {
         self.record_bytes = self.record_bytes.saturating_sub(vevent_bytes(old));
         self.cancelled.remove(old);
+        self.unverified_rate.remove(old);
         match old.appointment() {
             Some(_) if old.deleted => {}
             Some(appointment) => {

@@ -18,4 +18,5 @@ pub mod recipient_quota;
 pub mod refusal;
 pub mod space;
 pub mod space_quota;
+pub mod unverified_rate;
 pub mod vevent_rows;

@@ -26,7 +26,7 @@ use imbl::{OrdMap, OrdSet};
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::{ID_MAX, MessageId, VeventId};
 use crate::domain::records::message::{
-    AppointmentTime, Message, MessageContent, MessageKind, Progress, SuppressionReason,
+    AppointmentTime, Message, MessageContent, MessageKind, Progress, ShopWarning, SuppressionReason,
 };
 use crate::domain::records::text::Text;
 use crate::domain::state::recipient_quota::{MessageQuota, RecipientQuota};
@@ -66,6 +66,8 @@ pub struct Outbox {
     quota: RecipientQuota,
     /// Ids of messages by the appointments they are about.
     by_appointment: OrdSet<(VeventId, MessageId)>,
+    /// The warnings to the shop, each by its kind and the stamp of its cause.
+    warnings: OrdSet<(ShopWarning, Instant, MessageId)>,
     /// The last withdrawal message of each appointment that was given to another client.
     withdrawals: OrdMap<VeventId, MessageId>,
 }
@@ -198,6 +200,12 @@ impl Outbox {
     ) -> Option<&Arc<Message>> {
         let mut newest_first = self.messages_about(appointment).rev();
         newest_first.find(|message| message.reminder().is_some_and(|(by, _)| by == channel))
+    }
+
+    /// The stamp of the last warning of a kind within 90 days.
+    pub fn last_warning(&self, warning: ShopWarning) -> Option<Instant> {
+        let of_kind = (warning, INSTANT_MIN, FIRST)..=(warning, Instant(i64::MAX), LAST);
+        self.warnings.range(of_kind).next_back().map(|(_, at, _)| *at)
     }
 
     /// The messages that are new or changed since an earlier state of this outbox.
@@ -397,6 +405,9 @@ impl Outbox {
         if let Some(at) = message.given_up_at() {
             self.given_up.insert((at, message.id));
         }
+        if let MessageContent::ShopWarning(warning) = message.content {
+            self.warnings.insert((warning, message.created_at, message.id));
+        }
         self.quota.insert(message);
         if let MessageContent::Withdrawal(withdrawn) = &message.content {
             let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
@@ -424,6 +435,9 @@ impl Outbox {
             && self.reminders.get(&(appointment.id, channel)) == Some(&message.id)
         {
             self.reminders.remove(&(appointment.id, channel));
+        }
+        if let MessageContent::ShopWarning(warning) = message.content {
+            self.warnings.remove(&(warning, message.created_at, message.id));
         }
         self.quota.remove(message);
         if let MessageContent::Withdrawal(withdrawn) = &message.content

@@ -81,6 +81,7 @@ impl Message {
             | MessageContent::Cancellation(_)
             | MessageContent::Reminder(..)
             | MessageContent::Withdrawal(_)
+            | MessageContent::ShopWarning(_)
             | MessageContent::Restoration(_) => self.is_by_key(),
         }
     }

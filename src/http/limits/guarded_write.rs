@@ -5,6 +5,7 @@ use crate::domain::decisions::unconfirmed::{find_code_channel, find_given_number
 use crate::domain::records::channel::Channel;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::message::ShopWarning;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{
     BookAppointment, Caller, CancelRight, Command, HoldTime, MoveAppointment,
@@ -232,6 +233,13 @@ impl WriteLimits {
             return self.admit_with_code(server, group, code, channel);
         }
         let can_ask = self.code.as_ref().filter(|_| can_leave(server, Channel::Mail));
+        if let (Some(code), Command::BookAppointment(booking)) = (can_ask, &mut *command)
+            && self.subjects.networks().is_some()
+            && server.asks_for_codes(group, self.now)
+        {
+            booking.is_code_demanded = true;
+            return self.admit_with_code(server, group, code, Channel::Mail);
+        }
         let refused = match server.booking_limit.reserve(&self.subjects, self.places, self.now) {
             Ok(places) if places.asks_code() && can_ask.is_some() => {
                 places.settle(false);
@@ -276,8 +284,7 @@ impl WriteLimits {
         match server.codes.take(request, self.now) {
             Ok(code) => {
                 if code.is_half {
-                    let group = group.number();
-                    tracing::warn!(group, "half of the codes of 24 hours were not given");
+                    server.warn_shop(group, ShopWarning::CodesHalfUsed);
                 }
                 Ok(Admission { places, code: Some(code) })
             }

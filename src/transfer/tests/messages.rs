@@ -14,7 +14,7 @@ use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, GroupId, InterventionId, MessageId, VeventId,
 };
 use crate::domain::records::message::{
-    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress,
+    AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress, ShopWarning,
     SuppressionReason, WithdrawnAppointment,
 };
 use crate::domain::records::text::Text;
@@ -71,6 +71,9 @@ fn contents() -> Vec<MessageContent> {
         MessageContent::Restoration(second),
         MessageContent::AccountNotice(AccountChange::Password),
         MessageContent::AccountNotice(AccountChange::Email),
+        MessageContent::ShopWarning(ShopWarning::CodesHalfUsed),
+        MessageContent::ShopWarning(ShopWarning::CodesAsked),
+        MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked),
         code(Channel::Mail),
         code(Channel::Sms),
     ]
@@ -176,7 +179,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     assert_same(&content, &again);
     let before = &content.group_states[0].outbox;
     let after = &again.group_states[0].outbox;
-    assert_eq!(before.messages().len(), 19 * 18);
+    assert_eq!(before.messages().len(), 22 * 18);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }

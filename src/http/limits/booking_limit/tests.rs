@@ -51,6 +51,27 @@ fn each_limit_refuses_by_itself() {
 }
 
 #[test]
+fn networks_have_multiples_and_a_24_is_asked_for_codes() {
+    let limit = BookingLimit::new(limits([2, 0], 0, 0));
+    let book = |from: String| limit.reserve(&subjects(Some(&from), 1), 1, NOW);
+    for (sources, most) in [
+        ((0..9).map(|n| format!("2001:db8:1:{n}::1")).collect::<Vec<_>>(), 4),
+        ((1..9).map(|n| format!("2001:db8:1:{n}00::1")).collect(), 4),
+        ((2..9).map(|n| format!("2001:db8:{n}::1")).collect(), 14),
+    ] {
+        let twice = sources.iter().chain(&sources);
+        let made = twice.filter(|from| book((*from).clone()).is_ok());
+        assert_eq!(made.count(), most, "{sources:?}");
+    }
+    for n in 0..4 {
+        let made = [0, 1].map(|_| book(format!("192.0.2.{n}")).expect("a place").asks_code());
+        assert_eq!(made, [false, false], "{n}");
+    }
+    assert!(book("192.0.2.9".to_owned()).expect("no refusal").asks_code());
+    assert!(!book("192.0.3.9".to_owned()).expect("another network").asks_code());
+}
+
+#[test]
 fn a_refused_booking_gives_back_the_places_of_every_limit() {
     let limit = BookingLimit::new(limits([3, 3], 1, 0));
     let busy = subjects(Some("10.0.0.1"), 1);
