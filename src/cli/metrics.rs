@@ -122,6 +122,9 @@ struct GaugeSampler {
     open_keys: Gauge,
     planned_messages: Vec<(MessageKind, Gauge)>,
     oldest_message_seconds: [(Channel, Gauge); 2],
+    /// The number of live holds, and their seconds together.
+    chosen_holds: [Gauge; 2],
+    unconfirmed_holds: [Gauge; 2],
     engine: Engine,
     /// The data directory.
     data: PathBuf,
@@ -173,6 +176,8 @@ impl GaugeSampler {
                 .collect(),
             oldest_message_seconds: Channel::ALL
                 .map(|channel| (channel, register_oldest_message(recorder, channel))),
+            chosen_holds: register_holds(recorder, "chosen"),
+            unconfirmed_holds: register_holds(recorder, "unconfirmed"),
             engine,
             data,
             handle: recorder.handle(),
@@ -203,6 +208,13 @@ impl GaugeSampler {
         let open_keys = directory.apikeys.values().filter(|apikey| apikey.is_open_to_pages());
         self.open_keys.set(to_f64(open_keys.count() as u64));
         self.sample_messages();
+        let held = self.engine.hold_stats();
+        for (gauges, live) in
+            [(&self.chosen_holds, held.chosen), (&self.unconfirmed_holds, held.unconfirmed)]
+        {
+            gauges[0].set(to_f64(live.count));
+            gauges[1].set(to_f64(live.seconds));
+        }
         self.handle.render()
     }
 
@@ -240,6 +252,14 @@ fn register_oldest_message(recorder: &PrometheusRecorder, channel: Channel) -> G
         "Seconds for which the oldest message that is due has waited.",
         vec![Label::new("channel", channel.name())],
     )
+}
+
+fn register_holds(recorder: &PrometheusRecorder, state: &'static str) -> [Gauge; 2] {
+    let labels = vec![Label::new("state", state)];
+    [
+        register_gauge(recorder, "slotbook_holds", "Live holds.", labels.clone()),
+        register_gauge(recorder, "slotbook_held_seconds", "Seconds that they keep.", labels),
+    ]
 }
 
 /// Returns a number as a float, which is exact up to 2^53.

@@ -19,6 +19,7 @@ mod group_map;
 mod group_routes;
 mod handle;
 pub mod health;
+pub mod hold_stats;
 pub mod journal;
 pub mod mailbox;
 mod message_scheduler;

@@ -33,6 +33,8 @@ pub struct Committed {
     pub appointments: Vec<VeventId>,
     /// The hold made, if any.
     pub hold: Option<HoldId>,
+    /// Number of holds of others that it has pushed out.
+    pub pushed_out: usize,
     /// Whether the booking waits for its code. Then it made a hold and no appointment.
     pub awaits_code: bool,
     /// The recorded answer of an [`IdempotentRequest`]: the same bytes for every repetition.
@@ -51,6 +53,7 @@ impl Committed {
             object: outcome.object,
             appointments: outcome.appointments,
             hold: None,
+            pushed_out: outcome.pushed_out,
             awaits_code: false,
             answer: None,
             steps: outcome.steps.into_iter().map(Self::of_step).collect(),

@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 const REQUESTS: &str = "slotbook_requests_total";
 const REFUSALS: &str = "slotbook_refusals_total";
 const LIMITED: &str = "slotbook_limited_bookings_total";
+const PUSHED_OUT: &str = "slotbook_holds_pushed_out_total";
 const SECONDS: &str = "slotbook_request_seconds";
 const CONNECTIONS: &str = "slotbook_connections";
 const CODES: &str = "slotbook_codes_not_given";
@@ -102,6 +103,7 @@ impl HttpMetrics {
             (REQUESTS, "Answered requests, by method and status."),
             (REFUSALS, "Entries of error bodies, by code."),
             (LIMITED, "Bookings, holds and moves refused by a limit."),
+            (PUSHED_OUT, "Holds that ended for a hold of another network."),
         ] {
             recorder.describe_counter(KeyName::from(name), Some(Unit::Count), about.into());
         }
@@ -129,6 +131,13 @@ impl HttpMetrics {
     /// Records a booking that a limit refused.
     pub(crate) fn record_limit(&self, limit: &'static str) {
         self.recorder.counter(LIMITED, vec![Label::new("limit", limit)]).increment(1);
+    }
+
+    /// Records holds that ended for one of another network.
+    pub(crate) fn record_pushed_out(&self, number: usize) {
+        if number > 0 {
+            self.recorder.counter(PUSHED_OUT, Vec::new()).increment(number as u64);
+        }
     }
 
     /// Records a response.

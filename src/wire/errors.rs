@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::domain::availability::obstacle::{NotOffered, Obstacle, TakenBy};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::FicheId;
-use crate::domain::state::refusal::Refusal;
+use crate::domain::state::refusal::{HoldBound, Refusal};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
@@ -264,12 +264,22 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
         .with_field("timezone"),
         Refusal::PreconditionFailed(present) => describe_overtaken(present.is_some()),
         Refusal::ExternidHeldTwice { first, second } => describe_held_twice(*first, *second),
-        Refusal::TooManyHolds { most, retry_seconds: _ } => ErrorEntry::new(
-            Problem::TooManyRequests,
-            format!("at most {most} times can be held at once: book or release one first"),
-        ),
+        Refusal::TooManyHolds { bound, retry_seconds: _ } => {
+            ErrorEntry::new(Problem::TooManyRequests, too_many_holds(*bound))
+        }
         Refusal::NotAvailable { obstacles } => describe_not_available(obstacles, zone, audience),
     }
+}
+
+fn too_many_holds(bound: HoldBound) -> String {
+    let rule = match bound {
+        HoldBound::Source => {
+            "at most 3 times, and 3 hours together, can be held at once: book or release one first"
+        }
+        HoldBound::Network => "too much time is held from this network: try again later",
+        HoldBound::Day => "too much time of this day is held: try again later",
+    };
+    format!("{rule}; a booking needs no hold")
 }
 
 fn describe_overtaken(exists: bool) -> ErrorEntry {

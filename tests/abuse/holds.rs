@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use slotbook::domain::records::hold::HoldToken;
 use slotbook::http::BookingLimits;
+use slotbook::wire::datetime;
 
 use crate::fixture::{ANNA, Answer, Practice, Visitor, answer};
 use crate::mailbox::{Mailbox, mailing_practice};
@@ -65,6 +67,24 @@ async fn starts_of_a_day(practice: &Practice) -> Vec<(String, u64)> {
     days.into_values().max_by_key(Vec::len).expect("a free day")
 }
 
+/// The free starts of seven days.
+async fn starts_of_the_week(practice: &Practice) -> VecDeque<(String, u64)> {
+    let mut starts = practice.free_starts().await;
+    let first = starts[0].0.clone();
+    let monday = datetime::parse(&first).expect("a time").day();
+    starts.retain(|(start, _)| {
+        datetime::parse(start).expect("a time") < monday.plus_days(7).midnight()
+    });
+    starts
+}
+
+/// The first free start of each day.
+async fn one_start_of_each_day(practice: &Practice) -> Vec<(String, u64)> {
+    let mut starts: Vec<_> = practice.free_starts().await.into();
+    starts.dedup_by(|one, other| one.0[..10] == other.0[..10]);
+    starts
+}
+
 #[tokio::test]
 async fn one_source_holds_three_times_however_it_renews_its_holds() {
     let practice = Practice::open().await;
@@ -109,45 +129,194 @@ async fn a_source_without_places_for_bookings_holds_nothing() {
 }
 
 #[tokio::test]
-async fn many_sources_hold_no_more_of_a_day_than_the_share_of_strangers() {
+async fn a_home_line_of_many_addresses_leaves_the_week_to_others() {
+    let practice = Practice::open().await;
+    let free = starts_of_the_week(&practice).await;
+    // 43 networks of /64, all of one /56, each as many holds as it gets.
+    for number in 0..43 {
+        let stranger = practice.forwarded(&format!("2001:db8:0:{number:x}::1"));
+        for start in starts_of_the_week(&practice).await {
+            if hold(&stranger, &start).await.status == 429 {
+                break;
+            }
+        }
+    }
+    assert_eq!(live_holds(&practice), 6, "twice those of one source");
+    let still_free = starts_of_the_week(&practice).await.len();
+    assert!(still_free * 5 >= free.len() * 4, "{still_free} of {}", free.len());
+    let newcomer = practice.forwarded("2001:db8:9::1");
+    let last = free.back().expect("a start");
+    hold(&newcomer, last).await.is(201);
+    let other = starts_of_the_week(&practice).await.pop_front().expect("a start");
+    newcomer.book(&other, "new@example.org").await.is(201);
+}
+
+#[tokio::test]
+async fn networks_of_sources_hold_twice_and_four_times_as_much_as_one() {
+    for (sources, most) in [
+        (["2001:db8::", "2001:db8:0:1::", "2001:db8:0:2::", "2001:db8:0:3::", "2001:db8:0:4::"], 6),
+        (
+            [
+                "2001:db8::",
+                "2001:db8:0:100::",
+                "2001:db8:0:200::",
+                "2001:db8:0:300::",
+                "2001:db8:0:400::",
+            ],
+            12,
+        ),
+        (["203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4", "203.0.113.5"], 12),
+        (["2001:db8::", "2001:db8:1::", "2001:db8:2::", "192.0.2.1", "203.0.113.5"], 15),
+    ] {
+        let practice = Practice::open().await;
+        let mut free = one_start_of_each_day(&practice).await.into_iter();
+        let mut refused = None;
+        for source in sources {
+            let stranger = practice.forwarded(source);
+            for _ in 0..3 {
+                let made = hold(&stranger, &free.next().expect("a day")).await;
+                if made.status != 201 {
+                    made.refused(429, 4);
+                    refused = Some(made);
+                }
+            }
+        }
+        assert_eq!(live_holds(&practice), most, "{sources:?}");
+        let Some(refused) = refused else { continue };
+        assert!(
+            refused.text.contains("from this network") && refused.text.contains("needs no hold")
+        );
+        assert_eq!(refused.headers["retry-after"], "600");
+        let stranger = practice.forwarded(sources[4]);
+        stranger.book(&free.next().expect("a day"), "late@example.org").await.is(201);
+    }
+}
+
+#[tokio::test]
+async fn beyond_its_first_hold_a_source_holds_three_hours() {
+    let practice = Practice::open().await;
+    let stranger = practice.visitor("127.0.0.2");
+    let hold = async |date: &str, interventions: &[u64]| {
+        let body = json!({"hold": {
+            "date": date, "intervention_ids": interventions, "calendar_id": 3,
+        }});
+        answer(stranger.request(Method::POST, HOLDS).json(&body)).await
+    };
+    let path = "/groups/1/availabletimeslots?intervention_ids[]=7&intervention_ids[]=7&calendar_id=3&nDays=30";
+    let found = stranger.get(path).await.is(200);
+    let mut days: BTreeMap<&str, &str> = BTreeMap::new();
+    for slot in found["availabletimeslots"].as_array().expect("a list") {
+        let start = slot["start"].as_str().expect("a time");
+        days.entry(&start[..10]).or_insert(start);
+    }
+    let days: Vec<&str> = days.into_values().collect();
+    hold(days[0], &[7, 7]).await.is(201);
+    let refused = hold(days[1], &[7, 7]).await;
+    refused.refused(429, 4);
+    assert!(refused.text.contains("3 hours together"), "{}", refused.text);
+    hold(days[1], &[7]).await.is(201);
+    hold(days[2], &[6]).await.refused(429, 4);
+}
+
+#[tokio::test]
+async fn many_networks_hold_a_fifth_of_a_day_and_bookings_need_no_hold() {
     let practice = with_share(40).await;
     let starts = starts_of_a_day(&practice).await;
     let (mut held, mut refused) = (0, Vec::new());
     for (number, start) in starts.iter().enumerate() {
-        let made = hold(&practice.forwarded(&format!("203.0.113.{number}")), start).await;
+        let made = hold(&practice.forwarded(&format!("2001:db8:{number:x}::1")), start).await;
         if made.status == 201 {
             held += 1;
         } else {
-            made.refused(400, 14);
-            assert!(made.text.contains("without a login"), "{}", made.text);
+            made.refused(429, 4);
+            assert!(made.text.contains("too much time of this day"), "{}", made.text);
+            assert_eq!(made.headers["retry-after"], "600");
             refused.push(start);
         }
     }
-    assert!(held > 1 && refused.len() > 3, "{held} of {}", starts.len());
-    // The search offers nothing more of that day, for the same reason as explain.
-    let stranger = practice.visitor("127.0.0.2");
-    let (start, calendar) = refused[0];
-    let path = format!(
-        "/groups/1/availabletimeslots?intervention_ids[]=1&calendar_id={calendar}&start={}&nDays=1",
-        &start[..10]
-    );
-    assert_eq!(stranger.get(&path).await.is(200)["availabletimeslots"], json!([]));
-    let path = format!(
-        "/groups/1/availabletimeslots/explanation?intervention_ids[]=1&calendar_id={calendar}&start={start}"
-    );
-    let explained = stranger.get(&path).await.is(200);
-    assert_eq!(explained["calendars"][0]["reasons"][0]["rule"], "unverified_share");
+    assert!(held > 1 && held * 3 < refused.len() * 2, "{held} of {}", starts.len());
+    // Holds do not fill the share of bookings: 40 % of the day are left for them.
+    let mut booked = 0;
+    for (number, start) in refused.iter().enumerate() {
+        let stranger = practice.forwarded(&format!("198.51.{number}.1"));
+        let made = stranger.book(start, &format!("c{number}@example.org")).await;
+        if made.status == 201 {
+            booked += 1;
+        } else {
+            made.refused(400, 14);
+            assert!(made.text.contains("without a login"), "{}", made.text);
+        }
+    }
+    assert!(booked > held && booked < refused.len(), "{booked} booked, {held} held");
     // An account and the shop are not bound.
-    let booking = stranger.request(Method::POST, "/groups/1/appointments");
-    let body = json!({"appointment": {
-        "date": start, "intervention_ids": [1], "calendar_id": calendar,
+    let stranger = practice.visitor("127.0.0.2");
+    let last = refused[refused.len() - 1];
+    let body = json!({"hold": {
+        "date": last.0, "intervention_ids": [1], "calendar_id": last.1,
     }});
-    answer(booking.basic_auth(LOUISE.0, Some(LOUISE.1)).json(&body)).await.is(201);
-    let by_anna = stranger.booking(refused[1], "guest@example.org");
+    let by_account = stranger.request(Method::POST, HOLDS).basic_auth(LOUISE.0, Some(LOUISE.1));
+    answer(by_account.json(&body)).await.is(201);
+    let by_anna = stranger.booking(last, "guest@example.org");
     answer(by_anna.basic_auth(ANNA.0, Some(ANNA.1))).await.is(201);
-    // The holds end, and leave nothing behind.
-    practice.pass(ENDED_SECONDS);
-    stranger.book(refused[2], "late@example.org").await.is(201);
+}
+
+#[tokio::test]
+async fn the_network_with_the_most_gives_its_newest_hold_up_for_a_newcomer() {
+    let practice = Practice::open().await;
+    let starts = starts_of_a_day(&practice).await;
+    let mut starts = starts.iter();
+    let mut next = || starts.next().expect("a start of the day");
+    let honest = practice.forwarded("203.0.113.9");
+    let first = token(&hold(&honest, next()).await.is(201));
+    let mut tokens = Vec::new();
+    for number in 0.. {
+        let stranger = practice.forwarded(&format!("2001:db8:0:{:x}00::1", number / 2));
+        let start = next();
+        let made = hold(&stranger, start).await;
+        if made.status != 201 {
+            made.refused(429, 4);
+            break;
+        }
+        tokens.push((token(&made.json()), start));
+    }
+    assert!(tokens.len() > 1, "the network has filled the day");
+    let before = live_holds(&practice);
+    let newcomer = practice.forwarded("192.0.2.1");
+    hold(&newcomer, next()).await.is(201);
+    assert_eq!(live_holds(&practice), before, "one ended, one is new");
+    let release = |token: &str| {
+        let request = honest.request(Method::DELETE, &format!("{HOLDS}?token={token}"));
+        answer(request)
+    };
+    let state = practice.state();
+    let has_ended = |(token, _): &(String, _)| {
+        let id = HoldToken::new(token).expect("a token").id();
+        state.holds().get(id).is_none()
+    };
+    let place = tokens.iter().position(has_ended).expect("one of the network has ended");
+    let (pushed_out, start) = tokens.swap_remove(place);
+    release(&pushed_out).await.refused(404, 3);
+    // The booking goes on without it.
+    let mut body = json!({"appointment": {
+        "date": start.0, "intervention_ids": [1], "calendar_id": start.1, "hold": pushed_out,
+        "fiche": {"lastname": "Durand", "firstname": "Ada", "firstphone": "0639980001",
+            "email": "ada@example.org"},
+    }});
+    let booking =
+        |body: &Value| answer(newcomer.request(Method::POST, "/groups/1/appointments").json(body));
+    booking(&body).await.is(201);
+    body["appointment"]["hold"] = json!("A".repeat(32));
+    body["appointment"]["fiche"]["email"] = json!("late@example.org");
+    booking(&body).await.refused(400, 14);
+    // The only hold of a network stays, however many newcomers there are.
+    for number in 0..20 {
+        let made = hold(&practice.forwarded(&format!("198.51.{number}.1")), next()).await;
+        if made.status != 201 {
+            made.refused(429, 4);
+            break;
+        }
+    }
+    release(&first).await.is(200);
 }
 
 #[tokio::test]

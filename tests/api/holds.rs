@@ -179,6 +179,10 @@ async fn a_hold_ends_with_its_ten_minutes_and_when_it_is_given_back() {
 #[tokio::test]
 async fn a_source_holds_three_times_and_a_hold_may_replace_another() {
     let server = shop_with(|_| {}).await;
+    // The share of a longer day has room for all of them.
+    let longer = json!({"vevent": {"calendar_id": CALENDAR, "type": "VfreebusyEvent",
+        "start": "2025-06-02 12:00:00", "end": "2025-06-02 22:00:00"}});
+    answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&longer)).await.is(201);
     let first = hold(&server, "09:00").await.is(201);
     hold(&server, "09:30").await.is(201);
     hold(&server, "10:00").await.is(201);

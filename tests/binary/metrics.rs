@@ -101,6 +101,36 @@ async fn figures_tell_what_was_asked_refused_and_written_and_nobody_else_reads_t
     assert_eq!(served.terminate(), Some(0));
 }
 
+#[tokio::test]
+async fn held_time_and_refused_holds_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    document["apikeys"][0]["server"] = json!(false);
+    let data = store_of(folder.path(), &document);
+    let address = free_address();
+    let served = Served::on(&data, &["--metrics-listen", &address]);
+    let http = reqwest::Client::new();
+    let url = format!("{}/api/v1/groups/1/holds?apikey=test-key", served.base);
+    // Of different days, so that the share of a day is not the matter.
+    for day in 0..4 {
+        let date = half_hour(48 * day + 20);
+        let hold = json!({"hold": {"date": date, "calendar_id": 1, "intervention_ids": [2]}});
+        let status = http.post(&url).json(&hold).send().await.expect("an answer").status();
+        assert_eq!(status.as_u16(), if day < 3 { 201 } else { 429 });
+    }
+    let text = http.get(format!("http://{address}/metrics")).send().await.expect("an answer");
+    let text = text.text().await.expect("text");
+    for (name, value) in [
+        ("slotbook_holds{state=\"chosen\"}", 3.0),
+        ("slotbook_held_seconds{state=\"chosen\"}", 10_800.0),
+        ("slotbook_holds{state=\"unconfirmed\"}", 0.0),
+        ("slotbook_limited_bookings_total{limit=\"holds_source\"}", 1.0),
+    ] {
+        assert!((figure(&text, name) - value).abs() < 0.5, "{name} in {text}");
+    }
+    assert_eq!(served.terminate(), Some(0));
+}
+
 /// The counters of one name: labels and value.
 fn counters<'t>(text: &'t str, name: &str) -> Vec<(&'t str, f64)> {
     let mut found = Vec::new();

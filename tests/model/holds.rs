@@ -7,6 +7,7 @@ use slotbook::domain::availability::slot_request::{
     BookingMode, ChainSearch, OwnTime, SlotRequest,
 };
 use slotbook::domain::availability::slots::free_starts;
+use slotbook::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use slotbook::domain::records::group::{Group, VerifyBookings};
 use slotbook::domain::records::hold::{HoldId, HoldState};
 use slotbook::domain::records::ids::VeventId;
@@ -473,24 +474,32 @@ fn offered_to_strangers(shop: &Shop) -> usize {
 }
 
 #[test]
-fn holds_and_bookings_by_a_key_alone_take_no_more_of_a_day_than_their_share() {
+fn bookings_by_a_key_alone_take_no_more_of_a_day_than_their_share_and_holds_do_not_fill_it() {
     // Open for three hours: two starts of half an hour are a third.
-    let mut shop = Shop::open_on_tuesday().with_group(|group| {
-        group.unverified_day_percent = Bounded::known(34);
-        group.verify_bookings = VerifyBookings::Mail;
-    });
+    let mut shop = Shop::open_on_tuesday()
+        .with_group(|group| group.unverified_day_percent = Bounded::known(34));
+    let unverified = |name: &str, date: &str| {
+        let (source, apikey) = ([1; 16], [1; 16]);
+        let origin = BookingOrigin { source, apikey, proof: ClientProof::KeyAlone };
+        let mut booking = booking_of(name, date);
+        booking.booking_origin = Some(Box::new(origin));
+        booking
+    };
     let held = shop.holds(&wish(0, &[1])).expect("it is free");
-    let waiting = shop.book_until_code(&booking_of("Ada", "2026-03-03 10:00")).expect("free");
-    let refused = shop.book_until_code(&booking_of("Bob", "2026-03-03 11:00"));
-    assert!(refused.is_err() && shop.holds(&wish(4, &[1])).is_err());
-    assert_eq!(offered_to_strangers(&shop), 0);
-    let by_account = HoldTime { is_by_key: false, ..wish(4, &[1]) };
-    shop.holds(&by_account).expect("an account is not bound");
-    shop.book(&by_pro(booking_of("Cid", "2026-03-03 11:30"), true)).expect("nor is the shop");
-    assert_eq!(offered_to_strangers(&shop), 0);
+    let mut asking = shop.clone().with_group(|group| group.verify_bookings = VerifyBookings::Mail);
+    let waiting = asking.book_until_code(&unverified("Ada", "2026-03-03 10:00")).expect("free");
+    assert_eq!(offered_to_strangers(&asking), 4, "what is held is taken, and fills no share");
     // The code proves the client: the booking leaves the share to others.
-    shop.confirms(waiting, true).expect("the code is right");
-    assert_eq!(offered_to_strangers(&shop), 2, "at 09:30 and 10:30");
+    asking.confirms(waiting, true).expect("the code is right");
+    assert_eq!(offered_to_strangers(&asking), 4);
+    shop.book(&unverified("Bob", "2026-03-03 10:00")).expect("half of the share is left");
+    assert_eq!(offered_to_strangers(&shop), 4);
+    shop.book(&unverified("Cid", "2026-03-03 11:00")).expect("the share");
+    assert_eq!(offered_to_strangers(&shop), 0);
+    assert!(shop.book(&unverified("Dan", "2026-03-03 11:30")).is_err());
     shop.releases(held);
-    assert_eq!(offered_to_strangers(&shop), 3);
+    assert_eq!(offered_to_strangers(&shop), 0);
+    let by_account = HoldTime { is_by_key: false, ..wish(0, &[1]) };
+    shop.holds(&by_account).expect("an account is not bound");
+    shop.book(&by_pro(booking_of("Eve", "2026-03-03 11:30"), true)).expect("nor is the shop");
 }

@@ -6,6 +6,7 @@ mod bookings;
 mod cancellations;
 mod clock_ahead;
 mod engine;
+mod held_share;
 mod holds;
 mod idempotency;
 mod in_flight;

@@ -27,8 +27,6 @@ pub struct TimeHolder {
     pub expires_at: Instant,
     /// The hold.
     pub id: HoldId,
-    /// Whether it was made with a key alone.
-    pub is_by_key: bool,
 }
 
 /// Days of a block. A change copies one block: one pointer per day.

@@ -1,5 +1,5 @@
-//! The share of a day's open time that unverified bookings may hold: those with a key alone, and
-//! holds that were made with it. Reference 4.9.
+//! The share of a day's open time that unverified bookings may take: those with a key alone.
+//! Reference 4.9.
 
 use std::sync::Arc;
 
@@ -20,7 +20,6 @@ pub(crate) struct UnverifiedRoom<'a> {
     zone: Zone,
     percent: i64,
     own: OwnTime,
-    now: Instant,
     open: Arc<OpenTime>,
     /// The days looked at so far. A search asks for ascending starts, so the last ones match.
     days: Vec<DayRoom>,
@@ -54,10 +53,10 @@ impl<'a> UnverifiedRoom<'a> {
         let last = civil_day_of(zone, span.end);
         let days = Interval { start: first.start, end: last.end };
         let open = view.open_time(zone, days, now);
-        Some(Self { view, zone, percent, own, now, open, days: Vec::new() })
+        Some(Self { view, zone, percent, own, open, days: Vec::new() })
     }
 
-    /// The percentage of the open time that unverified bookings may hold.
+    /// The percentage of the open time that unverified bookings may take.
     pub(crate) const fn percent(&self) -> i64 {
         self.percent
     }
@@ -90,17 +89,13 @@ impl<'a> UnverifiedRoom<'a> {
         room
     }
 
-    /// Returns the seconds of a day that unverified bookings and holds of others take.
+    /// Returns the seconds of a day that unverified bookings of others take. Holds do not count:
+    /// strangers would fill the share with them.
     fn unverified_seconds(&self, day: Interval) -> i64 {
         let mut seconds = 0;
         for taken in self.view.unverified.overlapping(day) {
             if self.own.appointment != Some(taken.id) {
                 seconds += taken.interval.seconds_within(day);
-            }
-        }
-        for held in self.view.live_holds(day, self.own, self.now) {
-            if held.id.is_by_key {
-                seconds += held.interval.seconds_within(day);
             }
         }
         seconds
@@ -109,7 +104,7 @@ impl<'a> UnverifiedRoom<'a> {
 
 /// Returns the civil day of a moment, from one midnight to the next. Where the clocks are set back
 /// over midnight, the first one counts. Thus each moment has one day.
-fn civil_day_of(zone: Zone, moment: Instant) -> Interval {
+pub(crate) fn civil_day_of(zone: Zone, moment: Instant) -> Interval {
     let mut day = zone.civil_of(moment).day();
     let mut start = zone.instant_of(day.midnight());
     while moment < start {

@@ -115,6 +115,8 @@ pub struct Outcome {
     pub object: u64,
     /// The appointments created, moved or cancelled.
     pub appointments: Vec<VeventId>,
+    /// Number of holds of others that a hold has pushed out.
+    pub pushed_out: usize,
     /// The commands of a batch that were decided, in order. An atomic batch ends with the first
     /// that was refused, and is not carried out then.
     pub steps: Vec<Step>,
@@ -140,7 +142,7 @@ impl Outcome {
     /// Returns the outcome of a command about appointments.
     pub(crate) fn appointments(appointments: Vec<VeventId>) -> Self {
         let object = appointments.first().map_or(0, |id| id.number());
-        Self { object, appointments, steps: Vec::new() }
+        Self { object, appointments, ..Self::default() }
     }
 
     /// Returns the outcome of a booking.
@@ -160,9 +162,11 @@ pub(crate) struct Candidates {
     pub(crate) is_named: bool,
 }
 
-/// Returns the event of a command once a calendar has agreed to this slot.
-type OnAgreement =
-    Box<dyn FnOnce(&mut Context<'_>, &CalendarSlotRequest) -> (Event, Outcome) + Send>;
+/// Returns the event of a command once a calendar has agreed to this slot, or what still refuses
+/// it.
+type OnAgreement = Box<
+    dyn FnOnce(&mut Context<'_>, &CalendarSlotRequest) -> Result<(Event, Outcome), Refusal> + Send,
+>;
 
 /// A command that only the calendars can still refuse.
 pub struct Pending {
@@ -199,6 +203,19 @@ impl Candidates {
         + Send
         + 'static,
     ) -> Decision {
+        self.ask_or_refuse(|context, slot| Ok(on_agreement(context, slot)))
+    }
+
+    /// Does the same where a rule may refuse the command that comes after all those about the time.
+    pub(crate) fn ask_or_refuse(
+        self,
+        on_agreement: impl FnOnce(
+            &mut Context<'_>,
+            &CalendarSlotRequest,
+        ) -> Result<(Event, Outcome), Refusal>
+        + Send
+        + 'static,
+    ) -> Decision {
         let on_agreement = Box::new(on_agreement);
         Decision::Ask(Pending { candidates: self, on_agreement, batch: None })
     }
@@ -225,7 +242,8 @@ impl Pending {
     /// command's decision.
     ///
     /// # Errors
-    /// NotAvailable if no calendar is left to ask, with the obstacles on a named calendar.
+    /// NotAvailable if no calendar is left to ask, with the obstacles on a named calendar; or what
+    /// refuses the command once a calendar has agreed.
     pub fn on_reply(
         mut self,
         context: &mut Context<'_>,
@@ -244,7 +262,7 @@ impl Pending {
         verdict: Verdict,
     ) -> Result<Decision, Refusals> {
         let Err(obstacles) = verdict else {
-            let (event, outcome) = (self.on_agreement)(context, &self.candidates.slot);
+            let (event, outcome) = (self.on_agreement)(context, &self.candidates.slot)?;
             return Ok(Decision::Event(event, outcome));
         };
         if let Some(next) = self.candidates.rest.pop_front() {

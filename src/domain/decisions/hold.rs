@@ -1,29 +1,30 @@
 //! Decisions about holds: time that a web caller keeps for some minutes, and gives back.
 //! Reference 6.7.
 
+use std::collections::BTreeMap;
+
 use crate::domain::availability::slot_request::{BookingMode, CalendarSlotRequest, SlotRequest};
 use crate::domain::decisions::candidates::{
     WantedSlot, find_offering, order_candidates, parse_slot,
 };
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
+use crate::domain::decisions::held_share::HeldTime;
 use crate::domain::records::hold::{HeldLeg, Hold, HoldId, HoldState};
 use crate::domain::state::command::HoldTime;
 use crate::domain::state::event::Event;
-use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
-use crate::domain::time::{Instant, MINUTE};
+use crate::domain::time::MINUTE;
 
 /// Minutes for which time is held until it is booked.
 pub(crate) const CHOSEN_MINUTES: i64 = 10;
 /// Minutes for which the time of a booking is held until its code is given.
 pub(crate) const UNCONFIRMED_MINUTES: i64 = 15;
-/// Maximum number of live holds of one source that wait for their booking.
-pub(crate) const HOLDS_PER_SOURCE_MAX: usize = 3;
 
 /// Decides that time is held. The rules of the module hold for every caller.
 ///
 /// # Errors
-/// TooManyHolds for the source; the refusals of a booking that are about the time.
+/// TooManyHolds for the source, its networks or the day; the refusals of a booking that are about
+/// the time.
 pub fn decide(context: &mut Context<'_>, command: &HoldTime) -> Result<Decision, Refusals> {
     let Context { state, now, .. } = *context;
     let mode = if command.is_by_key { BookingMode::Module } else { BookingMode::ModuleByAccount };
@@ -35,43 +36,43 @@ pub fn decide(context: &mut Context<'_>, command: &HoldTime) -> Result<Decision,
         hold: command.hold,
     };
     let request = parse_slot(&state.catalogue, wanted)?;
-    if let Some(source) = command.source {
-        check_source(state, source, command.hold, now)?;
+    let interval = request.interval();
+    let held_time = command.source.map(|source| HeldTime { state, source, own: command.hold, now });
+    if let Some(held_time) = &held_time {
+        held_time.check_source(interval)?;
     }
-    let offering = find_offering(state, &request, command.calendar_id, now)?;
+    let mut offering = find_offering(state, &request, command.calendar_id, now)?;
+    let room = match &held_time {
+        Some(held_time) if command.is_by_key => held_time.make_room(&offering, interval),
+        _ => Ok(BTreeMap::new()),
+    };
+    if let Ok(pushed_out) = &room
+        && !pushed_out.is_empty()
+    {
+        offering.retain(|id| pushed_out.contains_key(id));
+    }
     let is_named = command.calendar_id.is_some();
     let candidates = order_candidates(context, request, offering, is_named)?;
     let source = command.source;
-    Ok(candidates.ask(move |context, slot| {
-        let event = draw_up_hold(context, slot, source, HoldState::Chosen);
-        (event, Outcome::default())
+    // That the time is taken is the better reason.
+    Ok(candidates.ask_or_refuse(move |context, slot| {
+        let pushed_out = room?.remove(&slot.calendar_id).unwrap_or_default();
+        let outcome = Outcome { pushed_out: pushed_out.len(), ..Outcome::default() };
+        let made = draw_up_hold(context, slot, source, HoldState::Chosen);
+        Ok((after_releases(pushed_out, made), outcome))
     }))
 }
 
-/// Checks the number of live holds of a source. The hold that is taken over does not count.
-///
-/// # Errors
-/// TooManyHolds.
-fn check_source(
-    state: &GroupState,
-    source: [u8; 16],
-    replaced: Option<HoldId>,
-    now: Instant,
-) -> Result<(), Refusal> {
-    let live = state.holds().chosen_by(source).filter(|hold| hold.is_live(now));
-    let mut expiries = Vec::new();
-    for hold in live {
-        if replaced != Some(hold.id()) {
-            expiries.push(hold.expires_at);
-        }
+/// Returns the event that ends holds of others, and makes one in their place.
+fn after_releases(pushed_out: Vec<HoldId>, made: Event) -> Event {
+    if pushed_out.is_empty() {
+        return made;
     }
-    match expiries.iter().min() {
-        Some(next) if expiries.len() >= HOLDS_PER_SOURCE_MAX => {
-            let retry_seconds = next.seconds_since(now);
-            Err(Refusal::TooManyHolds { most: HOLDS_PER_SOURCE_MAX, retry_seconds })
-        }
-        _ => Ok(()),
-    }
+    let at = made.at();
+    let mut events = Vec::with_capacity(pushed_out.len() + 1);
+    events.extend(pushed_out.into_iter().map(|id| Event::HoldReleased { at, id }));
+    events.push(made);
+    Event::BatchDone { at, events }
 }
 
 /// Returns the event that holds a slot on the calendar that agreed. The caller's own hold ends.

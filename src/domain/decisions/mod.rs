@@ -15,6 +15,7 @@ pub mod decision;
 pub mod delivery;
 pub mod enrolment;
 pub mod founding;
+pub(crate) mod held_share;
 pub mod hold;
 pub mod manual_change;
 pub(crate) mod overlap_check;

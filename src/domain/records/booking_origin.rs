@@ -32,6 +32,32 @@ pub enum ClientProof {
     TextedCode,
 }
 
+/// A width of the networks by which sources are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkWidth {
+    /// The source itself: an IPv4 address, or the /64 of an IPv6 address.
+    Source,
+    /// The /56 of an IPv6 address, or the /24 of an IPv4 address.
+    Middle,
+    /// The /48 of an IPv6 address, or the /24 of an IPv4 address.
+    Widest,
+}
+
+impl NetworkWidth {
+    /// Returns the part of a source's hash that its network shares, followed by zeros.
+    #[must_use]
+    pub fn network_of(self, source: [u8; 16]) -> [u8; 16] {
+        let shared = match self {
+            Self::Source => 16,
+            Self::Middle => 8,
+            Self::Widest => 4,
+        };
+        let mut network = [0; 16];
+        network[..shared].copy_from_slice(&source[..shared]);
+        network
+    }
+}
+
 impl ClientProof {
     /// The proof by a code that was sent by a channel.
     pub const fn by_code(channel: Channel) -> Self {

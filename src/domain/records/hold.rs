@@ -154,6 +154,12 @@ impl Hold {
         matches!(self.state, HoldState::Chosen | HoldState::Unconfirmed(_))
     }
 
+    /// The source by which it is limited; `None` once it does not wait for its booking, or behind
+    /// the key of a server.
+    pub const fn limited_source(&self) -> Option<[u8; 16]> {
+        if matches!(self.state, HoldState::Chosen) { self.source } else { None }
+    }
+
     /// Whether it keeps its time now.
     pub fn is_live(&self, now: Instant) -> bool {
         self.keeps_time() && now < self.expires_at

@@ -200,7 +200,7 @@ pub enum Event {
         /// The hold that it takes over, which ends.
         replaced: Option<HoldId>,
     },
-    /// A hold was given back by its holder.
+    /// A hold was given back by its holder, or ended for a hold of another caller.
     HoldReleased {
         /// The stamp of the event.
         at: Instant,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
+use crate::domain::records::booking_origin::NetworkWidth;
 use crate::domain::records::hold::{Hold, HoldId, HoldState};
 use crate::domain::time::{DAY, HOUR, Instant};
 
@@ -37,11 +38,16 @@ impl Holds {
         self.by_id.values()
     }
 
-    /// The holds that wait for a booking of this source, live or not, ascending by id.
-    pub fn chosen_by(&self, source: [u8; 16]) -> impl Iterator<Item = &Arc<Hold>> {
-        let same =
-            self.by_source.range((source, HoldId::NONE)..).take_while(move |(s, _)| *s == source);
-        same.filter_map(|(_, id)| self.by_id.get(id))
+    /// The holds that wait for a booking of a source's network, live or not, ascending by source.
+    pub fn chosen_within(
+        &self,
+        source: [u8; 16],
+        width: NetworkWidth,
+    ) -> impl Iterator<Item = (HoldId, &Arc<Hold>)> {
+        let network = width.network_of(source);
+        let first = self.by_source.range((network, HoldId::NONE)..);
+        let same = first.take_while(move |(source, _)| width.network_of(*source) == network);
+        same.filter_map(|(_, id)| Some((*id, self.by_id.get(id)?)))
     }
 
     /// The holds that an event with this stamp removes, the oldest first.
@@ -78,8 +84,5 @@ fn removal_stamp(hold: &Hold) -> Instant {
 }
 
 fn source_entry(hold: &Hold, id: HoldId) -> Option<([u8; 16], HoldId)> {
-    if !matches!(hold.state, HoldState::Chosen) {
-        return None;
-    }
-    Some((hold.source?, id))
+    Some((hold.limited_source()?, id))
 }

@@ -72,11 +72,11 @@ pub enum Refusal {
         /// The next one.
         second: FicheId,
     },
-    /// Code 4: the source holds too much time already.
+    /// Code 4: too much time is held already.
     TooManyHolds {
-        /// Maximum number of live holds of one source.
-        most: usize,
-        /// Seconds until the first of them expires.
+        /// The bound that is reached.
+        bound: HoldBound,
+        /// Seconds until the first of the holds that count for it expires.
         retry_seconds: i64,
     },
     /// Code 14: the time is not available.
@@ -86,12 +86,34 @@ pub enum Refusal {
     },
 }
 
+/// A bound of the time that is held. Reference 6.7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldBound {
+    /// That of one source.
+    Source,
+    /// That of a network of sources.
+    Network,
+    /// The share of a calendar's day, of all callers with a key alone.
+    Day,
+}
+
 /// All reasons why one command is refused; never empty.
 pub type Refusals = Vec<Refusal>;
 
 impl From<Refusal> for Refusals {
     fn from(refusal: Refusal) -> Self {
         vec![refusal]
+    }
+}
+
+impl HoldBound {
+    /// The name of the bound in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Source => "holds_source",
+            Self::Network => "holds_network",
+            Self::Day => "holds_day",
+        }
     }
 }
 

@@ -204,6 +204,7 @@ impl GuardedWrite {
         // is durable. A refused one does until it is counted.
         let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
         let written = server.engine.write_idempotent(group, command, once, hook).await;
+        record_holds(server, &written);
         let limit = admission.settle(server, &written);
         if let (Some(permit), Some(guess)) = (&permit, &limits.guess)
             && let Err(Rejection::Refused(refusals)) = &written
@@ -332,6 +333,19 @@ impl CodeNeed {
             }
         };
         Some(Self { channel, recipient, phone: group.phone.as_str().into() })
+    }
+}
+
+/// Records holds that ended for another one, and one that was refused.
+fn record_holds(server: &Server, written: &Result<Committed, Rejection>) {
+    match written {
+        Ok(done) => server.metrics.record_pushed_out(done.pushed_out),
+        Err(Rejection::Refused(refusals)) => {
+            if let [Refusal::TooManyHolds { bound, .. }] = refusals[..] {
+                server.metrics.record_limit(bound.name());
+            }
+        }
+        Err(_) => {}
     }
 }
 

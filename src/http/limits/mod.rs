@@ -31,7 +31,7 @@
 //! | parameters | request | `PARAMETERS_MAX` of `wire/params.rs` | none | 10 |
 //! | sessions | all; person | `SESSIONS_…MAX` of `http/auth/session.rs` | none | 3.3 |
 //! | writes under way | all; group | `AdmissionLimits`, by [`write_capacity`] | none | 2.3 |
-//! | holds that wait for a booking | source | `HOLDS_PER_SOURCE_MAX` | none | 6.7 |
+//! | holds that wait for a booking | source, networks; day | `held_share.rs` | none | 6.7 |
 //! | wrong codes | booking | `WRONG_CODES_MAX` | none | 6.8 |
 //! | kept answers | group and role | `IdempotencyShare` | none | 6.6 |
 //! | messages | recipient; group | `MessageQuota` | `--messages-…` | 7.6 |

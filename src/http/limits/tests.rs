@@ -1,9 +1,12 @@
-use crate::domain::decisions::hold::{CHOSEN_MINUTES, HOLDS_PER_SOURCE_MAX, UNCONFIRMED_MINUTES};
+use crate::domain::decisions::held_share::{
+    HELD_DAY_PERCENT, HELD_SECONDS_PER_SOURCE_MAX, HOLDS_PER_SOURCE_MAX,
+};
+use crate::domain::decisions::hold::{CHOSEN_MINUTES, UNCONFIRMED_MINUTES};
 use crate::domain::records::hold::WRONG_CODES_MAX;
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::domain::state::space_quota::{ACCOUNT_PERCENT, GROUP_MIB, KEY_ALONE_PERCENT};
-use crate::domain::time::{DAY, HOUR};
+use crate::domain::time::{DAY, HOUR, MINUTE};
 use crate::http::auth::session::{SESSIONS_MAX, SESSIONS_PER_PERSON_MAX};
 use crate::http::body::PAGE_FORM_BYTES_MAX;
 use crate::http::limits::body_limits::{
@@ -55,6 +58,8 @@ fn the_security_document_states_the_limits_in_force() {
             format!("| {KEY_ALONE_PERCENT} % of `--group-mib`, by default {group_mib} MiB |"),
             format!("| {HOLDS_PER_SOURCE_MAX} at once, {}", hour * holds),
             format!("each for {CHOSEN_MINUTES} minutes"),
+            format!("of all sources | {HELD_DAY_PERCENT} %, or a single hold |"),
+            format!("| {HOLDS_PER_SOURCE_MAX} | {}, or", HELD_SECONDS_PER_SOURCE_MAX / MINUTE),
             format!("free again after {UNCONFIRMED_MINUTES} minutes"),
             format!("| {} MiB of one group;", IdempotencyShare::Application.bytes_max() / MIB),
             format!("| bookings | {hour}, and {day} in 24 hours; {client} for one e-mail"),
@@ -158,6 +163,8 @@ fn the_reference_states_the_limits_on_bookings_and_holds_in_force() {
             format!("Each table holds {KEYS_MAX} sources or clients."),
             format!("keeps the time of a chain for {CHOSEN_MINUTES} minutes."),
             format!("at most {HOLDS_PER_SOURCE_MAX} live holds that wait for a booking"),
+            format!("take at most {} hours together", HELD_SECONDS_PER_SOURCE_MAX / HOUR),
+            format!("take at most {HELD_DAY_PERCENT} % of a calendar's open time of a day"),
             format!("its time is held for {UNCONFIRMED_MINUTES} minutes."),
             format!(
                 "{} MiB of such answers for keys alone, {} MiB for accounts and {} MiB for",

@@ -78,6 +78,6 @@ impl GroupState {
 
 /// The entry of a hold in the time of its calendar.
 pub(crate) fn held_interval(hold: &Hold) -> TakenInterval<TimeHolder> {
-    let id = TimeHolder { expires_at: hold.expires_at, id: hold.id(), is_by_key: hold.is_by_key };
+    let id = TimeHolder { expires_at: hold.expires_at, id: hold.id() };
     TakenInterval { interval: hold.interval(), id }
 }
