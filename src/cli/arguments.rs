@@ -241,14 +241,23 @@ pub(crate) enum ProCommand {
 pub(crate) struct CancelAlikeArguments {
     #[command(flatten)]
     pub(crate) store: StoreOptions,
-    /// Id of one of the appointments.
-    pub(crate) appointment: u64,
-    /// Group of the appointment.
+    /// Id of one of the appointments. Without one those of every source and key are meant.
+    pub(crate) appointment: Option<u64>,
+    /// Group of the appointments.
     #[arg(long, value_name = "ID")]
     pub(crate) group: u64,
     /// Time from which bookings are meant, in the group's local time: `2026-03-02 08:00:00`.
     #[arg(long, value_name = "TIME")]
     pub(crate) since: String,
+    /// Time up to which bookings are meant. All later ones by default.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Mean only bookings with a key alone, whose client gave no code.
+    #[arg(long)]
+    pub(crate) unverified: bool,
+    /// Network that all share with the appointment. Of an IPv4 address both 56 and 48 are its /24.
+    #[arg(long, value_parser = ["source", "56", "48"], requires = "appointment")]
+    pub(crate) network: Option<String>,
     /// Number of bookings to cancel, as counted before. Without it they are only counted.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) count: Option<usize>,

@@ -212,21 +212,38 @@ fn pro_line(pro: &Value) -> String {
 /// # Errors
 /// The appointment does not exist or has no origin, or the number has changed.
 pub(crate) fn cancel_alike(arguments: &CancelAlikeArguments) -> Result<(), CommandError> {
-    let CancelAlikeArguments { store, appointment, group, since, count, quietly } = arguments;
-    let path = format!("{GROUPS}/{group}/appointments/{appointment}/cancel_alike");
-    let mut body = json!({"since": since, "sendmail": !quietly});
+    let CancelAlikeArguments { store, group, count, .. } = arguments;
+    let (path, unknown) = match arguments.appointment {
+        Some(id) => (
+            format!("{GROUPS}/{group}/appointments/{id}/cancel_alike"),
+            format!("group {group} has no appointment {id}"),
+        ),
+        None => (
+            format!("{GROUPS}/{group}/appointments/cancel_alike"),
+            format!("there is no group {group}"),
+        ),
+    };
+    let mut body = json!({
+        "since": arguments.since,
+        "until": arguments.until,
+        "unverified": arguments.unverified,
+        "network": arguments.network,
+        "list": true,
+        "sendmail": !arguments.quietly,
+    });
     with_api(&store.data, &OfflineSettings::default(), |api| {
         let mut request = |body: &Value| match api.call(Method::POST, &path, Some(body)) {
             Ok(answer) => Ok(answer.into_iter().next().unwrap_or_default()),
-            Err(CommandError::NotFound(_)) => {
-                let reason = format!("group {group} has no appointment {appointment}");
-                Err(CommandError::Refused(reason))
-            }
+            Err(CommandError::NotFound(_)) => Err(CommandError::Refused(unknown.clone())),
             Err(error) => Err(error),
         };
-        let number = request(&body)?["count"].clone();
+        let found = request(&body)?;
+        let number = found["count"].clone();
         let Some(count) = count else {
             print(&format!("{number} appointments: give --count {number} to cancel them\n"));
+            print(&held_line(&found["holds"], "with them end"));
+            let listed = found["appointments"].as_array().map(Vec::as_slice).unwrap_or_default();
+            print(&listed.iter().map(alike_line).collect::<String>());
             return Ok(());
         };
         if number != *count {
@@ -234,16 +251,34 @@ pub(crate) fn cancel_alike(arguments: &CancelAlikeArguments) -> Result<(), Comma
             return Err(CommandError::Refused(reason));
         }
         body["count"] = number.clone();
-        let cancelled = request(&body)?["cancelled"].clone();
-        if cancelled != number {
+        let done = request(&body)?;
+        let cancelled = &done["cancelled"];
+        if *cancelled != number {
             return Err(CommandError::Refused(format!(
                 "{cancelled} of {number} appointments are cancelled, and then the server was \
                  overloaded: count again, and cancel the rest"
             )));
         }
         print(&format!("{number} appointments are cancelled\n"));
+        print(&held_line(&done["holds"], "have ended"));
         Ok(())
     })
+}
+
+/// Returns a line about the time that the same callers hold; an empty one if they hold none.
+fn held_line(holds: &Value, predicate: &str) -> String {
+    if holds["chosen"] == 0 && holds["unconfirmed"] == 0 {
+        return String::new();
+    }
+    format!(
+        "{} holds and {} bookings that wait for a code {predicate}\n",
+        holds["chosen"], holds["unconfirmed"]
+    )
+}
+
+fn alike_line(row: &Value) -> String {
+    let times = format!("{}\tbooked {}", text(&row["start"]), text(&row["created_at"]));
+    format!("{}\t{times}\t{}\n", row["id"], text(&row["client"]))
 }
 
 /// Sends a single request, and returns the values of its answer.

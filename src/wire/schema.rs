@@ -15,7 +15,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{KnownFormat, RefOr, Schema};
 
 use crate::domain::records::ids::{
-    CalendarId, CustomfieldId, FicheId, GroupId, ID_MAX, InterventionId,
+    CalendarId, CustomfieldId, FicheId, GroupId, ID_MAX, InterventionId, VeventId,
 };
 use crate::wire::column_value::FieldType;
 use crate::wire::datetime::LocalTime;
@@ -65,6 +65,7 @@ value_schemas! {
     CalendarId => id();
     InterventionId => id();
     FicheId => id();
+    VeventId => id();
     CustomfieldId => id();
     LocalTime => shown(FieldType::Moment, false);
 }
@@ -84,6 +85,8 @@ schema_names! {
     pub GivenCode => pattern("^[0-9]{6}$");
     /// The token of a hold, or nothing.
     pub GivenToken => pattern(TOKEN_GIVEN);
+    /// The network of a source.
+    pub GivenWidth => one_of(["source", "56", "48"]);
     /// A time on the clocks of the group, or an instant.
     pub GivenMoment => moment_filled();
     /// At least one id.

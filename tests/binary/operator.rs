@@ -180,6 +180,17 @@ async fn the_bookings_of_one_source_are_counted_and_cancelled_through_the_server
         run(&arguments.concat(), &data)
     };
     assert!(printed(alike(&[])).starts_with("3 appointments: give --count 3"));
+    let of_some_time = |more: &[&str]| {
+        let arguments = [&["cancel-alike", "--group", "1", "--since", "2020-01-01"], more];
+        run(&arguments.concat(), &data)
+    };
+    let listed = printed(of_some_time(&["--unverified"]));
+    assert!(listed.starts_with("3 appointments: give --count 3"), "{listed}");
+    assert_eq!(listed.lines().filter(|line| line.contains("\tbooked 20")).count(), 3, "{listed}");
+    let earlier = printed(of_some_time(&["--until", "2020-01-02"]));
+    assert!(earlier.starts_with("0 appointments"), "{earlier}");
+    assert!(printed(alike(&["--network", "48"])).starts_with("3 appointments"));
+    assert_eq!(of_some_time(&["--network", "48"]).status.code(), Some(2));
     refused(&alike(&["--count", "2"]), "there are 3 such appointments now");
     assert_eq!(printed(alike(&["--count", "3", "--quietly"])), "3 appointments are cancelled\n");
     assert_eq!(printed(alike(&["--count", "0"])), "0 appointments are cancelled\n");

@@ -79,8 +79,9 @@ impl ClientProof {
 }
 
 impl BookingOrigin {
-    /// Whether another booking came from the same source with the same key.
-    pub fn is_like(&self, other: &Self) -> bool {
-        self.source == other.source && self.apikey == other.apikey
+    /// Whether another booking came from the same source, or a network of it, with the same key.
+    pub fn is_like(&self, other: &Self, width: NetworkWidth) -> bool {
+        let is_near = width.network_of(self.source) == width.network_of(other.source);
+        is_near && self.apikey == other.apikey
     }
 }

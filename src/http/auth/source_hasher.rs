@@ -90,6 +90,7 @@ fn first_half(hash: &[u8; 32]) -> [u8; 16] {
 mod tests {
     use super::*;
     use crate::domain::directory::Directory;
+    use crate::domain::records::booking_origin::NetworkWidth;
     use std::sync::Arc;
 
     #[test]
@@ -100,12 +101,12 @@ mod tests {
             hasher.origin(&identity, from.parse().expect("an address")).expect("by a key")
         };
         let first = origin(&hasher(1), "10.0.0.1");
-        assert!(first.is_like(&origin(&hasher(1), "::ffff:10.0.0.1")));
+        assert!(first.is_like(&origin(&hasher(1), "::ffff:10.0.0.1"), NetworkWidth::Source));
         assert_eq!(first.proof, ClientProof::KeyAlone);
-        assert!(!first.is_like(&origin(&hasher(1), "10.0.0.2")));
-        assert!(!first.is_like(&origin(&hasher(2), "10.0.0.1")));
+        assert!(!first.is_like(&origin(&hasher(1), "10.0.0.2"), NetworkWidth::Source));
+        assert!(!first.is_like(&origin(&hasher(2), "10.0.0.1"), NetworkWidth::Source));
         let network = origin(&hasher(1), "2001:db8::1");
-        assert!(network.is_like(&origin(&hasher(1), "2001:db8::2")));
+        assert!(network.is_like(&origin(&hasher(1), "2001:db8::2"), NetworkWidth::Source));
         for (other, alike) in [
             ("2001:db8:0:1::1", 8),
             ("2001:db8:0:100::1", 4),
