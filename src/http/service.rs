@@ -22,7 +22,10 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tower_http::compression::Compression;
 
-use crate::http::answer::compression::{WorthCompressing, accepts_gzip, mark_compressible};
+use crate::http::answer::compression::{
+    COMPRESSION, LONG_COMPRESSION, WorthCompressing, WorthCompressingWell, accepts_gzip,
+    mark_compressible,
+};
 use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::connection::request_id::{CURRENT, RequestId, X_REQUEST_ID};
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
@@ -43,8 +46,11 @@ const SOCKET_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 #[derive(Clone)]
 pub struct HttpService {
     router: TowerToHyperService<Router>,
-    /// The same router for requests that accept gzip.
-    compressing: TowerToHyperService<Compression<Router, WorthCompressing>>,
+    /// The same router for requests that accept gzip. The outer layer compresses what the inner one
+    /// leaves.
+    compressing: TowerToHyperService<
+        Compression<Compression<Router, WorthCompressingWell>, WorthCompressing>,
+    >,
     pub(crate) server: Arc<Server>,
     pub(crate) metrics: Arc<HttpMetrics>,
 }
@@ -76,7 +82,9 @@ impl HttpService {
             .merge(pages(Arc::clone(&server)).layer(map_response(divide_long)))
             .fallback(not_found)
             .method_not_allowed_fallback(method_not_allowed);
-        let compressing = Compression::new(router.clone()).compress_when(WorthCompressing);
+        let compressing = Compression::new(router.clone()).quality(COMPRESSION);
+        let compressing = Compression::new(compressing.compress_when(WorthCompressingWell));
+        let compressing = compressing.quality(LONG_COMPRESSION).compress_when(WorthCompressing);
         Self {
             router: TowerToHyperService::new(router),
             compressing: TowerToHyperService::new(compressing),

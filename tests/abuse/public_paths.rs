@@ -5,15 +5,17 @@ use serde_json::Value;
 use slotbook::http::permissions::{Extent, Role};
 use slotbook::http::{Route, routes};
 
-use crate::fixture::{KEY, Practice};
+use crate::fixture::{KEY, Practice, answer};
 
 /// The booking page of the demonstration.
 const PAGE: &str = "cabinet-de-sante-des-tilleuls";
 
-/// Returns the path and query of each GET without a right or by a key alone, and of the pages of a
-/// booking and of its mailed link.
+/// Returns the path and query of each GET without a right or by a key alone, of the longest
+/// search, of the pages of a booking and of its mailed link, and of their assets.
 pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
-    let start = practice.free_starts().await.pop_front().expect("a free start");
+    let mut starts = practice.free_starts().await;
+    let start = starts.pop_front().expect("a free start");
+    let (later, _) = starts.pop_back().expect("another one");
     let stranger = practice.visitor("127.0.0.2");
     let booked = stranger.book(&start, "ada@example.org").await.is(201);
     let mut paths = Vec::new();
@@ -22,11 +24,20 @@ pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
             paths.push(filled(&route, &booked["records"][0], &start.0));
         }
     }
+    let search = "/api/v1/groups/1/availabletimeslots";
+    paths.push(format!("{search}?apikey={KEY}&intervention_ids[]=1&nDays=366"));
     paths.push("/".to_owned());
     for page in ["", "/time?s=1", "/colours.css"] {
         paths.push(format!("/b/{PAGE}{page}"));
     }
-    paths.push(format!("/b/{PAGE}/you?s=1&t={}", start.0[..16].replace(' ', "T")));
+    paths.push(format!("/b/{PAGE}/you?s=1&t={}", later[..16].replace(' ', "T")));
+    let holder = format!("a={}.{}", booked["records"][0]["id"], secret(&booked["records"][0]));
+    for page in ["done", "appointment.ics"] {
+        paths.push(format!("/b/{PAGE}/{page}?{holder}"));
+    }
+    let page = answer(stranger.at_root(Method::GET, &format!("/b/{PAGE}"))).await.text;
+    let assets = page.split('"').filter(|text| text.starts_with("/assets/"));
+    paths.extend(assets.map(str::to_owned));
     let link = format!("/m/c.1.{}.{}", booked["records"][0]["id"], secret(&booked["records"][0]));
     paths.extend([format!("{link}/move"), link]);
     paths

@@ -5,10 +5,19 @@ use axum::http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, SET_COOKIE, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Response};
+use tower_http::CompressionLevel;
 use tower_http::compression::Predicate;
 
 /// Size of a response from which it is compressed, in bytes.
 pub(crate) const COMPRESSED_BYTES_MIN: usize = 1_024;
+
+/// Level of gzip. Levels 5 and 6 make a search of 366 days at most 2 % shorter, and cost 1.2 and
+/// twice as much processor time.
+pub(crate) const COMPRESSION: CompressionLevel = CompressionLevel::Precise(4);
+/// Level of gzip for long responses: a third of the processor time, 1.5 to 2 times the bytes.
+pub(crate) const LONG_COMPRESSION: CompressionLevel = CompressionLevel::Fastest;
+/// Size from which a response is long, in bytes: one of this size costs about 0.3 ms.
+const LONG_BYTES_MIN: u64 = 64 * 1_024;
 
 /// Tells caches that a plain response would be compressed for other requests. The library does so
 /// in those that it compresses.
@@ -55,6 +64,18 @@ impl Predicate for WorthCompressing {
         };
         let is_text = media_type.starts_with("text/") || media_type.starts_with("application/json");
         is_text && !is_short(response) && !headers.contains_key(SET_COOKIE)
+    }
+}
+
+/// Of the responses that are compressed, those that are not known to be long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorthCompressingWell;
+
+impl Predicate for WorthCompressingWell {
+    fn should_compress<B: HttpBody>(&self, response: &Response<B>) -> bool {
+        let is_long =
+            response.body().size_hint().exact().is_some_and(|bytes| bytes >= LONG_BYTES_MIN);
+        !is_long && WorthCompressing.should_compress(response)
     }
 }
 
@@ -117,5 +138,14 @@ mod tests {
         assert!(judged(&[("content-type", "text/html; charset=utf-8")], 1_024));
         assert!(!judged(&[json, ("set-cookie", "_session_id=x")], 1_024));
         assert!(!judged(&[("content-type", "font/woff2")], 1_024) && !judged(&[], 1_024));
+    }
+
+    #[test]
+    fn a_long_response_is_compressed_by_another_level() {
+        for (bytes, well) in [(1_023, false), (1_024, true), (65_535, true), (65_536, false)] {
+            let response = Response::builder().header("content-type", "application/json");
+            let response = response.body(Body::from(vec![b'x'; bytes])).expect("a response");
+            assert_eq!(WorthCompressingWell.should_compress(&response), well, "{bytes}");
+        }
     }
 }
