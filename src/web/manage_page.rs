@@ -52,9 +52,10 @@ pub(crate) fn moved_url(holder: &Holder) -> String {
 pub(crate) async fn cancel(mut holder: Holder) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = Command::CancelAppointment(CancelAppointment { id: holder.id, right });
-    let engine = &holder.visit.pages.server.engine;
-    match engine.write(holder.visit.group().id, command).await {
+    let server = &holder.visit.pages.server;
+    match server.engine.write(holder.visit.group().id, command).await {
         Ok(done) => {
+            server.booking_limit.forget_cancelled(&done);
             holder.visit.state = done.group_state;
             respond_with_appointment(&holder, StatusCode::OK)
         }

@@ -20,6 +20,7 @@ mod messages;
 mod moves;
 mod networks;
 mod operator_routes;
+mod others_names;
 mod public_paths;
 mod public_reads;
 mod searches;

@@ -41,6 +41,16 @@ impl Held {
         answer(visitor.form(&path, &[("t", &start[..16].replace(' ', "T"))])).await
     }
 
+    pub(crate) fn id(&self) -> &Value {
+        &self.id
+    }
+
+    /// A cancellation by the API, with a key alone.
+    pub(crate) async fn cancel(&self, visitor: &Visitor) -> Answer {
+        let path = format!("/groups/1/appointments/{}?key={}", self.id, self.secret);
+        answer(visitor.request(Method::DELETE, &path)).await
+    }
+
     pub(crate) async fn cancel_by_page(&self, visitor: &Visitor) -> Answer {
         answer(visitor.form(&self.link(), &[])).await
     }

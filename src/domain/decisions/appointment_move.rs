@@ -53,7 +53,7 @@ pub fn decide(context: &mut Context<'_>, command: &MoveAppointment) -> Result<De
     };
     let (row, appointment) = find_movable(state, command)?;
     check_lead_times(state, &[row.calendar_id], &request, now)?;
-    check_client_rules(state, appointment.fiche_id, &request, now)?;
+    check_client_rules(state, appointment.fiche_id, &request, row.booking_source(), now)?;
     let mut moved = row.clone();
     if let VeventKind::Appointment(appointment) = &mut moved.kind {
         appointment.start = request.start;

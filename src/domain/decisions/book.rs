@@ -70,7 +70,8 @@ pub fn decide(context: &mut Context<'_>, command: &BookAppointment) -> Result<De
     }
     let client = prepare_client(state, command, new_fiche, now)?;
     let offering = find_offering(state, &request, command.calendar_id, now)?;
-    check_client_rules(state, client.fiche_id, &request, now)?;
+    let source = command.booking_origin.as_deref().map(|origin| origin.source);
+    check_client_rules(state, client.fiche_id, &request, source, now)?;
     let content = draw_up_content(state, command, client.fiche_id);
     let candidates = order_candidates(context, request, offering, is_named)?;
     Ok(candidates.ask(move |context, slot| {

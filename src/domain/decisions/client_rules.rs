@@ -9,8 +9,9 @@ use crate::domain::time::{Instant, MINUTE};
 
 /// Checks the client rules for a slot. The legs of its chain are not compared with each other, and
 /// each counts as one appointment. An appointment that is moved does not count. One that was booked
-/// with a key alone counts for bookings with a key alone only, since a stranger may have made it.
-/// Reference 6.4.
+/// with a key alone counts only for bookings with a key alone from the same source, as a stranger
+/// may have made it: it neither stops the client, nor tells others of the client's bookings.
+/// `source` is that of the caller. Reference 6.4.
 ///
 /// # Errors
 /// All that fail: SameTimeRdv, MintimeBetween, MaxRdvNumber, in this order.
@@ -18,6 +19,7 @@ pub(crate) fn check_client_rules(
     state: &GroupState,
     client: FicheId,
     request: &SlotRequest,
+    source: Option<[u8; 16]>,
     now: Instant,
 ) -> Result<(), Refusals> {
     let group = &state.catalogue.group;
@@ -32,8 +34,9 @@ pub(crate) fn check_client_rules(
         if other.end <= now || request.own.appointment == Some(appointment.id) {
             continue;
         }
-        if !counts_unproven
-            && state.rows.get(&appointment.id).is_some_and(|row| row.is_booked_by_key())
+        if let Some(row) = state.rows.get(&appointment.id)
+            && row.is_booked_by_key()
+            && !(counts_unproven && row.booking_source() == source)
         {
             continue;
         }

@@ -57,7 +57,7 @@ pub fn decide(context: &mut Context<'_>, command: &ConfirmBooking) -> Result<Dec
     };
     let client = find_confirmed_client(state, booking, context.environment.fiche_id(), now)?;
     let request = held_slot(hold);
-    check_client_rules(state, client.fiche_id, &request, now)?;
+    check_client_rules(state, client.fiche_id, &request, None, now)?;
     // The rules of the module were checked when the time was held. Only an event that came since
     // refuses it.
     let slot = CalendarSlotRequest {

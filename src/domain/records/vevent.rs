@@ -486,6 +486,11 @@ impl Vevent {
         Some(self.appointment()?.booking_origin.as_deref()?.proof)
     }
 
+    /// The hash of the source that a web booking came from; `None` if its origin is not known.
+    pub fn booking_source(&self) -> Option<[u8; 16]> {
+        Some(self.appointment()?.booking_origin.as_deref()?.source)
+    }
+
     /// Whether it is an appointment that was booked with a key alone, so that no proof links it to
     /// its client.
     pub fn is_booked_by_key(&self) -> bool {

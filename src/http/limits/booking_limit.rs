@@ -8,14 +8,17 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use sha2::{Digest as _, Sha256};
 
+use crate::domain::records::booking_origin::{BookingOrigin, NetworkWidth};
 use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Caller;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{DAY, HOUR, Instant};
+use crate::engine::Committed;
 use crate::http::auth::Identity;
 use crate::http::error::ApiError;
+use crate::http::limits::client_hash::{address_hash, client_hash};
 use crate::http::limits::code_budget::CODES_DAILY_MAX;
 use crate::http::limits::sliding_window::SlidingWindow;
 use crate::http::limits::source_networks::SourceNetworks;
@@ -24,8 +27,6 @@ use crate::http::limits::source_networks::SourceNetworks;
 pub(crate) const HOLDS_PER_BOOKING: usize = 3;
 /// Number of moves for each booking that a limit allows: a client may change its mind.
 pub(crate) const MOVES_PER_BOOKING: usize = 3;
-/// Domains whose addresses are the same with and without dots before the `@`.
-const DOTLESS_DOMAINS: [&str; 2] = ["gmail.com", "googlemail.com"];
 
 /// Number of bookings with a code for each booking that a limit of an IPv4 address allows: a whole
 /// mobile network may share it, and it takes a mailbox to give a code.
@@ -36,6 +37,10 @@ const CODES_PER_BOOKING_BY_IPV6: usize = 5;
 const SITE_FACTOR: usize = 2;
 /// The same from a /48, and from the IPv4 addresses of a /24.
 const WIDEST_FACTOR: usize = 4;
+
+/// Number of bookings for an address for each that one network may make for it without a code. So
+/// strangers with one network do not learn of as many bookings for that address by its owner.
+pub(crate) const ADDRESS_FACTOR: usize = 2;
 
 /// Says of refused bookings that their client is the same.
 const CLIENT: &str = "for one client";
@@ -114,6 +119,9 @@ enum BookingSubject {
     Network(IpNet),
     /// SHA-256 of a group and a client.
     Client([u8; 32]),
+    /// The same of an address that a key alone gave, and the hash of the source or of the widest
+    /// network around it.
+    AddressInNetwork([u8; 32], [u8; 16]),
     /// SHA-256 of an application key, and a group.
     Key([u8; 32], GroupId),
 }
@@ -138,6 +146,8 @@ pub(crate) struct LimitSubjects {
     /// The account, or the address that a key alone gave, within the group; of a move the
     /// appointment.
     client: Option<[u8; 32]>,
+    /// The hash of the source that a booking keeps as its origin.
+    origin: Option<[u8; 16]>,
     apikey: [u8; 32],
     group: GroupId,
     /// Whether the caller shows a key alone, so that refusals tell a stranger of a client.
@@ -162,8 +172,11 @@ pub(crate) struct BookingReservation<'l> {
     number: usize,
     at: Instant,
     source: Option<IpNet>,
-    /// Whether a soft limit is used up, so that the booking needs a code.
+    /// Whether a soft limit is used up, so that a code is asked for.
     asks_code: bool,
+    /// Whether the booking is not made without one, although none may be left: the limit is not
+    /// that of an address, which strangers could use up together with its codes.
+    needs_code: bool,
 }
 
 impl BookingLimit {
@@ -195,8 +208,14 @@ impl BookingLimit {
         now: Instant,
     ) -> Result<BookingReservation<'_>, (&'static str, ApiError)> {
         let source = subjects.networks.map(|networks| networks.own);
-        let mut reservation =
-            BookingReservation { taken: Vec::new(), number, at: now, source, asks_code: false };
+        let mut reservation = BookingReservation {
+            taken: Vec::new(),
+            number,
+            at: now,
+            source,
+            asks_code: false,
+            needs_code: false,
+        };
         let (rules, what) = match subjects.kind {
             LimitedWrite::Booking => (&self.rules, "bookings"),
             LimitedWrite::BookingByCode => (&self.code_rules, "bookings"),
@@ -211,6 +230,7 @@ impl BookingLimit {
             if let Err(seconds) = rule.window.try_add(&subject, number, now) {
                 if rule.is_soft {
                     reservation.asks_code = true;
+                    reservation.needs_code |= matches!(subject, BookingSubject::Network(_));
                     continue;
                 }
                 reservation.give_back();
@@ -219,6 +239,47 @@ impl BookingLimit {
             reservation.taken.push((rule, subject));
         }
         Ok(reservation)
+    }
+
+    /// Gives back the places for its address of each booking with a key alone that a write has
+    /// cancelled within the hour. Its source keeps them.
+    pub(crate) fn forget_cancelled(&self, done: &Committed) {
+        for step in done.steps.iter().flatten() {
+            self.forget_cancelled(step);
+        }
+        let named = VeventId::new(done.object).filter(|id| !done.appointments.contains(id));
+        for id in done.appointments.iter().copied().chain(named) {
+            self.forget_if_cancelled(&done.before, &done.group_state, id);
+        }
+    }
+
+    /// Does the same for an appointment that has been cancelled between two states.
+    pub(crate) fn forget_if_cancelled(
+        &self,
+        before: &GroupState,
+        after: &GroupState,
+        id: VeventId,
+    ) {
+        let (Some(was), Some(row)) = (before.rows.get(&id), after.rows.get(&id)) else { return };
+        let is_late = row.updated_at.seconds_since(row.created_at) >= HOUR;
+        if was.deleted || !row.deleted || is_late || !row.is_booked_by_key() {
+            return;
+        }
+        let client = was.appointment().and_then(|booked| before.fiches.get(&booked.fiche_id));
+        let Some(email) = client.and_then(|client| client.email.as_ref()) else { return };
+        let Some(origin) = row.booking_source() else { return };
+        let client = address_hash(before.catalogue.group.id, email);
+        let widest = NetworkWidth::Widest.network_of(origin);
+        for subject in [
+            BookingSubject::Client(client),
+            BookingSubject::AddressInNetwork(client, origin),
+            BookingSubject::AddressInNetwork(client, widest),
+        ] {
+            // Each is known to one rule only.
+            for rule in &self.rules {
+                rule.window.remove_newest(&subject);
+            }
+        }
     }
 
     /// Checks that each limit on bookings has a free place for the booking of a hold.
@@ -306,8 +367,16 @@ fn make_rules(
         limits.client_hourly_max,
         factors.by_client,
         HOUR,
-        |subjects| subjects.client.map(BookingSubject::Client),
+        LimitSubjects::client_at_source,
     ));
+    let of_address = |factor, subject| {
+        let factor = factors.by_client * factor;
+        let limit = limits.client_hourly_max;
+        let rule = BookingRule::new("address_hourly", of_client, limit, factor, HOUR, subject);
+        BookingRule { is_soft: true, ..rule }
+    };
+    rules.push(of_address(1, LimitSubjects::address_in_network));
+    rules.push(of_address(ADDRESS_FACTOR, LimitSubjects::address));
     rules.push(BookingRule::new(
         "key_hourly",
         "with this apikey",
@@ -354,9 +423,14 @@ fn make_source_rules(
 }
 
 impl BookingReservation<'_> {
-    /// Whether a soft limit is used up, so that the booking needs a code.
+    /// Whether a soft limit is used up, so that a code is asked for.
     pub(crate) fn asks_code(&self) -> bool {
         self.asks_code
+    }
+
+    /// Whether the booking is not made without a code.
+    pub(crate) fn needs_code(&self) -> bool {
+        self.needs_code
     }
 
     /// Gives the places back if nothing was booked. Returns the limit that has the fewest places
@@ -401,10 +475,40 @@ const PAGES_KEY: [u8; 32] = [0; 32];
 impl LimitSubjects {
     /// Returns the subjects of a booking on a page of the server.
     pub(crate) fn of_page(group: GroupId, email: Option<&Email>, from: IpAddr) -> Self {
-        let client = email.map(|email| client_hash(group, b'e', &mailbox(&email.folded())));
+        let client = email.map(|email| address_hash(group, email));
         let networks = Some(SourceNetworks::around(from));
         let kind = LimitedWrite::Booking;
-        Self { networks, client, apikey: PAGES_KEY, group, is_by_key: true, kind }
+        let apikey = PAGES_KEY;
+        Self { networks, client, origin: None, apikey, group, is_by_key: true, kind }
+    }
+
+    /// The address that a key alone gave for a booking.
+    fn address(&self) -> Option<BookingSubject> {
+        match self.kind {
+            LimitedWrite::Booking | LimitedWrite::BookingByCode if self.is_by_key => {
+                self.client.map(BookingSubject::Client)
+            }
+            LimitedWrite::Booking
+            | LimitedWrite::BookingByCode
+            | LimitedWrite::Hold
+            | LimitedWrite::Move => None,
+        }
+    }
+
+    /// The same address in the widest network around the source.
+    fn address_in_network(&self) -> Option<BookingSubject> {
+        let client = self.address().and(self.client)?;
+        let widest = NetworkWidth::Widest.network_of(self.origin?);
+        Some(BookingSubject::AddressInNetwork(client, widest))
+    }
+
+    /// The same address at its source; else the account or the appointment.
+    fn client_at_source(&self) -> Option<BookingSubject> {
+        let client = self.client?;
+        match (self.address(), self.origin) {
+            (Some(_), Some(origin)) => Some(BookingSubject::AddressInNetwork(client, origin)),
+            _ => Some(BookingSubject::Client(client)),
+        }
     }
 
     /// The address of the source; `None` behind a key of a server.
@@ -427,6 +531,11 @@ impl LimitSubjects {
     /// Whether the caller shows a key alone, or is the visitor of a page.
     pub(crate) fn is_by_key(&self) -> bool {
         self.is_by_key
+    }
+
+    /// Returns the subjects of a booking that keeps an origin.
+    pub(crate) fn with_origin(self, origin: Option<&BookingOrigin>) -> Self {
+        Self { origin: origin.map(|origin| origin.source), ..self }
     }
 
     /// Returns the subjects of a booking that waits for a code.
@@ -455,42 +564,19 @@ impl LimitSubjects {
     ) -> Option<Self> {
         // An address that a key alone gives may be a stranger's. It does not use up the places of
         // the account that has it.
-        let client = match (&identity.caller, email) {
-            (Caller::Pro(_), _) => return None,
-            (Caller::Account(account), _) => Some((b'a', account.fiche_id.number().to_string())),
-            (Caller::Application, Some(email)) => Some((b'e', mailbox(&email.folded()))),
-            (Caller::Application, None) => None,
+        let client = match &identity.caller {
+            Caller::Pro(_) => return None,
+            Caller::Account(account) => {
+                Some(client_hash(group, b'a', &account.fiche_id.number().to_string()))
+            }
+            Caller::Application => email.map(|email| address_hash(group, email)),
         };
-        let client = client.map(|(kind, name)| client_hash(group, kind, &name));
         let networks = if identity.is_server() { None } else { Some(SourceNetworks::around(from)) };
         let apikey = identity.apikey;
         let is_by_key = matches!(identity.caller, Caller::Application);
         let kind = LimitedWrite::Booking;
-        Some(Self { networks, client, apikey, group, is_by_key, kind })
+        Some(Self { networks, client, origin: None, apikey, group, is_by_key, kind })
     }
-}
-
-/// Returns the SHA-256 that stands for a client of a group.
-fn client_hash(group: GroupId, kind: u8, name: &str) -> [u8; 32] {
-    Sha256::new_with_prefix(group.number().to_be_bytes())
-        .chain_update([kind])
-        .chain_update(name)
-        .finalize()
-        .into()
-}
-
-/// Returns the mailbox of a folded address: without the tag after a plus sign, and without dots
-/// where the domain ignores them. Only limits use it: a booking keeps the address as it was given.
-pub(crate) fn mailbox(email: &str) -> String {
-    let Some((local, domain)) = email.rsplit_once('@') else { return email.to_owned() };
-    let name = match local.split_once('+') {
-        Some((name, _)) if !name.is_empty() => name,
-        _ => local,
-    };
-    if DOTLESS_DOMAINS.contains(&domain) {
-        return format!("{}@gmail.com", name.replace('.', ""));
-    }
-    format!("{name}@{domain}")
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::engine::{Committed, IdempotentRequest, Rejection};
 use crate::http::error::ApiError;
-use crate::http::limits::booking_limit::{BookingReservation, LimitSubjects, RateLimit, mailbox};
+use crate::http::limits::booking_limit::{BookingReservation, LimitSubjects, RateLimit};
+use crate::http::limits::client_hash::mailbox;
 use crate::http::limits::code_budget::{CodePlace, CodeRequest};
 use crate::http::limits::enumeration_limit::BookingPermit;
 use crate::http::server::Server;
@@ -120,6 +121,7 @@ impl GuardedWrite {
     ) -> Self {
         let places = command.intervention_ids.len();
         let limits = subjects.map(|subjects| {
+            let subjects = subjects.with_origin(command.booking_origin.as_deref());
             // An account learns of itself alone.
             let guess = subjects.is_by_key().then(|| Guess {
                 email: command.client.email.as_ref().map(Email::folded),
@@ -188,6 +190,7 @@ impl GuardedWrite {
         let Self { group, mut command, limits } = self;
         let Some(limits) = limits else {
             let done = server.engine.write_idempotent(group, command, once, None).await?;
+            server.booking_limit.forget_cancelled(&done);
             return Ok((done, None));
         };
         let now = limits.now;
@@ -241,23 +244,30 @@ impl WriteLimits {
             booking.is_code_demanded = true;
             return self.admit_with_code(server, group, code, Channel::Mail);
         }
-        let refused = match server.booking_limit.reserve(&self.subjects, self.places, self.now) {
-            Ok(places) if places.asks_code() && can_ask.is_some() => {
-                places.settle(false);
-                None
-            }
-            Ok(places) => return Ok(Admission { places, code: None }),
-            Err(refused) => Some(refused),
-        };
-        if let Some(code) = can_ask
+        let reserved = server.booking_limit.reserve(&self.subjects, self.places, self.now);
+        let is_within = matches!(&reserved, Ok(places) if !places.asks_code());
+        if !is_within
+            && let Some(code) = can_ask
             && let Command::BookAppointment(booking) = command
         {
-            booking.is_code_demanded = true;
-            return self.admit_with_code(server, group, code, Channel::Mail);
+            let with_code = self.admit_with_code(server, group, code, Channel::Mail);
+            // Strangers who use up the codes of an address do not lock it out.
+            let goes_without = matches!(&reserved, Ok(places) if !places.needs_code());
+            if with_code.is_ok() || !goes_without {
+                if let Ok(places) = reserved {
+                    places.settle(false);
+                }
+                booking.is_code_demanded = true;
+                return with_code;
+            }
         }
-        let (limit, error) = refused.expect("only a code is in place of a refusal");
-        server.metrics.record_limit(limit);
-        Err(error.into())
+        match reserved {
+            Ok(places) => Ok(Admission { places, code: None }),
+            Err((limit, error)) => {
+                server.metrics.record_limit(limit);
+                Err(error.into())
+            }
+        }
     }
 
     fn admit_with_code<'s>(

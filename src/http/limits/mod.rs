@@ -39,6 +39,7 @@
 pub(crate) mod blocking_pool;
 pub(crate) mod body_limits;
 pub(crate) mod booking_limit;
+pub(crate) mod client_hash;
 pub(crate) mod code_budget;
 pub(crate) mod enumeration_limit;
 pub(crate) mod guarded_write;

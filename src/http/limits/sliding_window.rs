@@ -111,6 +111,19 @@ impl<K: Ord + Clone> SlidingWindow<K> {
         }
     }
 
+    /// Removes the newest event of a key, if it has one.
+    pub(crate) fn remove_newest(&self, key: &K) {
+        let mut events = self.events.lock();
+        let Some(mut known) = events.remove(key) else { return };
+        if let Some((_, number)) = known.moments.back_mut() {
+            *number -= 1;
+        }
+        known.moments.retain(|(_, number)| *number > 0);
+        if !known.moments.is_empty() {
+            events.put(key.clone(), known);
+        }
+    }
+
     /// Returns the seconds until `number` more events stay within the limit.
     fn wait_for(&self, events: &KeyEvents, number: usize, now: Instant) -> Option<i64> {
         let mut count: usize = self.recent(events, now).map(|(_, number)| number).sum();

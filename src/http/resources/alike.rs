@@ -177,9 +177,14 @@ async fn cancel(request: GroupRequest, body: AlikeBody, like: Option<VeventId>) 
         Err(rejection) => Err(rejection.clone()),
     };
     let ended = ended.unwrap_or(0);
+    let state = engine.published().group_state(group);
+    if let Some(after) = &state {
+        for id in &found.appointments {
+            request.server.booking_limit.forget_if_cancelled(&request.state, after, *id);
+        }
+    }
     let Err(rejection) = done else { return Ok(response(number, ended)) };
     // Of an overloaded server, the answer says how many are cancelled, unless none is.
-    let state = engine.published().group_state(group);
     let cancelled = state.map_or(0, |state| count_deleted(&state, &found.appointments));
     if cancelled > 0 {
         return Ok(response(cancelled, ended));

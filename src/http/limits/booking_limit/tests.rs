@@ -1,4 +1,5 @@
 use super::*;
+use crate::http::limits::client_hash::mailbox;
 
 const NOW: Instant = Instant(1_000);
 
@@ -18,6 +19,7 @@ fn subjects(source: Option<&str>, client: u8) -> LimitSubjects {
         networks: source
             .map(|address| SourceNetworks::around(address.parse().expect("an address"))),
         client: Some([client; 32]),
+        origin: None,
         apikey: [1; 32],
         group: GroupId::new(4).expect("an id"),
         is_by_key: true,
