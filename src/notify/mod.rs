@@ -77,6 +77,11 @@ impl Gateways {
         }
     }
 
+    /// Whether the code of a booking can leave by a channel. It needs the secret of its token too.
+    pub fn can_send_code(&self, channel: Channel) -> bool {
+        self.is_configured(channel) && self.link_secret.is_some()
+    }
+
     /// Sends a test message: a mail if `to` contains `@`, else a text message.
     pub async fn send_test_message(&self, to: &str, now: Instant) -> DeliveryOutcome {
         const TEXT: &str = "This is a test message of slotbook.";

@@ -115,11 +115,7 @@ impl Visit {
     /// Whether the server can send the code that a booking needs, if it needs one.
     pub(crate) fn can_send_code(&self) -> bool {
         let gateways = &self.pages.server.gateways;
-        match self.code_channel() {
-            Some(Channel::Mail) => gateways.mail.is_some(),
-            Some(Channel::Sms) => gateways.sms.is_some(),
-            None => true,
-        }
+        self.code_channel().is_none_or(|channel| gateways.can_send_code(channel))
     }
 
     /// Whether a calendar has, or will have, open time for each of some services.

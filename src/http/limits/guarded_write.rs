@@ -236,7 +236,7 @@ impl WriteLimits {
         {
             return self.admit_with_code(server, group, code, channel);
         }
-        let can_ask = self.code.as_ref().filter(|_| can_leave(server, Channel::Mail));
+        let can_ask = self.code.as_ref().filter(|_| server.gateways.can_send_code(Channel::Mail));
         if let (Some(code), Command::BookAppointment(booking)) = (can_ask, &mut *command)
             && self.subjects.networks().is_some()
             && server.asks_for_codes(group, self.now)
@@ -279,7 +279,7 @@ impl WriteLimits {
     ) -> Result<Admission<'s>, GuardedRejection> {
         let refuse =
             |retry_seconds| GuardedRejection::NoCode { retry_seconds, phone: code.phone.clone() };
-        if !can_leave(server, channel) {
+        if !server.gateways.can_send_code(channel) {
             return Err(refuse(None));
         }
         let subjects = self.subjects.clone().for_code();
@@ -306,11 +306,6 @@ impl WriteLimits {
             }
         }
     }
-}
-
-/// Whether a code can leave by a channel.
-fn can_leave(server: &Server, channel: Channel) -> bool {
-    server.gateways.is_configured(channel) && server.gateways.link_secret.is_some()
 }
 
 impl Admission<'_> {
