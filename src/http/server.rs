@@ -22,6 +22,7 @@ use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::answer::fixed_content::FixedContent;
 use crate::http::auth::Authenticator;
+use crate::http::auth::login_proof::LoginProofs;
 use crate::http::auth::source_hasher::SourceHasher;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, UnbelievedHeaders};
 use crate::http::limits::blocking_pool::BlockingPool;
@@ -107,8 +108,8 @@ impl Server {
     /// A server over an engine, on a machine with `cores` processor cores.
     pub fn new(engine: Engine, cores: usize) -> Self {
         Self {
+            authenticator: Authenticator::new(cores, engine.clone()),
             engine,
-            authenticator: Authenticator::new(cores),
             guesses: EnumerationLimit::default(),
             source_hasher: SourceHasher::new(None),
             booking_limit: BookingLimit::new(BookingLimits::DEFAULT),
@@ -137,6 +138,7 @@ impl Server {
     pub fn with_gateways(mut self, gateways: Arc<Gateways>) -> Self {
         self.authenticator.public_url.clone_from(&gateways.public_url);
         self.source_hasher = SourceHasher::new(gateways.link_secret.as_ref());
+        self.authenticator.login_proofs = LoginProofs::new(gateways.link_secret.as_ref());
         self.gateways = gateways;
         self
     }

@@ -11,6 +11,7 @@ use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::id_blocks::{Block, IdKind};
+use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
@@ -92,6 +93,7 @@ enum DirectoryFrame {
     Blocks(Vec<((IdKind, u64), Block)>),
     /// Absent before the first start of the server.
     LinkSecret(LinkSecret),
+    KnownLogins(Vec<(LoginPlace, Instant)>),
 }
 
 fn write_frames<T, F: Serialize, E>(
@@ -263,6 +265,7 @@ pub fn write_directory<E>(
     write_frames(apikeys, DirectoryFrame::Apikeys, &mut write)?;
     write_frames(directory.pros.values().cloned(), DirectoryFrame::Pros, &mut write)?;
     write_frames(blocks, DirectoryFrame::Blocks, &mut write)?;
+    write_frames(directory.known_logins.iter(), DirectoryFrame::KnownLogins, &mut write)?;
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
@@ -285,6 +288,7 @@ pub fn read_directory(
         }
         DirectoryFrame::Blocks(rows) => directory.blocks.extend(rows),
         DirectoryFrame::LinkSecret(secret) => directory.link_secret = Some(secret),
+        DirectoryFrame::KnownLogins(rows) => directory.known_logins.extend(rows),
     }
     Ok(())
 }

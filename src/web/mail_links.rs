@@ -258,7 +258,12 @@ async fn follow_account_link(
     let command =
         Command::FollowLink(Box::new(FollowLink { hash: link.hash, signed, password_hash }));
     match server.engine.write(state.catalogue.group.id, command).await {
-        Ok(_) => request.respond_ok(&done, &state),
+        Ok(_) => {
+            let now = server.engine.clock().now();
+            let directory = server.engine.published().directory();
+            server.authenticator.record_owner(&link.email, from, &directory, now);
+            request.respond_ok(&done, &state)
+        }
         Err(Rejection::Refused(_)) => request.gone(group_in_token(token)),
         Err(rejection) => request.busy(&rejection, &state),
     }

@@ -14,6 +14,7 @@ mod foreign_pages;
 mod forged_sources;
 mod holds;
 mod idempotency;
+mod lockouts;
 mod logins;
 mod mailbox;
 mod messages;

@@ -3,6 +3,7 @@
 mod bursts;
 mod client_examples;
 mod commands;
+mod lockouts;
 mod metrics;
 mod operator;
 mod readme;

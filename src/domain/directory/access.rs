@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::{Directory, DirectoryEvent};
@@ -73,6 +74,8 @@ pub enum ChangeAccess {
         /// The hash of the password.
         password_hash: Text<255>,
     },
+    /// Records that a person has logged in at a source.
+    RecordLogin(LoginPlace),
 }
 
 /// The operator's reference to an application key.
@@ -244,6 +247,9 @@ pub fn decide(
                 ..pro.clone()
             };
             Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })
+        }
+        ChangeAccess::RecordLogin(place) => {
+            Ok(DirectoryEvent::LoginRecorded { place: *place, at: now })
         }
     }
 }

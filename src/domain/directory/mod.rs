@@ -5,6 +5,7 @@ pub mod access;
 pub mod apikeys;
 pub mod confirmation_code;
 pub mod id_blocks;
+pub mod known_logins;
 pub mod link_secret;
 pub mod password_link;
 pub mod professionals;
@@ -14,9 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::directory::apikeys::{Apikey, Apikeys};
 use crate::domain::directory::id_blocks::{Block, IdBlocks, IdKind};
+use crate::domain::directory::known_logins::{KnownLogins, LoginPlace};
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::professionals::{Pro, Professionals};
 use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::time::Instant;
 
 /// The state of the server that belongs to no group. A copy shares its maps with the original, so
 /// the cost of a grant does not grow with the number of groups.
@@ -30,6 +33,8 @@ pub struct Directory {
     pub blocks: IdBlocks,
     /// The secret that signs links in mails; `None` before the store is first served.
     pub link_secret: Option<LinkSecret>,
+    /// The sources at which persons have logged in.
+    pub known_logins: KnownLogins,
     /// The sequence number of the last event; 0 before the first.
     pub sequence: u64,
 }
@@ -79,6 +84,13 @@ pub enum DirectoryEvent {
     ProRemoved {
         /// Its id.
         id: ProId,
+    },
+    /// A person has logged in at a source.
+    LoginRecorded {
+        /// The person and the source.
+        place: LoginPlace,
+        /// The time of the login.
+        at: Instant,
     },
 }
 
@@ -130,6 +142,7 @@ impl Directory {
             DirectoryEvent::ProRemoved { id } => {
                 self.pros.remove(id).expect("only a known professional is removed");
             }
+            DirectoryEvent::LoginRecorded { place, at } => self.known_logins.insert(*place, *at),
             DirectoryEvent::LinkSecretSet { link_secret } => {
                 let before = self.link_secret.replace(link_secret.clone());
                 assert!(before.is_none(), "a store gets one secret");

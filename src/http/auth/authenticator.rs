@@ -3,26 +3,31 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
+use crate::domain::directory::Directory;
+use crate::domain::directory::access::ChangeAccess;
 use crate::domain::directory::apikeys::Apikey;
+use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, Text};
 use crate::domain::time::Instant;
+use crate::engine::Engine;
 use crate::http::auth::apikey;
 use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
+use crate::http::auth::login_proof::{Claimant, LoginProofs};
 use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::request_origin::{
     SEC_FETCH_SITE, is_foreign, is_from_other_page, only_origin,
 };
-use crate::http::auth::session::{ActiveSession, Sessions};
+use crate::http::auth::session::{ActiveSession, Sessions, find_password_hash};
 use crate::http::error::ApiError;
-use crate::http::limits::login_limit::LoginLimit;
+use crate::http::limits::login_limit::{KnownFrom, LoginLimit};
 use crate::http::limits::password_pool::PasswordPool;
 use crate::password;
 use crate::wire::errors::{ErrorEntry, Problem};
@@ -39,6 +44,8 @@ pub(crate) struct Authenticator {
     pub(crate) password_pool: PasswordPool,
     failures: LoginLimit,
     pub(crate) sessions: Sessions,
+    pub(crate) login_proofs: LoginProofs,
+    engine: Engine,
 }
 
 /// A credential to be verified.
@@ -55,13 +62,15 @@ pub(crate) struct LoginAttempt {
 
 impl Authenticator {
     /// Returns an authenticator without sessions, for a machine with this number of cores.
-    pub(crate) fn new(cores: usize) -> Self {
+    pub(crate) fn new(cores: usize, engine: Engine) -> Self {
         Self {
             public_url: String::new(),
             verified: CredentialCache::new(),
             password_pool: PasswordPool::new(cores),
             failures: LoginLimit::default(),
             sessions: Sessions::new(),
+            login_proofs: LoginProofs::new(None),
+            engine,
         }
     }
 
@@ -265,13 +274,15 @@ impl Authenticator {
         if let Some(person) = self.verified.find(&cache_key, request) {
             return Ok(Some(person));
         }
-        self.refuse_after_failures(credential.email_hash, request.from, request.now)?;
+        let place = self.login_proofs.place(&credential.email_hash, request.from);
+        let known = self.find_proof(&credential, &candidates, place, request);
+        self.refuse_after_failures(credential.email_hash, request.from, known, request.now)?;
         let permit = self.password_pool.acquire(request.from).await?;
         // While this request waited, another one may have verified the same credential, or failed.
         if let Some(person) = self.verified.find(&cache_key, request) {
             return Ok(Some(person));
         }
-        self.refuse_after_failures(credential.email_hash, request.from, request.now)?;
+        self.refuse_after_failures(credential.email_hash, request.from, known, request.now)?;
         let hashes: Vec<Text<255>> =
             candidates.iter().map(|candidate| candidate.password_hash.clone()).collect();
         let given = credential.password;
@@ -292,15 +303,85 @@ impl Authenticator {
             None
         });
         let Some(index) = matching.await? else {
-            self.failures.count_failure(credential.email_hash, request.from, request.now);
+            self.failures.count_failure(credential.email_hash, request.from, known, request.now);
             log_failure(&credential.email_hash, request.from);
             return Ok(None);
         };
-        self.failures.record_success(credential.email_hash, request.from, request.now);
+        self.record_login(place, request.directory, request.now);
         let candidate = candidates.swap_remove(index);
         let person = candidate.person.clone();
         self.verified.insert(cache_key, candidate, request.now);
         Ok(Some(person))
+    }
+
+    /// Returns the cookie by which the browser of a person who has logged in is known; `None` if
+    /// the person was removed meanwhile.
+    pub(crate) fn device_cookie(
+        &self,
+        person: &Person,
+        request: &AuthRequest<'_>,
+    ) -> Option<HeaderValue> {
+        let password_hash = find_password_hash(person, request.published, request.directory)?;
+        let email = match person {
+            Person::Pro(id) => request.directory.pros.get(id)?.email.folded(),
+            Person::Account(_, account) => account.email.folded(),
+        };
+        let email_hash = Sha256::digest(email.as_bytes()).into();
+        let claimant = Claimant { email_hash: &email_hash, password_hash: password_hash.as_str() };
+        let headers = &request.parts.headers;
+        let behind_tls = self.sessions.behind_tls;
+        Some(self.login_proofs.device_cookie(headers, claimant, behind_tls, request.now))
+    }
+
+    /// Records in the store that a person has logged in at a source, unless that is known. The
+    /// answer does not wait for it.
+    fn record_login(&self, place: LoginPlace, directory: &Directory, now: Instant) {
+        if !directory.known_logins.wants(place, now) {
+            return;
+        }
+        let engine = self.engine.clone();
+        tokio::spawn(async move {
+            if let Err(error) = engine.change_access(ChangeAccess::RecordLogin(place)).await {
+                tracing::warn!(?error, "a login is not recorded: strangers can delay the next one");
+            }
+        });
+    }
+
+    /// Records a source at which a person has followed a mailed link, as after a login. Strangers
+    /// who guess do not delay the first login there.
+    pub(crate) fn record_owner(
+        &self,
+        email: &Email,
+        from: IpAddr,
+        directory: &Directory,
+        now: Instant,
+    ) {
+        let email_hash = Sha256::digest(email.folded().as_bytes()).into();
+        self.record_login(self.login_proofs.place(&email_hash, from), directory, now);
+    }
+
+    /// Returns the proof that a request has of an earlier login of its person.
+    fn find_proof(
+        &self,
+        credential: &Credential,
+        candidates: &[Candidate],
+        place: LoginPlace,
+        request: &AuthRequest<'_>,
+    ) -> KnownFrom {
+        let headers = &request.parts.headers;
+        let mut devices = candidates.iter().filter_map(|candidate| {
+            let password_hash = candidate.password_hash.as_str();
+            let claimant = Claimant { email_hash: &credential.email_hash, password_hash };
+            self.login_proofs.find_device(headers, claimant, request.now)
+        });
+        if let Some(device) = devices.next() {
+            return KnownFrom::Device(device);
+        }
+        if request.directory.known_logins.knows(place, request.now) {
+            KnownFrom::Source
+        } else {
+            KnownFrom::Nowhere
+        }
     }
 
     /// Returns whether a password, as its SHA-1 in hexadecimal digits, is that of a person who has
@@ -317,17 +398,19 @@ impl Authenticator {
         now: Instant,
     ) -> Result<bool, ApiError> {
         let email_hash: [u8; 32] = Sha256::digest(email.folded().as_bytes()).into();
-        self.refuse_after_failures(email_hash, from, now)?;
+        // The person has logged in, so only failures here count.
+        let known = KnownFrom::Source;
+        self.refuse_after_failures(email_hash, from, known, now)?;
         let permit = self.password_pool.acquire(from).await?;
         // While this request waited, others may have failed.
-        self.refuse_after_failures(email_hash, from, now)?;
+        self.refuse_after_failures(email_hash, from, known, now)?;
         let stored = stored.clone();
         let verify = move |memory: &mut password::Argon2Memory| {
             password::verify_password(memory, stored.as_str(), &sha1_hex)
         };
         let is_right = permit.run(verify).await?;
         if !is_right {
-            self.failures.count_failure(email_hash, from, now);
+            self.failures.count_failure(email_hash, from, known, now);
             log_failure(&email_hash, from);
         }
         Ok(is_right)
@@ -341,9 +424,10 @@ impl Authenticator {
         &self,
         email_hash: [u8; 32],
         from: IpAddr,
+        known: KnownFrom,
         now: Instant,
     ) -> Result<(), ApiError> {
-        match self.failures.wait(email_hash, from, now) {
+        match self.failures.wait(email_hash, from, known, now) {
             Some(seconds) => {
                 Err(ApiError::too_many("logins of this address or source failed", seconds))
             }

@@ -193,7 +193,7 @@ fn is_fresh(last_used: Instant, now: Instant) -> bool {
 }
 
 /// Returns the password hash of a person who logs in; `None` if it was removed meanwhile.
-fn find_password_hash(
+pub(crate) fn find_password_hash(
     person: &Person,
     published: &Published,
     directory: &Directory,

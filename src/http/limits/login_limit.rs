@@ -2,8 +2,12 @@
 
 use std::net::IpAddr;
 
-use crate::domain::time::{DAY, HOUR, Instant};
+use ipnet::IpNet;
+
+use crate::domain::time::{HOUR, Instant};
+use crate::http::auth::login_proof::DeviceNumber;
 use crate::http::limits::sliding_window::{SlidingWindow, source};
+use crate::http::limits::source_networks::SourceNetworks;
 
 /// Number of failures within [`WINDOW_SECONDS`] after which a pair of addresses has to wait.
 pub(crate) const PAIR_FAILURES_MAX: usize = 10;
@@ -19,21 +23,35 @@ const EMAIL_WINDOW_SECONDS: i64 = HOUR;
 const EMAIL_FAILURES_COUNTED: usize = EMAIL_FAILURES_FREE + 8;
 /// Longest delay after a failure.
 pub(crate) const EMAIL_DELAY_SECONDS_MAX: i64 = 120;
-/// Seconds for which a source at which a login succeeded is exempt from the delay of the address.
-pub(crate) const KNOWN_SECONDS: i64 = 30 * DAY;
+/// Number of failures within [`WINDOW_SECONDS`] after which a /56 has to wait; twice that for a
+/// /48.
+pub(crate) const SITE_FAILURES_MAX: usize = 60;
 
 /// Recent failures, by the SHA-256 of the folded e-mail address, by source, and by both. The hash
 /// bounds the memory for an address of any length.
 ///
 /// Strangers who guess from many sources delay each other. They do not lock out the owner of the
-/// address, whose source is known from an earlier login.
+/// address, whose source or browser is known from an earlier login.
 #[derive(Debug)]
 pub(crate) struct LoginLimit {
     pairs: SlidingWindow<([u8; 32], IpAddr)>,
     sources: SlidingWindow<IpAddr>,
+    sites: SlidingWindow<IpNet>,
+    widest: SlidingWindow<IpNet>,
     emails: SlidingWindow<[u8; 32]>,
-    /// Sources at which an address has logged in.
-    known: SlidingWindow<([u8; 32], IpAddr)>,
+    /// Failures with the cookie of a browser.
+    devices: SlidingWindow<DeviceNumber>,
+}
+
+/// The proof that a person has logged in before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KnownFrom {
+    /// None.
+    Nowhere,
+    /// Logins at this source.
+    Source,
+    /// The cookie of this browser.
+    Device(DeviceNumber),
 }
 
 impl Default for LoginLimit {
@@ -41,23 +59,43 @@ impl Default for LoginLimit {
         Self {
             pairs: SlidingWindow::new(PAIR_FAILURES_MAX, WINDOW_SECONDS),
             sources: SlidingWindow::new(SOURCE_FAILURES_MAX, WINDOW_SECONDS),
+            sites: SlidingWindow::new(SITE_FAILURES_MAX, WINDOW_SECONDS),
+            widest: SlidingWindow::new(2 * SITE_FAILURES_MAX, WINDOW_SECONDS),
             emails: SlidingWindow::new(EMAIL_FAILURES_COUNTED, EMAIL_WINDOW_SECONDS),
-            known: SlidingWindow::new(1, KNOWN_SECONDS),
+            devices: SlidingWindow::new(PAIR_FAILURES_MAX, WINDOW_SECONDS),
         }
     }
 }
 
 impl LoginLimit {
     /// Returns the seconds that an address has to wait at a source before its next attempt; `None`
-    /// if it may try now.
-    pub(crate) fn wait(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) -> Option<i64> {
+    /// if it may try now. A known browser waits for its own failures only, and a known source for
+    /// those of the source.
+    pub(crate) fn wait(
+        &self,
+        email_hash: [u8; 32],
+        from: IpAddr,
+        known: KnownFrom,
+        now: Instant,
+    ) -> Option<i64> {
+        if let KnownFrom::Device(device) = known {
+            return self.devices.wait(&device, now);
+        }
         let source = source(from);
         let pair = (email_hash, source);
         let own = self.pairs.wait(&pair, now).max(self.sources.wait(&source, now));
-        if self.known.count(&pair, now) > 0 {
+        if known == KnownFrom::Source {
             return own;
         }
-        own.max(self.email_delay(&email_hash, now))
+        let of_networks = self.network_wait(from, now);
+        own.max(of_networks).max(self.email_delay(&email_hash, now))
+    }
+
+    /// Returns the seconds that the networks around a source have to wait. The addresses of a /24
+    /// of IPv4 may have many holders, and do not count.
+    fn network_wait(&self, from: IpAddr, now: Instant) -> Option<i64> {
+        let SourceNetworks { own: _, site, widest } = SourceNetworks::around(from);
+        self.sites.wait(&site?, now).max(self.widest.wait(&widest, now))
     }
 
     /// Returns the rest of the delay that follows the last failure of an e-mail address.
@@ -73,16 +111,25 @@ impl LoginLimit {
     }
 
     /// Counts a failure.
-    pub(crate) fn count_failure(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) {
+    pub(crate) fn count_failure(
+        &self,
+        email_hash: [u8; 32],
+        from: IpAddr,
+        known: KnownFrom,
+        now: Instant,
+    ) {
         let source = source(from);
         self.pairs.add((email_hash, source), now);
         self.sources.add(source, now);
         self.emails.add(email_hash, now);
-    }
-
-    /// Records that a login succeeded.
-    pub(crate) fn record_success(&self, email_hash: [u8; 32], from: IpAddr, now: Instant) {
-        self.known.add((email_hash, source(from)), now);
+        let SourceNetworks { own: _, site, widest } = SourceNetworks::around(from);
+        if let Some(site) = site {
+            self.sites.add(site, now);
+            self.widest.add(widest, now);
+        }
+        if let KnownFrom::Device(device) = known {
+            self.devices.add(device, now);
+        }
     }
 }
 
@@ -100,13 +147,17 @@ mod tests {
         let [here, there] = ["10.0.0.1", "10.0.0.2"].map(address);
         let [one, other] = [[1; 32], [2; 32]];
         for second in 0..10 {
-            assert_eq!(limit.wait(one, here, Instant(second)), None);
-            limit.count_failure(one, here, Instant(second));
+            assert_eq!(limit.wait(one, here, KnownFrom::Nowhere, Instant(second)), None);
+            limit.count_failure(one, here, KnownFrom::Nowhere, Instant(second));
         }
-        assert_eq!(limit.wait(one, here, Instant(100)), Some(500));
-        assert_eq!(limit.wait(other, here, Instant(100)), None);
-        assert_eq!(limit.wait(one, there, Instant(100)), None);
-        assert_eq!(limit.wait(one, here, Instant(600)), None, "the first failure has expired");
+        assert_eq!(limit.wait(one, here, KnownFrom::Nowhere, Instant(100)), Some(500));
+        assert_eq!(limit.wait(other, here, KnownFrom::Nowhere, Instant(100)), None);
+        assert_eq!(limit.wait(one, there, KnownFrom::Nowhere, Instant(100)), None);
+        assert_eq!(
+            limit.wait(one, here, KnownFrom::Nowhere, Instant(600)),
+            None,
+            "the first failure has expired"
+        );
     }
 
     #[test]
@@ -114,12 +165,15 @@ mod tests {
         let limit = LoginLimit::default();
         let [here, there] = ["2001:db8::1", "2001:db8:0:1::1"].map(address);
         for number in 0..30 {
-            assert_eq!(limit.wait([number; 32], here, Instant(0)), None);
-            limit.count_failure([number; 32], here, Instant(0));
+            assert_eq!(limit.wait([number; 32], here, KnownFrom::Nowhere, Instant(0)), None);
+            limit.count_failure([number; 32], here, KnownFrom::Nowhere, Instant(0));
         }
-        assert_eq!(limit.wait([99; 32], address("2001:db8::2"), Instant(1)), Some(599));
-        assert_eq!(limit.wait([99; 32], there, Instant(1)), None);
-        assert_eq!(limit.wait([99; 32], here, Instant(600)), None);
+        assert_eq!(
+            limit.wait([99; 32], address("2001:db8::2"), KnownFrom::Nowhere, Instant(1)),
+            Some(599)
+        );
+        assert_eq!(limit.wait([99; 32], there, KnownFrom::Nowhere, Instant(1)), None);
+        assert_eq!(limit.wait([99; 32], here, KnownFrom::Nowhere, Instant(600)), None);
     }
 
     #[test]
@@ -127,19 +181,26 @@ mod tests {
         let limit = LoginLimit::default();
         let email = [1; 32];
         let home = address("10.9.9.9");
-        limit.record_success(email, home, Instant(0));
         let delays: Vec<Option<i64>> = (0..30)
             .map(|number| {
-                limit.count_failure(email, [10, 0, 0, number].into(), Instant(0));
-                limit.wait(email, address("10.1.1.1"), Instant(0))
+                limit.count_failure(
+                    email,
+                    [10, 0, 0, number].into(),
+                    KnownFrom::Nowhere,
+                    Instant(0),
+                );
+                limit.wait(email, address("10.1.1.1"), KnownFrom::Nowhere, Instant(0))
             })
             .collect();
         assert!(delays[..20].iter().all(Option::is_none), "{delays:?}");
         let growing = [1, 2, 4, 8, 16, 32, 64, 120, 120, 120].map(Some);
         assert_eq!(delays[20..], growing);
-        assert_eq!(limit.wait(email, address("10.1.1.1"), Instant(119)), Some(1));
-        assert_eq!(limit.wait(email, address("10.1.1.1"), Instant(120)), None);
-        assert_eq!(limit.wait(email, home, Instant(0)), None);
-        assert_eq!(limit.wait([2; 32], address("10.1.1.1"), Instant(0)), None);
+        assert_eq!(
+            limit.wait(email, address("10.1.1.1"), KnownFrom::Nowhere, Instant(119)),
+            Some(1)
+        );
+        assert_eq!(limit.wait(email, address("10.1.1.1"), KnownFrom::Nowhere, Instant(120)), None);
+        assert_eq!(limit.wait(email, home, KnownFrom::Source, Instant(0)), None);
+        assert_eq!(limit.wait([2; 32], address("10.1.1.1"), KnownFrom::Nowhere, Instant(0)), None);
     }
 }

@@ -2,6 +2,7 @@ use crate::domain::decisions::held_share::{
     HELD_DAY_PERCENT, HELD_SECONDS_PER_SOURCE_MAX, HOLDS_PER_SOURCE_MAX,
 };
 use crate::domain::decisions::hold::{CHOSEN_MINUTES, UNCONFIRMED_MINUTES};
+use crate::domain::directory::known_logins::KNOWN_SECONDS;
 use crate::domain::records::hold::WRONG_CODES_MAX;
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::recipient_quota::MessageQuota;
@@ -122,7 +123,7 @@ fn the_reference_states_the_limits_on_callers_in_force() {
                 login_limit::EMAIL_FAILURES_FREE,
                 login_limit::EMAIL_DELAY_SECONDS_MAX
             ),
-            format!("logged in within {} days", login_limit::KNOWN_SECONDS / DAY),
+            format!("logged in within {} days", KNOWN_SECONDS / DAY),
             format!(
                 "| {REFUSALS_PER_EMAIL_MAX} an hour for one e-mail, {REFUSALS_PER_SOURCE_MAX} an hour for one source |"
             ),

@@ -256,6 +256,9 @@ async fn follow_link(request: ApiRequest) -> HandlerResult {
         }
     };
     let account = find_linked_account(&link, &done.group_state)?;
+    let ApiRequest { server, from, now, .. } = &request;
+    let directory = server.engine.published().directory();
+    server.authenticator.record_owner(&link.email, *from, &directory, *now);
     let pending_rdv = account.pending_rdv.clone();
     Ok(ok_response(&LinkFollowed { account, pending_rdv }))
 }

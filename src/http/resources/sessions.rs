@@ -156,8 +156,8 @@ struct LoggedOut {
 /// `account[password]` and `account[group_id]`, in the query, a form or a JSON object.
 ///
 /// A form may also give the apikey. If both persons are given, the professional's credentials
-/// count. A successful login ends the session of the request's cookie. A foreign page is refused
-/// unless the key names its origin.
+/// count. A successful login ends the session of the request's cookie, and leaves a second cookie
+/// by which the browser is known. A foreign page is refused unless the key names its origin.
 async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     let SessionRequest { server, auth, mut body } = request;
     let authenticator = &server.authenticator;
@@ -195,6 +195,9 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     }
     let mut response = ok_response(&render_person(&person, &auth));
     response.headers_mut().insert(SET_COOKIE, cookie);
+    if let Some(cookie) = authenticator.device_cookie(&person, &auth) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
     Ok(response)
 }
 
