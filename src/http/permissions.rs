@@ -93,7 +93,9 @@ pub(crate) const PUBLIC: [Extent; 3] = [Extent::Shown, Extent::Shown, Extent::Al
 pub(crate) const PROS_ONLY: [Extent; 3] = [Extent::Nothing, Extent::Nothing, Extent::All];
 /// Accounts for their own objects, and professionals.
 pub(crate) const OWN_ACCOUNT: [Extent; 3] = [Extent::Nothing, Extent::Own, Extent::All];
-/// The same, and every caller that gives the object's secret.
+/// Accounts and professionals, for what is their own.
+pub(crate) const OWN_ONLY: [Extent; 3] = [Extent::Nothing, Extent::Own, Extent::Own];
+/// Accounts for their own objects, professionals, and every caller that gives the object's secret.
 pub(crate) const OWN_OR_SECRET: [Extent; 3] = [Extent::BySecret, Extent::Own, Extent::All];
 /// Accounts for themselves, professionals, and every key of a group that allows it.
 pub(crate) const OWN_OR_ALLOWED: [Extent; 3] = [Extent::Allowed, Extent::Own, Extent::All];

@@ -128,6 +128,7 @@ pub(crate) async fn respond_to_operator(
         from,
         now: server.engine.clock().now(),
         headers: parts.headers,
+        path_id: None,
         body: object,
         digest: None,
         server,
@@ -183,6 +184,7 @@ async fn handle(
                 from,
                 now,
                 headers: parts.headers.clone(),
+                path_id,
                 body: object,
                 digest,
             })

@@ -58,6 +58,8 @@ pub(crate) struct ApiRequest {
     /// The moment of the request. The clock is not read again.
     pub(crate) now: Instant,
     pub(crate) headers: HeaderMap,
+    /// The number that stands for `{id}` in the path; `None` without one, or if it is malformed.
+    pub(crate) path_id: Option<u64>,
     /// The JSON object of the body; empty if none is read.
     pub(crate) body: Map<String, Value>,
     /// The digest of the body of a request with an idempotency key.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use slotbook::domain::directory::access::{ApikeyName, ChangeAccess};
 use slotbook::domain::records::ids::GroupId;
+use slotbook::domain::time::DAY;
 use slotbook::notify::Gateways;
 use slotbook::password::sha1_hex;
 
@@ -198,6 +199,95 @@ async fn a_session_ends_after_an_hour_without_use() {
 }
 
 #[tokio::test]
+async fn a_session_in_constant_use_ends_after_twelve_hours() {
+    let server = TestServer::start().await;
+    let cookie = cookie_of_ann(&server).await;
+    for half_hour in 0..24 {
+        server.at(clock(8 + half_hour / 2, 30 * (half_hour % 2)));
+        answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
+    }
+    server.at(clock(19, 59));
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
+    server.at(clock(20, 0));
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.refused(403, 1, None);
+}
+
+#[tokio::test]
+async fn a_person_who_stays_signed_in_does_so_for_thirty_days() {
+    let server = TestServer::start().await;
+    for wrong in ["2", "yes"] {
+        let request = login(&server, KEY, "pro", ANN).query(&[("stay_signed_in", wrong)]);
+        answer(request).await.refused(400, 2, Some("stay_signed_in"));
+    }
+    let request = login(&server, KEY, "pro", ANN).query(&[("stay_signed_in", "1")]);
+    let (cookie, attributes) = cookie(&answer(request).await);
+    assert_eq!(attributes, "path=/; Max-Age=2592000; HttpOnly; SameSite=Lax");
+    let login = clock(8, 0);
+    for day in [1, 15, 29] {
+        server.at(login.plus_seconds(day * DAY));
+        answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
+    }
+    server.at(login.plus_seconds(30 * DAY));
+    answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.refused(403, 1, None);
+}
+
+#[tokio::test]
+async fn a_person_sees_and_ends_the_sessions_that_are_theirs() {
+    let server = TestServer::start().await;
+    let browser = |name| login(&server, KEY, "pro", ANN).header("User-Agent", name);
+    let (home, _) = cookie(&answer(browser("Firefox")).await);
+    server.at(clock(8, 5));
+    let (stolen, _) = cookie(&answer(browser("curl")).await);
+    server.at(clock(8, 10));
+    let (other, _) = cookie(&answer(browser("Safari")).await);
+    let (of_eve, _) = cookie(&answer(login(&server, KEY_OF_ALL, "pro", EVE)).await);
+    let list = async |cookie: &str| {
+        let listed = answer(with(&server, Method::GET, "/sessions", cookie)).await.is(200);
+        listed["sessions"].as_array().expect("a list").clone()
+    };
+    server.at(clock(8, 15));
+    let own = list(&home).await;
+    let devices: Vec<&Value> = own.iter().map(|session| &session["device"]).collect();
+    assert_eq!(devices, ["Firefox", "Safari", "curl"], "the last used one is the first");
+    assert_eq!(
+        own[0],
+        json!({
+            "id": own[0]["id"], "created_at_utc": "2025-06-02T06:00:00Z",
+            "last_used_at_utc": "2025-06-02T06:15:00Z", "expires_at_utc": "2025-06-02T07:15:00Z",
+            "source": "127.0.0.1", "device": "Firefox", "stay_signed_in": false,
+            "is_current": true,
+        })
+    );
+    assert!(own[1..].iter().all(|session| session["is_current"] == json!(false)));
+    let eves = list(&of_eve).await;
+    assert_eq!(eves.len(), 1);
+
+    let end = |cookie: &str, id: &Value| {
+        answer(with(&server, Method::DELETE, &format!("/sessions/{id}"), cookie))
+    };
+    // Neither another person's, nor the one at hand, which a logout ends.
+    end(&home, &eves[0]["id"]).await.refused(404, 3, None);
+    end(&home, &own[0]["id"]).await.refused(404, 3, None);
+    assert_eq!(list(&of_eve).await.len(), 1);
+    assert_eq!(end(&home, &own[2]["id"]).await.is(200), json!({"ended": 1}));
+    answer(with(&server, Method::GET, PROS_ONLY, &stolen)).await.refused(403, 1, None);
+    answer(with(&server, Method::GET, PROS_ONLY, &other)).await.is(200);
+
+    let page = with(&server, Method::DELETE, "/sessions", &home);
+    answer(page.header("Origin", "https://evil.example")).await.refused(403, 1, None);
+    let others = answer(with(&server, Method::DELETE, "/sessions", &home)).await;
+    assert_eq!(others.is(200), json!({"ended": 1}));
+    answer(with(&server, Method::GET, PROS_ONLY, &other)).await.refused(403, 1, None);
+    answer(with(&server, Method::GET, PROS_ONLY, &home)).await.is(200);
+    assert_eq!(list(&of_eve).await.len(), 1);
+    // By the password, all of them: a thief may hold the last one.
+    let by_password = answer(server.by_pro(Method::DELETE, "/sessions")).await;
+    assert_eq!(by_password.is(200), json!({"ended": 1}));
+    answer(with(&server, Method::GET, PROS_ONLY, &home)).await.refused(403, 1, None);
+    answer(server.by_key(Method::GET, "/sessions")).await.refused(403, 1, None);
+}
+
+#[tokio::test]
 async fn logging_out_ends_it_and_logging_in_again_too() {
     let server = TestServer::start().await;
     let first = cookie_of_ann(&server).await;
@@ -355,6 +445,13 @@ async fn behind_tls_the_cookie_is_for_tls_alone_and_so_are_pages() {
     let logged_in = answer(login(&server, KEY, "pro", ANN)).await;
     let (cookie, attributes) = cookie(&logged_in);
     assert_eq!(attributes, "path=/; HttpOnly; SameSite=Lax; Secure");
+    let page = answer(server.bare(Method::GET, "/b/nothing")).await;
+    for answered in [&logged_in, &page] {
+        assert_eq!(answered.headers["strict-transport-security"], "max-age=31536000");
+    }
+    let without = TestServer::start().await;
+    let plain = answer(without.bare(Method::GET, "/b/nothing")).await;
+    assert!(!plain.headers.contains_key("strict-transport-security"));
     let logout = |origin: &str| {
         with(&server, Method::POST, "/sessions/logout", &cookie)
             .header("Host", "shop.example")

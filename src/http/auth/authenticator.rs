@@ -97,7 +97,7 @@ impl Authenticator {
             && (given.is_none() || basic.is_none())
         {
             self.refuse_foreign(request)?;
-            self.sessions.touch(session, request.now);
+            self.sessions.touch(session, request.from, request.now);
         }
         let person = match (basic, session) {
             (Some(header), _) => Some(self.verify_basic(header.as_bytes(), apikey, request).await?),

@@ -96,6 +96,20 @@ impl Identity {
         }
     }
 
+    /// Returns the person on whose behalf the application asks, if there is one.
+    pub(crate) fn person(&self) -> Option<Person> {
+        if self.is_at_socket {
+            return None;
+        }
+        match (&self.caller, self.account_group) {
+            (Caller::Pro(id), _) => Some(Person::Pro(*id)),
+            (Caller::Account(account), Some(group)) => {
+                Some(Person::Account(group, Arc::clone(account)))
+            }
+            (Caller::Account(_), None) | (Caller::Application, _) => None,
+        }
+    }
+
     /// Returns the names of the professional; `None` for another caller, and without names.
     pub(crate) fn pro_names(&self) -> Option<Text<255>> {
         let pro = self.pro()?;

@@ -1,17 +1,18 @@
 //! Sessions, kept in memory and ended by a restart. Reference 3.3.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::header::COOKIE;
+use axum::http::header::{COOKIE, USER_AGENT};
 use axum::http::{HeaderMap, HeaderValue};
 use data_encoding::HEXLOWER;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::Directory;
-use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, Text};
-use crate::domain::time::{HOUR, Instant};
+use crate::domain::time::{DAY, HOUR, Instant};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::person::Person;
@@ -20,7 +21,14 @@ use crate::planted_faults::PlantedFault;
 
 /// Seconds of inactivity that end a session.
 const IDLE_SECONDS_MAX: i64 = HOUR;
-/// Maximum number of sessions; beyond it the one idle for longest is ended.
+/// Seconds after its login that end a session.
+const AGE_SECONDS_MAX: i64 = 12 * HOUR;
+/// Seconds after its login that end a session of a person who stays signed in. Inactivity does not
+/// end it.
+const STAY_SECONDS_MAX: i64 = 30 * DAY;
+/// Maximum number of characters of a browser's name that are kept.
+const DEVICE_CHARACTERS_MAX: usize = 120;
+/// Maximum number of sessions; beyond it the one that ends next is ended.
 pub(crate) const SESSIONS_MAX: usize = 100_000;
 /// Maximum number of sessions of one person; beyond it the one idle for longest is ended.
 pub(crate) const SESSIONS_PER_PERSON_MAX: usize = 100;
@@ -46,7 +54,39 @@ struct SessionTable {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum SessionPerson {
     Pro(ProId),
-    Account(GroupId, Box<str>),
+    Account(GroupId, FicheId),
+}
+
+/// The login that opens a session.
+pub(crate) struct SessionLogin<'l> {
+    /// SHA-256 of the key that the session will stand for.
+    pub(crate) apikey: [u8; 32],
+    pub(crate) person: &'l Person,
+    /// Whether the session outlasts the hour of inactivity.
+    pub(crate) stays: bool,
+    /// The client address.
+    pub(crate) from: IpAddr,
+    pub(crate) headers: &'l HeaderMap,
+    pub(crate) now: Instant,
+}
+
+/// A session as its person is shown it.
+pub(crate) struct SessionView {
+    /// A number by which the person can end it. The token cannot be computed from it.
+    pub(crate) id: u64,
+    /// The login.
+    pub(crate) begun: Instant,
+    pub(crate) last_used: Instant,
+    /// The moment at which it ends without further use.
+    pub(crate) ends: Instant,
+    /// Whether it outlasts the hour of inactivity.
+    pub(crate) stays: bool,
+    /// The client address of the last use.
+    pub(crate) from: IpAddr,
+    /// The name that the browser gave itself at the login.
+    pub(crate) device: Box<str>,
+    /// Whether the request at hand uses it.
+    pub(crate) is_current: bool,
 }
 
 /// A session, which may have ended meanwhile.
@@ -57,7 +97,12 @@ struct Session {
     person: Person,
     /// The password hash at the login. A new password ends the session.
     password_hash: Text<255>,
+    begun: Instant,
     last_used: Instant,
+    stays: bool,
+    /// The client address of the last use.
+    from: IpAddr,
+    device: Box<str>,
 }
 
 /// A session that has not ended.
@@ -80,19 +125,27 @@ impl Sessions {
     /// person was removed meanwhile.
     pub(crate) fn open(
         &self,
-        apikey: [u8; 32],
-        person: &Person,
+        login: SessionLogin<'_>,
         published: &Published,
         directory: &Directory,
-        now: Instant,
     ) -> Option<HeaderValue> {
-        let password_hash = find_password_hash(person, published, directory)?;
-        let session = Session { apikey, person: person.clone(), password_hash, last_used: now };
+        let SessionLogin { apikey, person, stays, from, headers, now } = login;
+        let session = Session {
+            apikey,
+            person: person.clone(),
+            password_hash: find_password_hash(person, published, directory)?,
+            begun: now,
+            last_used: now,
+            stays,
+            from,
+            device: device_name(headers),
+        };
         let mut table = self.table.lock();
         table.make_room(&session.owner(), now);
         let token = HEXLOWER.encode(&table.randomness.bytes());
         table.sessions.put(hash_token(token.as_bytes()), session);
-        Some(self.cookie(&format!("{token}; path=/")))
+        let max_age = if stays { format!("; Max-Age={STAY_SECONDS_MAX}") } else { String::new() };
+        Some(self.cookie(&format!("{token}; path=/{max_age}")))
     }
 
     /// Returns the active session that a request's cookies name. One that has ended is removed.
@@ -109,7 +162,7 @@ impl Sessions {
             .map(hash_token)
             .find(|token_hash| table.sessions.get(token_hash).is_some())?;
         let session = table.sessions.get(&token_hash)?;
-        if is_fresh(session.last_used, now)
+        if now < session.ends()
             && (directory.apikeys.contains_key(&session.apikey)
                 || PlantedFault::RevokedKeySessionKept.is_active())
             && let Some(person) = session.refresh(published, directory)
@@ -121,11 +174,14 @@ impl Sessions {
     }
 
     /// Records that a session is used, so that its hour of inactivity begins again.
-    pub(crate) fn touch(&self, session: &ActiveSession, now: Instant) {
+    pub(crate) fn touch(&self, session: &ActiveSession, from: IpAddr, now: Instant) {
         let mut table = self.table.lock();
         if let Some(mut used) = table.sessions.remove(&session.token_hash) {
             used.person = session.person.clone();
             used.last_used = used.last_used.max(now);
+            // A login while the clock was ahead gives no more time.
+            used.begun = used.begun.min(now);
+            used.from = from;
             table.sessions.put(session.token_hash, used);
         }
     }
@@ -136,6 +192,60 @@ impl Sessions {
             self.table.lock().sessions.remove(&session.token_hash);
         }
         self.cookie("; path=/; Max-Age=0")
+    }
+
+    /// Returns the sessions of a person that have not ended, the last used first. `current` is that
+    /// of the request.
+    pub(crate) fn list(
+        &self,
+        person: &Person,
+        current: Option<&ActiveSession>,
+        published: &Published,
+        directory: &Directory,
+        now: Instant,
+    ) -> Vec<SessionView> {
+        let table = self.table.lock();
+        let mut views = Vec::new();
+        for token_hash in table.of_person(&SessionPerson::from(person)) {
+            let Some(session) = table.sessions.get(&token_hash) else { continue };
+            let is_active = now < session.ends()
+                && directory.apikeys.contains_key(&session.apikey)
+                && session.refresh(published, directory).is_some();
+            if is_active {
+                views.push(SessionView {
+                    id: session_id(&token_hash),
+                    begun: session.begun,
+                    last_used: session.last_used,
+                    ends: session.ends(),
+                    stays: session.stays,
+                    from: session.from,
+                    device: session.device.clone(),
+                    is_current: current.is_some_and(|current| current.token_hash == token_hash),
+                });
+            }
+        }
+        views.reverse();
+        views
+    }
+
+    /// Ends the sessions of a person that `is_meant` selects by their id. `current` is that of the
+    /// request, and is never meant. Returns the number of those that have ended.
+    pub(crate) fn end_some(
+        &self,
+        person: &Person,
+        current: Option<&ActiveSession>,
+        is_meant: impl Fn(u64) -> bool,
+    ) -> usize {
+        let mut table = self.table.lock();
+        let mut own: Vec<[u8; 32]> = table.of_person(&SessionPerson::from(person)).collect();
+        own.retain(|token_hash| {
+            let is_current = current.is_some_and(|current| current.token_hash == *token_hash);
+            !is_current && is_meant(session_id(token_hash))
+        });
+        for token_hash in &own {
+            table.sessions.remove(token_hash);
+        }
+        own.len()
     }
 
     fn cookie(&self, rest: &str) -> HeaderValue {
@@ -150,7 +260,7 @@ impl SessionTable {
     fn make_room(&mut self, person: &SessionPerson, now: Instant) {
         for _ in 0..REMOVED_PER_LOGIN_MAX {
             match self.sessions.least_by_first() {
-                Some(&(last_used, ended)) if !is_fresh(last_used, now) => {
+                Some(&(ends, ended)) if ends <= now => {
                     self.sessions.remove(&ended);
                 }
                 _ => break,
@@ -162,9 +272,9 @@ impl SessionTable {
             self.sessions.remove(idlest);
         }
         while self.sessions.len() >= SESSIONS_MAX
-            && let Some(&(_, idlest)) = self.sessions.least_by_first()
+            && let Some(&(_, next)) = self.sessions.least_by_first()
         {
-            self.sessions.remove(&idlest);
+            self.sessions.remove(&next);
         }
     }
 
@@ -177,19 +287,14 @@ impl SessionTable {
     }
 }
 
-/// By the last use, and by the person and the last use.
+/// By the end, and by the person and the last use.
 impl Ranked for Session {
     type First = Instant;
     type Second = (SessionPerson, Instant);
 
     fn ranks(&self) -> (Instant, (SessionPerson, Instant)) {
-        (self.last_used, (self.owner(), self.last_used))
+        (self.ends(), (self.owner(), self.last_used))
     }
-}
-
-/// Whether a session that was last used at a moment goes on. A clock that was set back ends none.
-fn is_fresh(last_used: Instant, now: Instant) -> bool {
-    now.seconds_since(last_used) < IDLE_SECONDS_MAX
 }
 
 /// Returns the password hash of a person who logs in; `None` if it was removed meanwhile.
@@ -232,15 +337,42 @@ impl Session {
         }
     }
 
+    /// The moment at which it ends without further use. A clock that was set back ends none.
+    fn ends(&self) -> Instant {
+        if self.stays {
+            return self.begun.plus_seconds(STAY_SECONDS_MAX);
+        }
+        let idle = self.last_used.plus_seconds(IDLE_SECONDS_MAX);
+        idle.min(self.begun.plus_seconds(AGE_SECONDS_MAX))
+    }
+
     /// The person by which its sessions are counted.
     fn owner(&self) -> SessionPerson {
-        match &self.person {
-            Person::Pro(id) => SessionPerson::Pro(*id),
-            Person::Account(group, account) => {
-                SessionPerson::Account(*group, account.email.folded())
-            }
+        SessionPerson::from(&self.person)
+    }
+}
+
+impl From<&Person> for SessionPerson {
+    fn from(person: &Person) -> Self {
+        match person {
+            Person::Pro(id) => Self::Pro(*id),
+            Person::Account(group, account) => Self::Account(*group, account.fiche_id),
         }
     }
+}
+
+/// Returns the number that stands for a session: 52 bits, which every client reads exactly.
+fn session_id(token_hash: &[u8; 32]) -> u64 {
+    let first = token_hash[..8].try_into().expect("8 bytes");
+    u64::from_be_bytes(first) >> 12
+}
+
+/// Returns the name that a browser gives itself, without control characters.
+fn device_name(headers: &HeaderMap) -> Box<str> {
+    let Some(name) = headers.get(USER_AGENT) else { return Box::default() };
+    let name = String::from_utf8_lossy(name.as_bytes());
+    let shown = name.chars().filter(|character| !character.is_control());
+    shown.take(DEVICE_CHARACTERS_MAX).collect::<String>().into_boxed_str()
 }
 
 fn hash_token(token: &[u8]) -> [u8; 32] {
@@ -267,8 +399,16 @@ mod tests {
     fn session(pro: u64, last_used: i64) -> Session {
         let id = ProId::new(pro).expect("an id");
         let password_hash = Text::default();
-        let last_used = Instant(last_used);
-        Session { apikey: [0; 32], person: Person::Pro(id), password_hash, last_used }
+        Session {
+            apikey: [0; 32],
+            person: Person::Pro(id),
+            password_hash,
+            begun: Instant(last_used),
+            last_used: Instant(last_used),
+            stays: false,
+            from: IpAddr::from([127, 0, 0, 1]),
+            device: Box::default(),
+        }
     }
 
     #[test]
@@ -286,10 +426,23 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_without_use_ends_a_session_and_a_clock_set_back_does_not() {
-        assert!(is_fresh(Instant(1_000), Instant(4_599)));
-        assert!(!is_fresh(Instant(1_000), Instant(4_600)));
-        assert!(is_fresh(Instant(1_000), Instant(0)));
+    fn a_session_ends_after_an_hour_without_use_or_half_a_day_unless_it_stays() {
+        let mut used = session(1, 1_000);
+        assert_eq!(used.ends(), Instant(1_000 + HOUR));
+        used.last_used = Instant(1_000 + 12 * HOUR - 1);
+        assert_eq!(used.ends(), Instant(1_000 + 12 * HOUR));
+        used.stays = true;
+        assert_eq!(used.ends(), Instant(1_000 + 30 * DAY));
+    }
+
+    #[test]
+    fn the_name_of_a_browser_is_short_and_has_no_control_characters() {
+        let long = format!("a\tb{}", "é".repeat(200));
+        let value = HeaderValue::from_bytes(long.as_bytes()).expect("a header");
+        let name = device_name(&HeaderMap::from_iter([(USER_AGENT, value)]));
+        assert_eq!(name.chars().count(), DEVICE_CHARACTERS_MAX);
+        assert!(name.starts_with("abé"), "{name}");
+        assert_eq!(&*device_name(&HeaderMap::new()), "");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{FicheId, GroupId};
+use crate::http::auth::session::{ActiveSession, SessionLogin, Sessions};
 use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
 };
@@ -22,18 +23,19 @@ use crate::http::endpoint::{
 use crate::http::error::{ApiError, help_link};
 use crate::http::limits::body_limits::SMALL_BYTES;
 use crate::http::openapi::records::logged_in_pro;
-use crate::http::permissions::{ANY_KEY, Resource, Verb};
-use crate::http::request::SessionRequest;
+use crate::http::permissions::{ANY_KEY, OWN_ONLY, Resource, Verb};
+use crate::http::request::{ApiRequest, SessionRequest};
 use crate::http::response::{HandlerResult, json_response, ok_response};
 use crate::planted_faults::PlantedFault;
 use crate::wire::column_value::FieldType;
+use crate::wire::datetime::format_rfc_3339;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::schema::{
-    NoProblem, all_required, described, given, list, no_object, object, one_of, schema_names,
-    schema_of, text, whole,
+    Count, NoProblem, UtcTime, all_required, described, given, list as list_of, no_object, object,
+    one_of, schema_names, schema_of, text, whole,
 };
 
 /// The parameters of a login, in the query or in the body.
@@ -46,7 +48,11 @@ const LOGIN_PARAMETERS: &[QueryParameter] = &[
         "account[group_id]",
         "group of the account; by default the only group that has one of this address",
     ),
+    QueryKind::Flag.named(STAY_SIGNED_IN, "1: the session lasts for 30 days"),
 ];
+
+/// The parameter of a person who does not want to log in every day.
+const STAY_SIGNED_IN: &str = "stay_signed_in";
 
 const LOGGED_IN: Answer = Answer {
     header: Some(("Set-Cookie", "_session_id")),
@@ -64,6 +70,17 @@ const LOGIN_FAILED: Answer = Answer::json(
 const LOGGED_OUT: Answer =
     Answer::json(200, "the session has ended", Shape::Named("LoggedOut", schema_of::<LoggedOut>));
 
+const SESSIONS: Answer =
+    Answer::json(200, "the person's sessions", Shape::Named("Sessions", schema_of::<SessionList>));
+const ENDED: Answer = Answer::json(
+    200,
+    "the number of sessions that have ended",
+    Shape::Named("SessionsEnded", schema_of::<SessionsEnded>),
+);
+
+const ALL: EndpointPath = EndpointPath::current("/api/v1/sessions");
+const ONE: EndpointPath = EndpointPath::current("/api/v1/sessions/{id}");
+
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::post(&[EndpointPath::current("/api/v1/sessions/login")], handler!(Session, log_in))
@@ -77,6 +94,20 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Session, Verb::Delete, ANY_KEY)
         .without_body()
         .answers(&[LOGGED_OUT]),
+    Endpoint::get(&[ALL], handler!(AtLarge, list))
+        .named("ListSessions", "List one's own sessions")
+        .right(Resource::Session, Verb::List, OWN_ONLY)
+        .answers(&[SESSIONS]),
+    Endpoint::delete(&[ALL], handler!(AtLarge, end_others))
+        .named("EndOtherSessions", "End all of one's other sessions")
+        .right(Resource::Session, Verb::DeleteMany, OWN_ONLY)
+        .without_body()
+        .answers(&[ENDED]),
+    Endpoint::delete(&[ONE], handler!(AtLarge, end_one))
+        .named("EndSession", "End another of one's sessions")
+        .right(Resource::Session, Verb::Delete, OWN_ONLY)
+        .without_body()
+        .answers(&[ENDED]),
 ];
 
 const PASSWORD: &str = "SHA-1 of the password, in hexadecimal digits.";
@@ -93,6 +124,10 @@ fn login_body() -> RefOr<Schema> {
     object()
         .property("pro", described(person(), "Credentials of a professional."))
         .property("account", described(account, "Credentials of a client's account."))
+        .property(
+            STAY_SIGNED_IN,
+            described(whole(0, 1), "1: the session lasts for 30 days, also without use."),
+        )
         .into()
 }
 
@@ -140,8 +175,52 @@ fn login_failed_schema() -> RefOr<Schema> {
         .property("pro", described(no_object(), "Null, after the login of a professional."))
         .property("account", described(no_object(), "Null, after the login of a client's account."))
         .property("error", described(entry, "The problem."))
-        .property("errors", described(list(object()), "Problems of the request."))
+        .property("errors", described(list_of(object()), "Problems of the request."))
         .into()
+}
+
+/// The sessions of a person, the last used first.
+#[derive(Serialize, ToSchema)]
+struct SessionList {
+    /// Those that have not ended.
+    sessions: Vec<SessionRow>,
+}
+
+/// A session of the caller.
+#[derive(Serialize, ToSchema)]
+struct SessionRow {
+    /// Number by which it can be ended.
+    #[schema(value_type = SessionNumber)]
+    id: u64,
+    /// Time of the login.
+    #[schema(value_type = UtcTime)]
+    created_at_utc: String,
+    /// Time of the last use.
+    #[schema(value_type = UtcTime)]
+    last_used_at_utc: String,
+    /// Time at which it ends without further use.
+    #[schema(value_type = UtcTime)]
+    expires_at_utc: String,
+    /// Address of the last use.
+    source: String,
+    /// Name that the browser gave itself at the login; empty if it gave none.
+    device: String,
+    /// Whether it lasts for 30 days, also without use.
+    stay_signed_in: bool,
+    /// Whether this request uses it.
+    is_current: bool,
+}
+
+/// The end of some sessions.
+#[derive(Serialize, ToSchema)]
+struct SessionsEnded {
+    /// Number of sessions that have ended.
+    #[schema(value_type = Count)]
+    ended: usize,
+}
+
+schema_names! {
+    SessionNumber => whole(0, (1 << 52) - 1);
 }
 
 /// The end of a session.
@@ -179,6 +258,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     authenticator.refuse_unnamed_page(&auth, apikey)?;
     authenticator.refuse_foreign_login(&auth, apikey)?;
     refuse_wrong_types(&form)?;
+    let stays = reads_stay(&auth.params.clone().append(&form.params))?;
     // The body is dropped here, before the credential waits to be verified.
     drop(body);
     let params = auth.params.clone().append(&form.params);
@@ -187,8 +267,15 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     let Some(person) = authenticator.verify(attempt, &auth).await? else {
         return Ok(login_failed_response(role));
     };
-    let sessions = &authenticator.sessions;
-    let cookie = sessions.open(apikey, &person, auth.published, auth.directory.as_ref(), auth.now);
+    let login = SessionLogin {
+        apikey,
+        person: &person,
+        stays,
+        from: auth.from,
+        headers: &auth.parts.headers,
+        now: auth.now,
+    };
+    let cookie = authenticator.sessions.open(login, auth.published, auth.directory);
     let Some(cookie) = cookie else { return Ok(login_failed_response(role)) };
     if session.is_some() && !PlantedFault::SessionKeptOverLogin.is_active() {
         authenticator.sessions.end(session.as_ref());
@@ -221,6 +308,79 @@ async fn log_out(request: SessionRequest<'_>) -> HandlerResult {
     Ok(response)
 }
 
+/// GET /api/v1/sessions: the caller's own. With HTTP Basic none of them is the current one.
+async fn list(request: ApiRequest) -> HandlerResult {
+    let own = OwnSessions::find(&request)?;
+    let published = request.server.engine.published();
+    let directory = request.identity.directory();
+    let current = own.current.as_ref();
+    let views = own.sessions.list(&own.person, current, published, directory, request.now);
+    let rows = views.into_iter().map(|view| SessionRow {
+        id: view.id,
+        created_at_utc: format_rfc_3339(view.begun),
+        last_used_at_utc: format_rfc_3339(view.last_used),
+        expires_at_utc: format_rfc_3339(view.ends),
+        source: view.from.to_string(),
+        device: view.device.into(),
+        stay_signed_in: view.stays,
+        is_current: view.is_current,
+    });
+    Ok(ok_response(&SessionList { sessions: rows.collect() }))
+}
+
+/// DELETE /api/v1/sessions: all of the caller but the one of this request.
+async fn end_others(request: ApiRequest) -> HandlerResult {
+    let own = OwnSessions::find(&request)?;
+    let ended = own.sessions.end_some(&own.person, own.current.as_ref(), |_| true);
+    Ok(ok_response(&SessionsEnded { ended }))
+}
+
+/// DELETE /api/v1/sessions/{id}: one of the caller. A logout ends the one of the request.
+async fn end_one(request: ApiRequest) -> HandlerResult {
+    let id = request.path_id.ok_or_else(ApiError::no_result)?;
+    let own = OwnSessions::find(&request)?;
+    match own.sessions.end_some(&own.person, own.current.as_ref(), |other| other == id) {
+        0 => Err(ApiError::no_result()),
+        ended => Ok(ok_response(&SessionsEnded { ended })),
+    }
+}
+
+/// The sessions of the person who asks.
+struct OwnSessions<'r> {
+    sessions: &'r Sessions,
+    person: Person,
+    /// That of the request; `None` with HTTP Basic.
+    current: Option<ActiveSession>,
+}
+
+impl<'r> OwnSessions<'r> {
+    /// # Errors
+    /// 403 for the operator, who has no sessions.
+    fn find(request: &'r ApiRequest) -> Result<Self, ApiError> {
+        let Some(person) = request.identity.person() else {
+            return Err(ApiError::unauthorized("only people who log in have sessions"));
+        };
+        let ApiRequest { server, identity, headers, now, .. } = request;
+        let sessions = &server.authenticator.sessions;
+        let published = server.engine.published();
+        let mut current = sessions.find(headers, published, identity.directory(), *now);
+        current.take_if(|session| identity.has_password || session.apikey != identity.apikey);
+        Ok(Self { sessions, person, current })
+    }
+}
+
+/// Returns whether the person of a login stays signed in.
+///
+/// # Errors
+/// 400 for a value that is no flag.
+fn reads_stay(params: &Params) -> Result<bool, ApiError> {
+    match params.value(STAY_SIGNED_IN) {
+        None | Some("0" | "false") => Ok(false),
+        Some("1" | "true") => Ok(true),
+        Some(_) => Err(Fault::new(STAY_SIGNED_IN, "must be 1 or 0").into()),
+    }
+}
+
 /// # Errors
 /// 400 if a parameter of the login has the wrong type in a JSON body.
 fn refuse_wrong_types(form: &Form) -> Result<(), ApiError> {
@@ -233,7 +393,9 @@ fn refuse_wrong_types(form: &Form) -> Result<(), ApiError> {
     }
     for parameter in LOGIN_PARAMETERS {
         if form.wrong_types.iter().any(|name| name == parameter.name) {
-            faults.push(Fault::new(parameter.name, "must be text"));
+            let rule =
+                if parameter.name == STAY_SIGNED_IN { "must be 1 or 0" } else { "must be text" };
+            faults.push(Fault::new(parameter.name, rule));
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
