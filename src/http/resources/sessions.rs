@@ -105,7 +105,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .answers(&[ENDED]),
     Endpoint::delete(&[ONE], handler!(AtLarge, end_one))
         .named("EndSession", "End another of one's sessions")
-        .right(Resource::Session, Verb::Delete, OWN_ONLY)
+        .right(Resource::Session, Verb::DeleteMany, OWN_ONLY)
         .without_body()
         .answers(&[ENDED]),
 ];
