@@ -223,3 +223,30 @@ async fn each_operation_has_an_example_that_the_demonstration_answers() {
         assert_eq!(u64::from(answer.status.as_u16()), status, "{operation_id}: {}", answer.text);
     }
 }
+
+#[tokio::test]
+async fn each_operation_with_the_header_refuses_an_idempotency_key_that_is_none() {
+    let server = TestServer::demonstration().await;
+    let document = answer(server.bare(Method::GET, "/api/v1/openapi.json")).await.is(200);
+    let mut refused = Vec::new();
+    let mut accepted = Vec::new();
+    for (operation_id, entry) in &examples() {
+        let (method, path) = &operations(&document)[operation_id];
+        let operation = &document["paths"][path][method.as_str().to_lowercase()];
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        if !parameters.into_iter().any(|it| it["name"] == "Idempotency-Key") {
+            continue;
+        }
+        let example = &entry["example"];
+        let by = example["by"].as_str().expect("a caller");
+        let sent = request(&server, &(method.clone(), path.clone()), example, by);
+        let answer = answer(sent.header("Idempotency-Key", "k".repeat(256))).await;
+        if answer.status == 400 && answer.text.contains("Idempotency-Key") {
+            refused.push(operation_id.clone());
+        } else {
+            accepted.push(format!("{operation_id}: {} {}", answer.status, answer.text));
+        }
+    }
+    assert!(accepted.is_empty(), "{}", accepted.join("\n"));
+    assert!(refused.contains(&"BookAppointment".to_owned()), "{refused:?}");
+}
