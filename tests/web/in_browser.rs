@@ -158,8 +158,7 @@ async fn of_two_browsers_with_one_time_one_books_and_the_other_gets_the_nearest(
     let Some(other) = Browser::open(server.address(), DESKTOP).await else { return };
     for (browser, name) in [(&one, "Durand"), (&other, "Martin")] {
         browser.goto(&format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")).await;
-        let field = browser.client.find(Locator::Css("#fiche-lastname")).await.expect("a field");
-        field.send_keys(name).await.expect("keys");
+        browser.type_into("#fiche-lastname", name).await;
     }
     one.click(".send button").await;
     one.arrive_at("/b/cut-co/done").await;
@@ -173,8 +172,7 @@ async fn of_two_browsers_with_one_time_one_books_and_the_other_gets_the_nearest(
     other.arrive_at("/b/cut-co/done").await;
     // Back to the form, and sent again: nothing more is booked.
     one.client.back().await.expect("back");
-    let button = one.client.find(Locator::Css(".send button")).await.expect("a button");
-    button.click().await.expect("a click");
+    one.click(".send button").await;
     one.arrive_at("/b/cut-co/done").await;
     assert_eq!(live_appointments(&server.engine), 2);
 }
@@ -186,13 +184,10 @@ async fn a_browser_without_scripts_books_too() {
     browser.without_scripts().await;
     browser.goto("/b/cut-co").await;
     for selector in ["a.service", "button[name=t]"] {
-        let element = browser.client.find(Locator::Css(selector)).await.expect("an element");
-        element.click().await.expect("a click");
+        browser.click(selector).await;
     }
-    let field = browser.client.find(Locator::Css("#fiche-lastname")).await.expect("a field");
-    field.send_keys("Durand").await.expect("keys");
-    let button = browser.client.find(Locator::Css(".send button")).await.expect("a button");
-    button.click().await.expect("a click");
+    browser.type_into("#fiche-lastname", "Durand").await;
+    browser.click(".send button").await;
     browser.arrive_at("/b/cut-co/done").await;
     assert_eq!(live_appointments(&server.engine), 1);
 }
