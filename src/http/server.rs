@@ -22,6 +22,7 @@ use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::answer::fixed_content::FixedContent;
 use crate::http::auth::Authenticator;
+use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::LoginProofs;
 use crate::http::auth::source_hasher::SourceHasher;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, UnbelievedHeaders};
@@ -140,6 +141,10 @@ impl Server {
         self.source_hasher = SourceHasher::new(gateways.link_secret.as_ref());
         self.authenticator.login_proofs = LoginProofs::new(gateways.link_secret.as_ref());
         self.gateways = gateways;
+        if self.gateways.is_configured(Channel::Mail) {
+            let mailer = LoginMailer::new(self.engine.clone(), self.link_secret());
+            self.authenticator.login_mailer = Some(mailer);
+        }
         self
     }
 

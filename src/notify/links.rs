@@ -2,7 +2,8 @@
 //!
 //! A token carries its own proof, so nothing is stored for a link. The link that cancels an
 //! appointment carries the appointment's key. The link that ends reminders carries a MAC by the
-//! server's secret, since an application that booked in the client's name knows the key too.
+//! server's secret, since an application that booked in the client's name knows the key too. So
+//! does the link that lets a professional log in while strangers guess.
 //! The parts of these tokens are joined by dots. A token without dots belongs to an account.
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -10,10 +11,13 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::directory::professionals::Pro;
+use crate::domain::records::account_link::LinkToken;
 use crate::domain::records::fiche::Fiche;
-use crate::domain::records::ids::{FicheId, GroupId, VeventId};
+use crate::domain::records::ids::{FicheId, GroupId, ProId, VeventId};
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::AppointmentKey;
+use crate::domain::time::Instant;
 
 /// The path of all links.
 pub(crate) const PATH: &str = "/m/{token}";
@@ -34,6 +38,8 @@ pub enum MailLink {
     Cancel(CancelLink),
     /// Ends e-mail reminders to a client.
     Unsubscribe(UnsubscribeLink),
+    /// Lets a professional log in while strangers guess.
+    Login(LoginLink),
     /// An account's token, unchanged.
     Account(String),
 }
@@ -58,6 +64,54 @@ pub struct UnsubscribeLink {
     pub client: FicheId,
     /// The MAC in hexadecimal digits, not verified. It covers the client's mail address.
     mac: String,
+}
+
+/// The token of a link by which a professional logs in while strangers guess.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoginLink {
+    /// The group whose mail it stands in.
+    pub group: GroupId,
+    /// The professional.
+    pub pro: ProId,
+    /// The end of its validity.
+    pub expires: Instant,
+    /// The MAC, not verified. It covers the address and the password, so that another one ends the
+    /// link.
+    pub mac: [u8; MAC_BYTES],
+}
+
+impl LoginLink {
+    /// Returns the link of a professional until a moment.
+    pub fn new(pro: &Pro, expires: Instant, secret: &LinkSecret) -> Self {
+        let link = Self { group: pro.main, pro: pro.id, expires, mac: [0; MAC_BYTES] };
+        let mac = link.make_mac(pro, secret).finalize().into_bytes();
+        Self { mac: mac[..MAC_BYTES].try_into().expect("a MAC has 32 bytes"), ..link }
+    }
+
+    /// Returns the token of the link.
+    ///
+    /// # Panics
+    /// Never: numbers and a MAC are short.
+    pub fn token(&self) -> LinkToken {
+        let mac = HEXLOWER.encode(&self.mac);
+        let token = format!("l.{}.{}.{}-{mac}", self.group, self.pro, self.expires.0);
+        LinkToken::new(&token).expect("a token of numbers is short")
+    }
+
+    /// Returns whether the server made the link for this professional with the present password,
+    /// and it has not expired.
+    pub fn verify(&self, pro: &Pro, secret: &LinkSecret, now: Instant) -> bool {
+        let is_own = self.pro == pro.id && self.group == pro.main && now < self.expires;
+        is_own && self.make_mac(pro, secret).verify_truncated_left(&self.mac).is_ok()
+    }
+
+    fn make_mac(&self, pro: &Pro, secret: &LinkSecret) -> Hmac<Sha256> {
+        let mut mac = Hmac::new_from_slice(secret.bits()).expect("any length makes a key");
+        let [email, password] = [pro.email.folded(), pro.password_hash.as_str().into()];
+        let Self { group, pro, expires, .. } = self;
+        mac.update(format!("login.{group}.{pro}.{}.{email}.{password}", expires.0).as_bytes());
+        mac
+    }
 }
 
 impl UnsubscribeLink {
@@ -158,6 +212,12 @@ pub fn parse(token: &str) -> Option<MailLink> {
             let client = FicheId::new(id.parse().ok()?)?;
             Some(MailLink::Unsubscribe(UnsubscribeLink { group, client, mac: proof.to_owned() }))
         }
+        "l" => {
+            let pro = ProId::new(id.parse().ok()?)?;
+            let (expires, mac) = proof.split_once('-')?;
+            let expires = Instant(expires.parse().ok()?);
+            Some(MailLink::Login(LoginLink { group, pro, expires, mac: parse_mac(mac)? }))
+        }
         _ => None,
     }
 }
@@ -188,7 +248,7 @@ mod tests {
         let link = unsubscribe_url("https://x", &secret, group, &client);
         let verifies = |token: &str, client: &Fiche, secret: &LinkSecret| match parse(token) {
             Some(MailLink::Unsubscribe(link)) => link.verify(client, secret),
-            Some(MailLink::Cancel(_) | MailLink::Account(_)) | None => false,
+            Some(MailLink::Cancel(_) | MailLink::Account(_) | MailLink::Login(_)) | None => false,
         };
         let token = link.strip_prefix("https://x/m/").expect("a link");
         assert!(verifies(token, &client, &secret));

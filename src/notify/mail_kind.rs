@@ -16,6 +16,8 @@ pub(crate) enum MailKind {
     BookingCode,
     PasswordChanged,
     EmailChanged,
+    NewDevice,
+    LoginLink,
     CodesHalfUsed,
     CodesAsked,
     CodesNoLongerAsked,
@@ -39,6 +41,8 @@ impl MailKind {
             | Self::BookingCode
             | Self::PasswordChanged
             | Self::EmailChanged
+            | Self::NewDevice
+            | Self::LoginLink
             | Self::CodesHalfUsed
             | Self::CodesAsked
             | Self::CodesNoLongerAsked => None,

@@ -245,6 +245,7 @@ fn find_subject_matter(
                 LinkPurpose::Confirm => MailKind::ConfirmAccount,
                 LinkPurpose::NewPassword => MailKind::NewPassword,
                 LinkPurpose::NewEmail => MailKind::NewEmail,
+                LinkPurpose::Login => MailKind::LoginLink,
             };
             let link = links::account_url(settings.public_url, token.as_str());
             SubjectMatter { link, ..SubjectMatter::new(kind, None) }
@@ -254,6 +255,9 @@ fn find_subject_matter(
         }
         MessageContent::AccountNotice(AccountChange::Email) => {
             SubjectMatter::new(MailKind::EmailChanged, None)
+        }
+        MessageContent::AccountNotice(AccountChange::Device) => {
+            SubjectMatter::new(MailKind::NewDevice, None)
         }
         MessageContent::ShopWarning(warning) => {
             let kind = match warning {

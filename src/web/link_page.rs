@@ -20,6 +20,8 @@ pub(crate) enum LinkPage {
     Unsubscribed,
     AskPassword,
     AskEmail,
+    AskLogin,
+    LoginDone,
     AccountDone,
     EmailDone,
     /// The password was refused; the page asks for another.
@@ -57,6 +59,8 @@ pub(crate) fn respond_with_link(
         LinkPage::AskPassword => (text.account_title, text.choose_password, text.confirm_button),
         LinkPage::NoPassword => (text.account_title, text.bad_password, text.confirm_button),
         LinkPage::AskEmail => (text.email_title, text.confirm_email, text.confirm_button),
+        LinkPage::AskLogin => (text.login_title, text.ask_login, text.confirm_button),
+        LinkPage::LoginDone => (text.login_title, text.login_done, ""),
         LinkPage::AccountDone => (text.account_confirmed_title, text.account_confirmed, ""),
         LinkPage::EmailDone => (text.email_confirmed_title, text.email_confirmed, ""),
         LinkPage::Gone => (text.dead_link_title, text.dead_link, ""),

@@ -10,10 +10,12 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path};
+use axum::http::header::SET_COOKIE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
+use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account_link::{AccountLink, LinkAction};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::GroupId;
@@ -21,7 +23,7 @@ use crate::domain::state::command::{Command, FollowLink, Patch, Put, RecordChang
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Rejection;
 use crate::http::{ClientAddress, FoundLink, Incoming, SMALL_BYTES, find_link, group_in_token};
-use crate::notify::links::{CancelLink, MailLink, UnsubscribeLink, parse};
+use crate::notify::links::{CancelLink, LoginLink, MailLink, UnsubscribeLink, parse};
 use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
 use crate::web::holder::Holder;
@@ -84,7 +86,7 @@ impl LinkVisit {
                 Some(holder) => Ok(holder),
                 None => Err(Box::new(self.gone(Some(link.group)))),
             },
-            Some(MailLink::Unsubscribe(_) | MailLink::Account(_)) | None => {
+            Some(MailLink::Unsubscribe(_) | MailLink::Account(_) | MailLink::Login(_)) | None => {
                 Err(Box::new(self.gone(None)))
             }
         }
@@ -129,6 +131,10 @@ pub(crate) async fn show(request: LinkVisit, token: Token) -> Response {
             let group = state.catalogue.group.name.as_str().to_owned();
             request.respond_ok(&LinkPage::AskUnsubscribe { group }, &state)
         }
+        Some(MailLink::Login(link)) => match find_pro(&request.pages, &link) {
+            Some((state, _)) => request.respond_ok(&LinkPage::AskLogin, &state),
+            None => request.gone(Some(link.group)),
+        },
         Some(MailLink::Account(token)) => match find_account_link(&request.pages, &token) {
             Some((state, found)) => request.respond_ok(&account_page(&found.link), &state),
             None => request.gone(group_in_token(&token)),
@@ -176,6 +182,7 @@ pub(crate) async fn act(
             None => request.gone(Some(link.group)),
         },
         Some(MailLink::Unsubscribe(subscriber)) => unsubscribe(&request, &subscriber).await,
+        Some(MailLink::Login(link)) => follow_login_link(&request, from, &link),
         Some(MailLink::Account(token)) => {
             let mut body = Incoming::new(&request.pages.server, &request.headers, from, body);
             follow_account_link(&request, from, &token, &mut body).await
@@ -209,6 +216,34 @@ async fn unsubscribe(request: &LinkVisit, subscriber: &UnsubscribeLink) -> Respo
         Err(Rejection::Refused(_)) => request.gone(Some(subscriber.group)),
         Err(rejection) => request.busy(&rejection, &state),
     }
+}
+
+/// Returns the professional of a link with the state of the group; `None` for a forged link, and
+/// for one that has ended.
+fn find_pro(pages: &Pages, link: &LoginLink) -> Option<(Arc<GroupState>, Pro)> {
+    let server = &pages.server;
+    let published = server.engine.published();
+    let directory = published.directory();
+    let pro = directory.pros.get(&link.pro)?;
+    if !link.verify(pro, &server.link_secret(), server.engine.clock().now()) {
+        return None;
+    }
+    Some((published.group_state(link.group)?, Pro::clone(pro)))
+}
+
+/// Lets the browser try to log in.
+fn follow_login_link(request: &LinkVisit, from: IpAddr, link: &LoginLink) -> Response {
+    let Some((state, pro)) = find_pro(&request.pages, link) else {
+        return request.gone(Some(link.group));
+    };
+    let server = &request.pages.server;
+    let now = server.engine.clock().now();
+    let directory = server.engine.published().directory();
+    let authenticator = &server.authenticator;
+    let cookie = authenticator.admit_by_link(link, &pro, &request.headers, from, &directory, now);
+    let mut response = request.respond_ok(&LinkPage::LoginDone, &state);
+    response.headers_mut().append(SET_COOKIE, cookie);
+    response
 }
 
 /// Returns the account link of a token, with the state of its group.

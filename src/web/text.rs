@@ -232,6 +232,11 @@ texts! {
     confirm_button: "Confirmer", "Confirm";
     account_confirmed_title: "Votre compte est confirmé", "Your account is confirmed";
     account_confirmed: "Vous pouvez vous connecter.", "You can log in now.";
+    login_title: "Vous connecter", "Log in";
+    ask_login: "Est-ce avec ce navigateur que vous voulez vous connecter ?",
+        "Is this the browser that you want to log in with?";
+    login_done: "Connectez-vous maintenant comme d’habitude : les essais des autres ne vous font plus attendre.",
+        "Log in now as usual: the attempts of others no longer make you wait.";
     email_confirmed_title: "Votre adresse est confirmée", "Your address is confirmed";
     email_confirmed: "C’est désormais celle de votre compte.",
         "It is that of your account from now on.";

@@ -5,7 +5,7 @@ use serde_json::json;
 use slotbook::http::BookingLimits;
 
 use crate::fixture::{ANNA, Answer, Practice, Visitor, answer};
-use crate::mailbox::{Mailbox, mailing_practice};
+use crate::mailbox::{Mail, Mailbox, mailing_practice};
 
 /// The client of the demonstration who has an account.
 const LOUISE: &str = "louise.thomas@example.org";
@@ -116,6 +116,77 @@ async fn the_page_of_a_mailed_link_lets_the_owner_of_an_account_in() {
     .await;
 }
 
+#[tokio::test]
+async fn a_mailed_link_lets_a_professional_in_with_the_guesses_of_one_browser() {
+    let mailbox = Mailbox::open().await;
+    let practice = mailing_practice(|_| {}, BookingLimits::DEFAULT, 500, Some(&mailbox)).await;
+    lock_out(&practice).await;
+    let owner = practice.forwarded("198.51.100.7");
+    log_in(&owner, ANNA.1, "").await.refused(429, 4);
+    let link = format!("/m/{}", mailed_token(&mailbox, ANNA.0).await);
+    let shown = owner.at_root(Method::GET, &link).send().await.expect("an answer");
+    assert_eq!(shown.status(), 200);
+    log_in(&owner, ANNA.1, "").await.refused(429, 4);
+    let follow = async || {
+        let followed = answer(owner.form(&link, &[])).await;
+        assert_eq!(followed.status, 200);
+        device_cookie(&followed)
+    };
+    let [first, second] = [follow().await, follow().await];
+    let away = practice.forwarded("203.0.113.7");
+    log_in(&away, ANNA.1, &first).await.is(200);
+    // Programs at the source of the link log in too, once it is recorded.
+    let mut by_password = StatusCode::TOO_MANY_REQUESTS;
+    for _ in 0..200 {
+        let request = owner.request(Method::GET, "/groups/1/fiches");
+        by_password = answer(request.basic_auth(ANNA.0, Some(ANNA.1))).await.status;
+        if by_password == 200 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(by_password, 200);
+    let thief = practice.forwarded("203.0.113.8");
+    for n in 0..10 {
+        let cookie = if n < 5 { &first } else { &second };
+        assert_eq!(log_in(&thief, "a guess", cookie).await.status, 401);
+    }
+    for cookie in [&first, &second, &follow().await] {
+        assert_eq!(log_in(&thief, "a guess", cookie).await.status, 429);
+    }
+    let links = || {
+        let to_anna = |mail: &&Mail| mail.to == ANNA.0 && mail.text.contains("/m/l.");
+        mailbox.mails().iter().filter(to_anna).count()
+    };
+    assert_eq!(links(), 1, "one in 24 hours");
+    practice.pass(24 * 3_600);
+    assert_eq!(answer(owner.form(&link, &[])).await.status, 404, "it has expired");
+    assert_eq!(links(), 1);
+}
+
+#[tokio::test]
+async fn a_link_to_log_in_ends_with_the_password_and_cannot_be_forged() {
+    let mailbox = Mailbox::open().await;
+    let practice = mailing_practice(|_| {}, BookingLimits::DEFAULT, 500, Some(&mailbox)).await;
+    let home = practice.forwarded("198.51.100.7");
+    log_in(&home, ANNA.1, "").await.is(200);
+    lock_out(&practice).await;
+    let away = practice.forwarded("203.0.113.7");
+    log_in(&away, ANNA.1, "").await.refused(429, 4);
+    let token = mailed_token(&mailbox, ANNA.0).await;
+    let follow = async |token: &str| answer(away.form(&format!("/m/{token}"), &[])).await.status;
+    for part in 0..4 {
+        let mut parts: Vec<String> = token.split('.').map(str::to_owned).collect();
+        parts[part] += "0";
+        assert_eq!(follow(&parts.join(".")).await, 404, "{part}");
+    }
+    assert_eq!(follow(&token).await, 200);
+    let change = home.request(Method::PUT, "/groups/1/pros/1").basic_auth(ANNA.0, Some(ANNA.1));
+    let body = json!({"pro": {"password": "another long password"}});
+    answer(change.json(&body)).await.is(200);
+    assert_eq!(follow(&token).await, 404);
+}
+
 /// Locks Louise out, and lets her in by a link that is followed in a given way.
 async fn link_lets_the_owner_in(follow: impl AsyncFn(&Visitor, &str, &str) -> StatusCode) {
     const PASSWORD: &str = "another long password";
@@ -134,7 +205,7 @@ async fn link_lets_the_owner_in(follow: impl AsyncFn(&Visitor, &str, &str) -> St
     log_in("demo-password").await.refused(429, 4);
     let account = json!({"account": {"email": LOUISE, "group_id": 1}});
     answer(owner.request(Method::POST, "/accounts").json(&account)).await.is(201);
-    let token = mailed_token(&mailbox).await;
+    let token = mailed_token(&mailbox, LOUISE).await;
     assert_eq!(follow(&owner, &token, PASSWORD).await, StatusCode::OK);
     // The source is recorded while the answer leaves.
     for _ in 0..200 {
@@ -146,11 +217,11 @@ async fn link_lets_the_owner_in(follow: impl AsyncFn(&Visitor, &str, &str) -> St
     panic!("the owner is kept out");
 }
 
-/// The token of the link that was mailed to Louise.
-async fn mailed_token(mailbox: &Mailbox) -> String {
+/// The token of the link that was mailed to an address.
+async fn mailed_token(mailbox: &Mailbox, to: &str) -> String {
     for _ in 0..2_000 {
         let mails = mailbox.mails();
-        let mail = mails.iter().find(|mail| mail.to == LOUISE && mail.text.contains("/m/"));
+        let mail = mails.iter().find(|mail| mail.to == to && mail.text.contains("/m/"));
         if let Some(mail) = mail {
             let (_, token) = mail.text.split_once("/m/").expect("a link");
             let end = token.find(char::is_whitespace).expect("the mail goes on");

@@ -188,3 +188,42 @@ async fn the_former_address_is_told_of_another_password_and_of_another_address()
     expected.push(("email_changed", louise.to_owned()));
     assert_eq!(notices(&practice), expected);
 }
+
+#[tokio::test]
+async fn a_login_with_a_new_device_is_mailed_to_its_owner_a_few_times_a_day() {
+    let mailbox = Mailbox::open().await;
+    let practice = Practice::with(|_| {}, |server| server.with_gateways(mailbox.gateways())).await;
+    // Returns the cookie of the browser, once so many sources are known and notices written.
+    let log_in = async |address: &str, cookies: &str, [sources, told]: [usize; 2]| {
+        let login = json!({"pro": {"email": ANNA.0, "password": password::sha1_hex(ANNA.1)}});
+        let visitor = practice.forwarded(address);
+        let request = visitor.request(Method::POST, "/sessions/login").json(&login);
+        let answer = answer(request.header("cookie", cookies)).await;
+        assert_eq!(answer.status, 200);
+        let found = || {
+            let directory = practice.engine.published().directory();
+            [directory.known_logins.iter().count(), notices(&practice).len()]
+        };
+        for _ in 0..400 {
+            if found() == [sources, told] {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert_eq!(found(), [sources, told], "{address}");
+        let cookies = answer.headers.get_all("set-cookie").iter();
+        let mut cookies = cookies.filter_map(|cookie| cookie.to_str().ok());
+        let device = cookies.find(|cookie| cookie.starts_with("_device=")).expect("a cookie");
+        device.split(';').next().expect("a pair").to_owned()
+    };
+    // Neither the first login of all is news, nor a known browser, nor a known source.
+    let device = log_in("198.51.100.7", "", [1, 0]).await;
+    log_in("203.0.113.1", &device, [2, 0]).await;
+    log_in("198.51.100.7", "", [2, 0]).await;
+    for (number, expected) in [(1, [3, 1]), (1, [3, 1]), (2, [4, 2]), (3, [5, 3]), (4, [6, 3])] {
+        log_in(&format!("192.0.2.{number}"), "", expected).await;
+    }
+    assert_eq!(notices(&practice)[0], ("new_device", ANNA.0.to_owned()));
+    practice.pass(24 * 3_600);
+    log_in("192.0.2.5", "", [7, 4]).await;
+}

@@ -17,6 +17,7 @@ pub mod enrolment;
 pub mod founding;
 pub(crate) mod held_share;
 pub mod hold;
+pub(crate) mod login_notice;
 pub mod manual_change;
 pub(crate) mod overlap_check;
 pub(crate) mod plage_over_hold;
@@ -56,6 +57,7 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::HoldTime(command) => hold::decide(context, command),
         Command::ReleaseHold(id) => hold::decide_release(context, *id),
         Command::WarnShop(command) => Ok(shop_warning::decide(context, command)),
+        Command::NotifyOfLogin(command) => Ok(login_notice::decide(context, command)),
         Command::Batch(batch) => Ok(batch::decide(context, batch, decide)),
     }
 }

@@ -33,13 +33,26 @@ pub struct KnownLogins {
 impl KnownLogins {
     /// Whether the person of a place has logged in there within 90 days.
     pub fn knows(&self, place: LoginPlace, now: Instant) -> bool {
-        self.by_place.get(&place).is_some_and(|at| now.seconds_since(*at) < KNOWN_SECONDS)
+        self.by_place.get(&place).is_some_and(|at| is_known(*at, now))
     }
 
     /// Whether a login at a place is to be recorded: it is not known, or was recorded long ago.
     pub fn wants(&self, place: LoginPlace, now: Instant) -> bool {
         let age = self.by_place.get(&place).map(|at| now.seconds_since(*at));
         age.is_none_or(|age| age >= RENEWED_SECONDS)
+    }
+
+    /// Whether a login at a place is news to its person, who has logged in within 90 days, but not
+    /// there.
+    pub fn is_news(&self, place: LoginPlace, now: Instant) -> bool {
+        !self.knows(place, now) && self.places(place.person).any(|(_, at)| is_known(at, now))
+    }
+
+    /// The places of a person, each with the last recorded login.
+    fn places(&self, person: [u8; 8]) -> impl Iterator<Item = (LoginPlace, Instant)> {
+        let place = |source| LoginPlace { person, source };
+        let places = self.by_place.range(place([0; 8])..=place([u8::MAX; 8]));
+        places.map(|(place, at)| (*place, *at))
     }
 
     /// All of them, ascending by place.
@@ -59,10 +72,9 @@ impl KnownLogins {
                 _ => break,
             }
         }
-        let own = |source| LoginPlace { person: place.person, source };
-        let places = self.by_place.range(own([0; 8])..=own([u8::MAX; 8]));
+        let places = self.places(place.person);
         let mut places: Vec<(Instant, LoginPlace)> =
-            places.map(|(place, at)| (*at, *place)).collect();
+            places.map(|(place, at)| (at, place)).collect();
         places.sort_unstable();
         let excess = places.len().saturating_sub(PLACES_PER_PERSON_MAX);
         for (_, place) in places.into_iter().take(excess) {
@@ -81,6 +93,10 @@ impl KnownLogins {
             self.by_time.remove(&(at, place));
         }
     }
+}
+
+fn is_known(at: Instant, now: Instant) -> bool {
+    now.seconds_since(at) < KNOWN_SECONDS
 }
 
 impl Extend<(LoginPlace, Instant)> for KnownLogins {
@@ -111,7 +127,10 @@ mod tests {
         assert!(known.knows(place(2, 0), later), "others keep theirs");
         assert!(!known.wants(place(1, 4), later) && known.wants(place(1, 3), later));
         assert!(known.wants(place(1, 4), Instant(4 + 7 * DAY)), "it is renewed");
+        assert!(known.is_news(place(1, 3), later) && !known.is_news(place(1, 4), later));
+        assert!(!known.is_news(place(4, 0), later), "the first login of all is no news");
         let expired = Instant(5 + KNOWN_SECONDS);
+        assert!(!known.is_news(place(2, 1), expired), "nor is the first after 90 days");
         assert!(!known.knows(place(2, 0), expired) && known.knows(place(1, 19), expired));
         for source in 0..9 {
             known.insert(place(3, source), Instant(KNOWN_SECONDS + DAY));

@@ -76,8 +76,8 @@ pub enum MessageContent {
         /// The end of its validity. From then on it is not sent any more.
         expires: Instant,
     },
-    /// The address or the password of an account has changed. It goes to the address before the
-    /// change, whatever the group's settings are.
+    /// Something has happened to a person's login. It goes to the address before it, whatever the
+    /// group's settings are.
     AccountNotice(AccountChange),
     /// Something that the shop has to know. It goes to its professionals.
     ShopWarning(ShopWarning),
@@ -178,14 +178,16 @@ impl From<Message> for StoredMessage {
     }
 }
 
-/// A change of an account that its client is notified of. The order of the variants is the format
-/// on disk.
+/// A change of a login that its person is notified of. The order of the variants is the format on
+/// disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AccountChange {
     /// Another password.
     Password,
     /// Another address.
     Email,
+    /// A login with a device that is not known.
+    Device,
 }
 
 /// A warning to the professionals of a group. The order of the variants is the format on disk.
@@ -244,6 +246,8 @@ pub enum LinkPurpose {
     NewPassword,
     /// Gives an account another address.
     NewEmail,
+    /// Lets a professional log in while strangers guess.
+    Login,
 }
 
 /// The state of a message's delivery. The order of the variants is the format on disk.
@@ -343,6 +347,8 @@ pub enum MessageKind {
     SmsCode,
     PasswordChanged,
     EmailChanged,
+    NewDevice,
+    LoginLink,
     CodesHalfUsed,
     CodesAsked,
     CodesNoLongerAsked,
@@ -486,6 +492,9 @@ impl Message {
             MessageContent::AccountLink { purpose: LinkPurpose::NewEmail, .. } => {
                 MessageKind::NewEmail
             }
+            MessageContent::AccountLink { purpose: LinkPurpose::Login, .. } => {
+                MessageKind::LoginLink
+            }
             MessageContent::Confirmation(_) => MessageKind::Confirmation,
             MessageContent::Change { .. } | MessageContent::Restoration(_) => MessageKind::Change,
             MessageContent::Cancellation(_) | MessageContent::Withdrawal(_) => {
@@ -496,6 +505,7 @@ impl Message {
             MessageContent::BookingCode { channel: Channel::Sms, .. } => MessageKind::SmsCode,
             MessageContent::AccountNotice(AccountChange::Password) => MessageKind::PasswordChanged,
             MessageContent::AccountNotice(AccountChange::Email) => MessageKind::EmailChanged,
+            MessageContent::AccountNotice(AccountChange::Device) => MessageKind::NewDevice,
             MessageContent::ShopWarning(ShopWarning::CodesHalfUsed) => MessageKind::CodesHalfUsed,
             MessageContent::ShopWarning(ShopWarning::CodesAsked) => MessageKind::CodesAsked,
             MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked) => {

@@ -29,6 +29,7 @@ use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::delivery_step::DeliveryStep;
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::login_notice::NotifyOfLogin;
 use crate::domain::state::precondition::Precondition;
 use crate::domain::time::{Civil, Instant};
 
@@ -69,6 +70,7 @@ pub enum Command {
     ReleaseHold(HoldId),
     Batch(Batch),
     WarnShop(WarnShop),
+    NotifyOfLogin(Box<NotifyOfLogin>),
 }
 
 /// Warns the professionals of a group, once in 24 hours of the same. Reference 7.3.
@@ -284,6 +286,7 @@ impl Command {
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
             | Self::WarnShop(_)
+            | Self::NotifyOfLogin(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::Batch(_) => false,
@@ -310,6 +313,7 @@ impl Command {
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
             | Self::WarnShop(_)
+            | Self::NotifyOfLogin(_)
             | Self::Batch(_) => false,
         }
     }
@@ -334,6 +338,7 @@ impl Command {
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
             | Self::WarnShop(_)
+            | Self::NotifyOfLogin(_)
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_) => &[],
@@ -357,6 +362,7 @@ impl Command {
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
             | Self::WarnShop(_)
+            | Self::NotifyOfLogin(_)
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_) => 1,

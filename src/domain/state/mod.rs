@@ -12,6 +12,7 @@ pub mod group_state;
 pub mod holds;
 pub mod idempotency;
 pub mod invariants;
+pub mod login_notice;
 pub mod outbox;
 pub mod precondition;
 pub mod recipient_quota;

@@ -28,7 +28,7 @@ use crate::domain::records::ids::{ID_MAX, MessageId, VeventId};
 use crate::domain::records::message::{
     AppointmentTime, Message, MessageContent, MessageKind, Progress, ShopWarning, SuppressionReason,
 };
-use crate::domain::records::text::Text;
+use crate::domain::records::text::{Text, folded};
 use crate::domain::state::recipient_quota::{MessageQuota, RecipientQuota};
 use crate::domain::state::space::message_bytes;
 use crate::domain::time::{DAY, INSTANT_MIN, Instant};
@@ -68,6 +68,9 @@ pub struct Outbox {
     by_appointment: OrdSet<(VeventId, MessageId)>,
     /// The warnings to the shop, each by its kind and the stamp of its cause.
     warnings: OrdSet<(ShopWarning, Instant, MessageId)>,
+    /// The messages about logins, each by its kind, its folded recipient and the stamp of its
+    /// cause.
+    login_messages: OrdSet<(MessageKind, Box<str>, Instant, MessageId)>,
     /// The last withdrawal message of each appointment that was given to another client.
     withdrawals: OrdMap<VeventId, MessageId>,
 }
@@ -206,6 +209,21 @@ impl Outbox {
     pub fn last_warning(&self, warning: ShopWarning) -> Option<Instant> {
         let of_kind = (warning, INSTANT_MIN, FIRST)..=(warning, Instant(i64::MAX), LAST);
         self.warnings.range(of_kind).next_back().map(|(_, at, _)| *at)
+    }
+
+    /// Whether one more message about logins may go to a recipient: fewer than `daily_max` of its
+    /// kind were caused within 24 hours.
+    pub fn has_room_for_login(
+        &self,
+        kind: MessageKind,
+        recipient: &str,
+        daily_max: usize,
+        now: Instant,
+    ) -> bool {
+        let recipient: Box<str> = folded(recipient);
+        let first = (kind, recipient.clone(), now.plus_seconds(1 - DAY), FIRST);
+        let last = (kind, recipient, Instant(i64::MAX), LAST);
+        self.login_messages.range(first..=last).nth(daily_max - 1).is_none()
     }
 
     /// The messages that are new or changed since an earlier state of this outbox.
@@ -408,6 +426,9 @@ impl Outbox {
         if let MessageContent::ShopWarning(warning) = message.content {
             self.warnings.insert((warning, message.created_at, message.id));
         }
+        if let Some(entry) = login_entry(message) {
+            self.login_messages.insert(entry);
+        }
         self.quota.insert(message);
         if let MessageContent::Withdrawal(withdrawn) = &message.content {
             let last = self.withdrawals.entry(withdrawn.appointment.id).or_insert(message.id);
@@ -439,6 +460,9 @@ impl Outbox {
         if let MessageContent::ShopWarning(warning) = message.content {
             self.warnings.remove(&(warning, message.created_at, message.id));
         }
+        if let Some(entry) = login_entry(message) {
+            self.login_messages.remove(&entry);
+        }
         self.quota.remove(message);
         if let MessageContent::Withdrawal(withdrawn) = &message.content
             && self.withdrawals.get(&withdrawn.appointment.id) == Some(&message.id)
@@ -453,6 +477,15 @@ fn is_new_link(message: &Message) -> bool {
     message.is_open()
         && message.first_claimed_at.is_none()
         && message.kind() == MessageKind::AccountConfirmation
+}
+
+/// The entry of a message about logins in their index.
+fn login_entry(message: &Message) -> Option<(MessageKind, Box<str>, Instant, MessageId)> {
+    let kind = message.kind();
+    if !matches!(kind, MessageKind::NewDevice | MessageKind::LoginLink) {
+        return None;
+    }
+    Some((kind, folded(message.recipient.as_str()), message.created_at, message.id))
 }
 
 /// Whether the first messages about a booking have been removed.

@@ -69,7 +69,7 @@ impl Message {
     const fn is_caused_by_key(&self) -> bool {
         match &self.content {
             MessageContent::AccountLink { purpose, .. } => match purpose {
-                LinkPurpose::Confirm | LinkPurpose::NewPassword => true,
+                LinkPurpose::Confirm | LinkPurpose::NewPassword | LinkPurpose::Login => true,
                 // Only the owner of the account requests it.
                 LinkPurpose::NewEmail => false,
             },
@@ -87,13 +87,17 @@ impl Message {
     }
 
     /// Whether the daily maximum of messages caused by a key alone stops it. A link for another
-    /// password goes to a client with an account only, whom the public must not lock out.
+    /// password goes to a client with an account only, and a link to log in to a professional. The
+    /// public must not lock these out.
     const fn is_stopped_by_key_quota(&self) -> bool {
-        let is_password_link = matches!(
+        let lets_in = matches!(
             &self.content,
-            MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. }
+            MessageContent::AccountLink {
+                purpose: LinkPurpose::NewPassword | LinkPurpose::Login,
+                ..
+            }
         );
-        self.is_caused_by_key() && !is_password_link
+        self.is_caused_by_key() && !lets_in
     }
 
     const fn quota_class(&self) -> QuotaClass {

@@ -11,6 +11,7 @@ use crate::domain::directory::Directory;
 use crate::domain::directory::access::ChangeAccess;
 use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::known_logins::LoginPlace;
+use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, Text};
@@ -20,6 +21,7 @@ use crate::http::auth::apikey;
 use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
+use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::{Claimant, LoginProofs};
 use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::request_origin::{
@@ -29,6 +31,7 @@ use crate::http::auth::session::{ActiveSession, Sessions, find_password_hash};
 use crate::http::error::ApiError;
 use crate::http::limits::login_limit::{KnownFrom, LoginLimit};
 use crate::http::limits::password_pool::PasswordPool;
+use crate::notify::links::LoginLink;
 use crate::password;
 use crate::wire::errors::{ErrorEntry, Problem};
 
@@ -45,6 +48,8 @@ pub(crate) struct Authenticator {
     failures: LoginLimit,
     pub(crate) sessions: Sessions,
     pub(crate) login_proofs: LoginProofs,
+    /// `None` on a server that sends no mails.
+    pub(crate) login_mailer: Option<LoginMailer>,
     engine: Engine,
 }
 
@@ -70,6 +75,7 @@ impl Authenticator {
             failures: LoginLimit::default(),
             sessions: Sessions::new(),
             login_proofs: LoginProofs::new(None),
+            login_mailer: None,
             engine,
         }
     }
@@ -271,18 +277,30 @@ impl Authenticator {
         request: &AuthRequest<'_>,
     ) -> Result<Option<Person>, ApiError> {
         let LoginAttempt { cache_key, credential, mut candidates, tries } = attempt;
+        let place = self.login_proofs.place(&credential.email_hash, request.from);
         if let Some(person) = self.verified.find(&cache_key, request) {
+            self.record_login(place, request.directory, request.now);
             return Ok(Some(person));
         }
-        let place = self.login_proofs.place(&credential.email_hash, request.from);
         let known = self.find_proof(&credential, &candidates, place, request);
-        self.refuse_after_failures(credential.email_hash, request.from, known, request.now)?;
+        let refuse = || {
+            let Credential { email_hash, .. } = credential;
+            let refusal = self.refuse_after_failures(email_hash, request.from, known, request.now);
+            if refusal.is_err()
+                && let Some(mailer) = &self.login_mailer
+            {
+                mailer.let_in(&candidates, request.directory, request.now);
+            }
+            refusal
+        };
+        refuse()?;
         let permit = self.password_pool.acquire(request.from).await?;
         // While this request waited, another one may have verified the same credential, or failed.
         if let Some(person) = self.verified.find(&cache_key, request) {
+            self.record_login(place, request.directory, request.now);
             return Ok(Some(person));
         }
-        self.refuse_after_failures(credential.email_hash, request.from, known, request.now)?;
+        refuse()?;
         let hashes: Vec<Text<255>> =
             candidates.iter().map(|candidate| candidate.password_hash.clone()).collect();
         let given = credential.password;
@@ -315,22 +333,56 @@ impl Authenticator {
     }
 
     /// Returns the cookie by which the browser of a person who has logged in is known; `None` if
-    /// the person was removed meanwhile.
-    pub(crate) fn device_cookie(
+    /// the person was removed meanwhile. The person is mailed about a browser that was not known,
+    /// unless this source was.
+    pub(crate) fn meet_device(
         &self,
         person: &Person,
         request: &AuthRequest<'_>,
     ) -> Option<HeaderValue> {
-        let password_hash = find_password_hash(person, request.published, request.directory)?;
-        let email = match person {
-            Person::Pro(id) => request.directory.pros.get(id)?.email.folded(),
-            Person::Account(_, account) => account.email.folded(),
+        let AuthRequest { directory, now, .. } = *request;
+        let password_hash = find_password_hash(person, request.published, directory)?;
+        let (group, email) = match person {
+            Person::Pro(id) => {
+                let pro = directory.pros.get(id)?;
+                (pro.main, &pro.email)
+            }
+            Person::Account(group, account) => (*group, &account.email),
         };
-        let email_hash = Sha256::digest(email.as_bytes()).into();
+        let email_hash = Sha256::digest(email.folded().as_bytes()).into();
         let claimant = Claimant { email_hash: &email_hash, password_hash: password_hash.as_str() };
         let headers = &request.parts.headers;
+        let is_known = self.login_proofs.find_device(headers, claimant, now).is_some();
+        let place = self.login_proofs.place(&email_hash, request.from);
+        if !is_known
+            && directory.known_logins.is_news(place, now)
+            && let Some(mailer) = &self.login_mailer
+        {
+            mailer.tell_of_device(group, email, now);
+        }
         let behind_tls = self.sessions.behind_tls;
-        Some(self.login_proofs.device_cookie(headers, claimant, behind_tls, request.now))
+        Some(self.login_proofs.device_cookie(headers, claimant, behind_tls, now))
+    }
+
+    /// Lets the browser and the source at which a professional has followed a mailed link try to
+    /// log in, whatever strangers guess. Returns the cookie of the browser.
+    pub(crate) fn admit_by_link(
+        &self,
+        link: &LoginLink,
+        pro: &Pro,
+        headers: &HeaderMap,
+        from: IpAddr,
+        directory: &Directory,
+        now: Instant,
+    ) -> HeaderValue {
+        self.record_owner(&pro.email, from, directory, now);
+        let email_hash = Sha256::digest(pro.email.folded().as_bytes()).into();
+        let password_hash = pro.password_hash.as_str();
+        let claimant = Claimant { email_hash: &email_hash, password_hash };
+        // One number for all browsers of a link: together they have the guesses of one.
+        let device = link.mac[..8].try_into().expect("a MAC has 16 bytes");
+        let behind_tls = self.sessions.behind_tls;
+        self.login_proofs.cookie_of(device, headers, claimant, behind_tls, now)
     }
 
     /// Records in the store that a person has logged in at a source, unless that is known. The

@@ -69,8 +69,7 @@ impl LoginProofs {
         device_tokens(headers).find_map(|token| self.check(&token, claimant, now))
     }
 
-    /// Returns the cookie of a browser with which a person has just logged in. Other persons of the
-    /// browser stay known.
+    /// Returns the cookie of a browser with which a person has just logged in.
     pub(crate) fn device_cookie(
         &self,
         headers: &HeaderMap,
@@ -78,7 +77,20 @@ impl LoginProofs {
         behind_tls: bool,
         now: Instant,
     ) -> HeaderValue {
-        let mut tokens = vec![self.make_token(claimant, now)];
+        let device = Randomness::from_os().bytes()[..8].try_into().expect("32 bytes");
+        self.cookie_of(device, headers, claimant, behind_tls, now)
+    }
+
+    /// Returns the cookie of a browser with a number. Other persons of the browser stay known.
+    pub(crate) fn cookie_of(
+        &self,
+        device: DeviceNumber,
+        headers: &HeaderMap,
+        claimant: Claimant<'_>,
+        behind_tls: bool,
+        now: Instant,
+    ) -> HeaderValue {
+        let mut tokens = vec![self.make_token(device, claimant, now)];
         let others = device_tokens(headers).filter(|token| {
             // An old token of the same person gives way.
             self.check(token, claimant, now).is_none()
@@ -94,9 +106,14 @@ impl LoginProofs {
         cookie.try_into().expect("letters, digits and words make a header")
     }
 
-    fn make_token(&self, claimant: Claimant<'_>, now: Instant) -> [u8; TOKEN_BYTES] {
+    fn make_token(
+        &self,
+        device: DeviceNumber,
+        claimant: Claimant<'_>,
+        now: Instant,
+    ) -> [u8; TOKEN_BYTES] {
         let mut token = [0; TOKEN_BYTES];
-        token[..8].copy_from_slice(&Randomness::from_os().bytes()[..8]);
+        token[..8].copy_from_slice(&device);
         token[8..16].copy_from_slice(&now.0.to_be_bytes());
         token[16..24].copy_from_slice(&digest_password(claimant));
         let mac: [u8; 16] = self.mac([b"device", claimant.email_hash, &token[..24]]);

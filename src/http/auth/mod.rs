@@ -6,6 +6,7 @@ pub(crate) mod auth_request;
 pub(crate) mod authenticator;
 pub(crate) mod basic;
 pub(crate) mod credential_cache;
+pub(crate) mod login_mailer;
 pub(crate) mod login_proof;
 pub(crate) mod person;
 pub(crate) mod request_origin;

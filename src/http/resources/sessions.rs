@@ -282,7 +282,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     }
     let mut response = ok_response(&render_person(&person, &auth));
     response.headers_mut().insert(SET_COOKIE, cookie);
-    if let Some(cookie) = authenticator.device_cookie(&person, &auth) {
+    if let Some(cookie) = authenticator.meet_device(&person, &auth) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     Ok(response)

@@ -71,11 +71,13 @@ fn contents() -> Vec<MessageContent> {
         MessageContent::Restoration(second),
         MessageContent::AccountNotice(AccountChange::Password),
         MessageContent::AccountNotice(AccountChange::Email),
+        MessageContent::AccountNotice(AccountChange::Device),
         MessageContent::ShopWarning(ShopWarning::CodesHalfUsed),
         MessageContent::ShopWarning(ShopWarning::CodesAsked),
         MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked),
         code(Channel::Mail),
         code(Channel::Sms),
+        link(LinkPurpose::Login),
     ]
 }
 
@@ -179,7 +181,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     assert_same(&content, &again);
     let before = &content.group_states[0].outbox;
     let after = &again.group_states[0].outbox;
-    assert_eq!(before.messages().len(), 22 * 18);
+    assert_eq!(before.messages().len(), 24 * 18);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }

@@ -1,0 +1,67 @@
+//! Mails to people about their logins. Reference 3.3, 3.6.
+
+use crate::domain::directory::Directory;
+use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::directory::professionals::Pro;
+use crate::domain::records::account_link::LINK_SECONDS;
+use crate::domain::records::ids::GroupId;
+use crate::domain::records::text::Email;
+use crate::domain::state::command::Command;
+use crate::domain::state::login_notice::{LoginNotice, NotifyOfLogin};
+use crate::domain::time::Instant;
+use crate::engine::Engine;
+use crate::http::auth::person::{Candidate, Person};
+use crate::notify::links::LoginLink;
+
+/// Mails people about their logins, on a server that sends mails.
+pub(crate) struct LoginMailer {
+    engine: Engine,
+    /// Signs the links.
+    secret: LinkSecret,
+}
+
+impl LoginMailer {
+    pub(crate) const fn new(engine: Engine, secret: LinkSecret) -> Self {
+        Self { engine, secret }
+    }
+
+    /// Mails a person about a login with a new device. The name that the device gives itself is
+    /// left out: a thief would write it.
+    pub(crate) fn tell_of_device(&self, group: GroupId, email: &Email, now: Instant) {
+        self.mail(group, email, LoginNotice::NewDevice, now);
+    }
+
+    /// Mails each professional whose login was refused after failures a link, which lets the owner
+    /// try at once. An account has the link that sets its password.
+    pub(crate) fn let_in(&self, candidates: &[Candidate], directory: &Directory, now: Instant) {
+        for candidate in candidates {
+            let Person::Pro(id) = candidate.person else { continue };
+            let Some(pro) = directory.pros.get(&id) else { continue };
+            self.mail_link(pro, now);
+        }
+    }
+
+    fn mail_link(&self, pro: &Pro, now: Instant) {
+        let expires = now.plus_seconds(LINK_SECONDS);
+        let token = LoginLink::new(pro, expires, &self.secret).token();
+        self.mail(pro.main, &pro.email, LoginNotice::Link { token, expires }, now);
+    }
+
+    /// The answer does not wait for it. Once a person has had the mails of a day, nothing is
+    /// written, whatever strangers do.
+    fn mail(&self, group: GroupId, email: &Email, notice: LoginNotice, now: Instant) {
+        let Some(state) = self.engine.published().group_state(group) else { return };
+        let daily_max = notice.daily_max();
+        if !state.outbox.has_room_for_login(notice.kind(), email.as_str(), daily_max, now) {
+            return;
+        }
+        let command = NotifyOfLogin { email: email.clone(), notice };
+        let engine = self.engine.clone();
+        tokio::spawn(async move {
+            let command = Command::NotifyOfLogin(Box::new(command));
+            if let Err(rejection) = engine.write(group, command).await {
+                tracing::warn!(group = group.number(), ?rejection, "no mail tells of a login");
+            }
+        });
+    }
+}
