@@ -110,6 +110,29 @@ async fn refusals_that_tell_of_a_client_run_out() {
 }
 
 #[tokio::test]
+async fn a_56_guesses_clients_40_times_and_a_48_80_times_in_an_hour() {
+    let only_known = |document: &mut Value| document["groups"][0]["open"] = json!(false);
+    let practice = Practice::with(only_known, |server| server).await;
+    let mut told = 0;
+    let mut of_site = 0;
+    for n in 0..6 {
+        // Three sources of each /56.
+        for source in [n * 256, n * 256 + 1, n * 256 + 2] {
+            let stranger = practice.forwarded(&format!("2001:db8:0:{source:x}::1"));
+            for _ in 0..21 {
+                let fiche = json!({"lastname": "X", "email": format!("g{told}@example.org")});
+                let answer = post(&stranger, APPOINTMENTS, &far_booking(fiche)).await;
+                told += u32::from(answer.status == 400);
+            }
+        }
+        if n == 0 {
+            of_site = told;
+        }
+    }
+    assert_eq!([of_site, told], [40, 80]);
+}
+
+#[tokio::test]
 async fn guesses_with_a_key_of_a_server_count_by_address_and_not_by_source() {
     let practice = Practice::with(
         |document| {

@@ -2,7 +2,7 @@
 //!
 //! Some refusals of a booking by a key alone reveal that an address belongs to a client, or the
 //! times of that client's appointments. So do refusals of a move by an appointment's secret. They
-//! are counted by e-mail address and by source address.
+//! are counted by e-mail address, by source, and by the networks of an IPv6 source.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
@@ -17,14 +18,18 @@ use tokio::sync::futures::OwnedNotified;
 use crate::domain::time::{HOUR, Instant};
 use crate::engine::AcceptanceHook;
 use crate::http::error::ApiError;
-use crate::http::limits::sliding_window::{SlidingWindow, source};
+use crate::http::limits::sliding_window::SlidingWindow;
+use crate::http::limits::source_networks::SourceNetworks;
 
 /// Seconds for which a refusal counts.
 const WINDOW_SECONDS: i64 = HOUR;
 /// Maximum number of refusals of one e-mail address within the window.
 pub(crate) const REFUSALS_PER_EMAIL_MAX: usize = 10;
-/// Maximum number of refusals to one source address within the window.
+/// Maximum number of refusals to one source within the window.
 pub(crate) const REFUSALS_PER_SOURCE_MAX: usize = 20;
+/// Maximum number of refusals to a /56 within the window; twice that to a /48. The addresses of an
+/// IPv4 /24 may have many holders, and count by themselves.
+pub(crate) const REFUSALS_PER_SITE_MAX: usize = 2 * REFUSALS_PER_SOURCE_MAX;
 /// Longest time that a booking waits for others of the same address and of the same source.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -33,6 +38,8 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct EnumerationLimit {
     emails: Arc<RefusalCount>,
     sources: Arc<RefusalCount>,
+    sites: Arc<RefusalCount>,
+    widest: Arc<RefusalCount>,
 }
 
 impl Default for EnumerationLimit {
@@ -40,6 +47,8 @@ impl Default for EnumerationLimit {
         Self {
             emails: Arc::new(RefusalCount::new(REFUSALS_PER_EMAIL_MAX)),
             sources: Arc::new(RefusalCount::new(REFUSALS_PER_SOURCE_MAX)),
+            sites: Arc::new(RefusalCount::new(REFUSALS_PER_SITE_MAX)),
+            widest: Arc::new(RefusalCount::new(2 * REFUSALS_PER_SITE_MAX)),
         }
     }
 }
@@ -49,7 +58,8 @@ impl Default for EnumerationLimit {
 enum RefusalKey {
     /// A folded e-mail address.
     Email(Box<str>),
-    Source(IpAddr),
+    /// A source or a network around it.
+    Network(IpNet),
 }
 
 /// The refusals of the last hour and the bookings under way, by one kind of key.
@@ -104,7 +114,7 @@ pub(crate) struct BookingPermit(Arc<Vec<Turn>>);
 impl EnumerationLimit {
     /// Permits a booking or a move for a folded e-mail address, if it has one, from a source. One
     /// behind the key of a server has none, since that stands for many clients. Waits while the
-    /// bookings of the address or of the source that are under way could use up the refusals.
+    /// bookings of the address or of a network that are under way could use up the refusals.
     ///
     /// # Errors
     /// 429 after too many refusals; 503 after five seconds of waiting.
@@ -115,13 +125,22 @@ impl EnumerationLimit {
         now: Instant,
     ) -> Result<BookingPermit, ApiError> {
         let deadline = tokio::time::Instant::now() + WAIT_MAX;
-        let mut turns = Vec::new();
+        let mut counted = Vec::new();
         if let Some(email) = email {
-            turns.push(enter(&self.emails, RefusalKey::Email(email), now, deadline).await?);
+            counted.push((&self.emails, RefusalKey::Email(email)));
         }
         if let Some(from) = from {
-            let key = RefusalKey::Source(source(from));
-            turns.push(enter(&self.sources, key, now, deadline).await?);
+            let SourceNetworks { own, site, widest } = SourceNetworks::around(from);
+            counted.push((&self.sources, RefusalKey::Network(own)));
+            if let Some(site) = site {
+                counted.push((&self.sites, RefusalKey::Network(site)));
+                counted.push((&self.widest, RefusalKey::Network(widest)));
+            }
+        }
+        // All enter in this order, so that none waits for another that waits for it.
+        let mut turns = Vec::with_capacity(counted.len());
+        for (count, key) in counted {
+            turns.push(enter(count, key, now, deadline).await?);
         }
         Ok(BookingPermit(Arc::new(turns)))
     }
@@ -332,7 +351,7 @@ mod tests {
     async fn places_that_are_left_before_others_wait_for_them_are_all_taken() {
         let limit = EnumerationLimit::default();
         let mut permits = fill(&limit);
-        let key = RefusalKey::Source(source([10, 0, 0, 1].into()));
+        let key = RefusalKey::Network(SourceNetworks::around([10, 0, 0, 1].into()).own);
         let mut lines = Vec::new();
         for _ in 0..3 {
             let Admission::Wait(left) = limit.sources.try_enter(&key, NOW) else {

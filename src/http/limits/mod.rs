@@ -5,7 +5,7 @@
 //! | bookings | source, networks; client; key, group | `BookingLimits` | `--bookings-…` | 6.11 |
 //! | holds | the same | `HOLDS_PER_BOOKING` times those | the same | 6.7 |
 //! | moves | source; appointment; key, group | `MOVES_PER_BOOKING` times those | the same | 6.9 |
-//! | refusals that tell of a client | e-mail; source | `REFUSALS_PER_…_MAX` | none | 3.6 |
+//! | refusals about a client | e-mail; source, networks | `REFUSALS_PER_…_MAX` | none | 3.6 |
 //! | codes not given | group; network; recipient | `CODES_…` | `--codes-…` | 6.8 |
 //! | failed logins | e-mail and source; source; e-mail | `…_FAILURES_…` | none | 3.6 |
 //! | passwords that wait | source | `WAITING_PER_SOURCE` for each core | none | 3.6 |

@@ -16,7 +16,7 @@ use crate::http::limits::body_limits::{
 };
 use crate::http::limits::booking_limit::{BookingLimits, HOLDS_PER_BOOKING, MOVES_PER_BOOKING};
 use crate::http::limits::enumeration_limit::{
-    REFUSALS_PER_EMAIL_MAX, REFUSALS_PER_SOURCE_MAX, WAIT_MAX,
+    REFUSALS_PER_EMAIL_MAX, REFUSALS_PER_SITE_MAX, REFUSALS_PER_SOURCE_MAX, WAIT_MAX,
 };
 use crate::http::limits::link_limit::{
     EMAIL_SECONDS, LINK_BYTES_MAX, LINKS_PER_EMAIL_MAX, LINKS_PER_SOURCE_MAX, NETWORK_PARTS,
@@ -125,7 +125,8 @@ fn the_reference_states_the_limits_on_callers_in_force() {
             ),
             format!("logged in within {} days", KNOWN_SECONDS / DAY),
             format!(
-                "| {REFUSALS_PER_EMAIL_MAX} an hour for one e-mail, {REFUSALS_PER_SOURCE_MAX} an hour for one source |"
+                "| {REFUSALS_PER_EMAIL_MAX} an hour for one e-mail, {REFUSALS_PER_SOURCE_MAX} an hour for one source, {REFUSALS_PER_SITE_MAX} for a /56 and {} for a /48 |",
+                2 * REFUSALS_PER_SITE_MAX
             ),
             format!("| {LINKS_PER_SOURCE_MAX} an hour |"),
             format!("(3.5) | {} MiB in 24 hours | 429 |", link_shares()),
