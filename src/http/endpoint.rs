@@ -41,6 +41,8 @@ pub(crate) struct Endpoint {
     pub(crate) answers: &'static [Answer],
     /// Whether an Idempotency-Key protects it from a second creation.
     pub(crate) takes_idempotency_key: bool,
+    /// Whether it may answer 409 for another reason than an Idempotency-Key.
+    pub(crate) may_conflict: bool,
     /// Whether a header If-Match protects an object from a change based on another form of it.
     pub(crate) takes_if_match: bool,
     pub(crate) handler: Handler,
@@ -399,6 +401,7 @@ impl Endpoint {
             body: None,
             answers: &[Answer::RECORD],
             takes_idempotency_key: false,
+            may_conflict: false,
             takes_if_match: matches!(method, EndpointMethod::Put | EndpointMethod::Delete),
             handler,
             tag: None,
@@ -444,6 +447,11 @@ impl Endpoint {
     /// a group is protected.
     pub(crate) const fn idempotency_key(self, takes_idempotency_key: bool) -> Self {
         Self { takes_idempotency_key, ..self }
+    }
+
+    /// Adds the answer 409.
+    pub(crate) const fn conflicting(self) -> Self {
+        Self { may_conflict: true, ..self }
     }
 
     /// Leaves out the header If-Match, for objects without an entity tag.

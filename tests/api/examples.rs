@@ -209,6 +209,22 @@ async fn each_answer_in_the_life_of_an_appointment_is_as_the_document_says() {
 }
 
 #[tokio::test]
+async fn another_number_of_bookings_than_expected_is_answered_as_the_document_says() {
+    let server = TestServer::demonstration().await;
+    let document = answer(server.bare(Method::GET, "/api/v1/openapi.json")).await.is(200);
+    let operations = operations(&document);
+    let by = "professional";
+    let mut walk = Walk { server: &server, document, operations, by, wrong: Vec::new() };
+    let body = json!({"since": "2026-11-20 00:00:00", "count": 99});
+    let refused = walk.step("CancelWebBookings", json!({}), json!({}), body.clone()).await;
+    assert_eq!(refused["status"], 409, "{refused}");
+    let appointments = walk.step("ListAppointments", json!({}), json!({}), Value::Null).await;
+    let id = json!({"id": appointments["body"]["records"][0]["id"]});
+    walk.step("CancelAlike", id, json!({}), body).await;
+    assert!(walk.wrong.is_empty(), "{}", walk.wrong.join("\n"));
+}
+
+#[tokio::test]
 async fn each_operation_has_an_example_that_the_demonstration_answers() {
     let server = TestServer::demonstration().await;
     let document = answer(server.bare(Method::GET, "/api/v1/openapi.json")).await.is(200);

@@ -43,12 +43,14 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("CancelAlike", "Count or cancel the web bookings with the origin of an appointment")
         .right(Resource::Appointment, Verb::DeleteMany, PROS_ONLY)
         .idempotency_key(false)
+        .conflicting()
         .body(Body::plain(schema_of::<AlikeBody>))
         .answers(&[ALIKE_COUNT]),
     Endpoint::post(&[OF_SOME_TIME], handler!(InGroup, cancel_of_some_time))
         .named("CancelWebBookings", "Count or cancel the web bookings that were made in some time")
         .right(Resource::Appointment, Verb::DeleteMany, PROS_ONLY)
         .idempotency_key(false)
+        .conflicting()
         .body(Body::plain(schema_of::<AlikeBody>))
         .answers(&[ALIKE_COUNT]),
 ];
