@@ -219,6 +219,12 @@ pub fn append_rfc_3339(instant: Instant, out: &mut Vec<u8>) {
     out.push(b'Z');
 }
 
+/// Writes the time of day of an instant over that of the instant at the beginning of `text`. Both
+/// must have the same date in UTC.
+pub(crate) fn overwrite_utc_time(instant: Instant, text: &mut [u8]) {
+    set_time(instant.0.rem_euclid(DAY), text);
+}
+
 /// Parses three numbers with separators: the first of `first` digits, the others of two.
 fn parse_triple(bytes: &[u8], separator: u8, first: usize) -> Option<[u32; 3]> {
     if bytes.len() != first + 6 || bytes[first] != separator || bytes[first + 3] != separator {

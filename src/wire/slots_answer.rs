@@ -12,10 +12,10 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::domain::availability::free_places::FreePlaces;
 use crate::domain::availability::merged_starts::DayStarts;
 use crate::domain::records::ids::{CalendarId, GroupId};
-use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
+use crate::domain::time::{DAY, Instant};
 use crate::wire::column_value::{FieldType, append_value};
-use crate::wire::datetime::{LocalTimes, append_rfc_3339};
+use crate::wire::datetime::{LocalTimes, append_rfc_3339, overwrite_utc_time};
 use crate::wire::schema::{
     all_required, at_least, described, filled_list, id, instant, list, shown, whole,
 };
@@ -23,6 +23,8 @@ use crate::wire::slots::SlotSearch;
 
 /// The part of a slot before its start.
 const SLOT_HEAD: &[u8] = br#"{"start":""#;
+/// The places of the times within a slot with instants.
+const TIMES_AT: SlotTimes = SlotTimes { start: 10, start_utc: 44, end: 73, end_utc: 105 };
 /// Bytes of a slot with its comma, for less than a thousand calendars and without their ids.
 const SLOT_BYTES: usize = 66;
 /// Bytes of its end, and of its start and end as instants.
@@ -33,6 +35,14 @@ const ANSWER_BYTES: usize = 128;
 const RESERVED_CALENDARS_MAX: usize = 32;
 
 const SLOT_START: &str = "Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.";
+
+/// A place for each time of a slot with instants.
+struct SlotTimes {
+    start: usize,
+    start_utc: usize,
+    end: usize,
+    end_utc: usize,
+}
 
 /// The schema of the answer, which no struct describes because it is written by hand.
 pub fn slots_schema() -> RefOr<Schema> {
@@ -92,6 +102,9 @@ pub struct SlotsAnswer {
     last_slot: Range<usize>,
     /// The first of them after its start.
     last_end: usize,
+    /// The day of the last slot with instants, in days since 1970 in UTC, if it starts and ends on
+    /// one day of UTC and on one of the zone.
+    last_utc_day: Option<i64>,
     /// Whether no slot has been written yet.
     empty: bool,
     /// Whether the end of each slot is written, and both in UTC.
@@ -120,6 +133,7 @@ impl SlotsAnswer {
             last_free: Vec::new(),
             last_slot: 0..0,
             last_end: 0,
+            last_utc_day: None,
             empty: true,
             instants: search.instants,
             length_seconds: search.chain.length_seconds(),
@@ -162,13 +176,32 @@ impl SlotsAnswer {
     /// Appends a copy of the last slot with another time of its day. Returns false, and appends
     /// nothing, if more than that differs.
     fn append_copy(&mut self, start: Instant) -> bool {
-        if self.instants || !self.times.has_date(start) {
+        if !self.times.has_date(start) {
             return false;
         }
-        let time = self.out.len() + SLOT_HEAD.len();
+        let end = start.plus_seconds(self.length_seconds);
+        if self.instants && (self.last_utc_day.is_none() || self.last_utc_day != self.day(start)) {
+            return false;
+        }
+        let begin = self.out.len();
         self.out.extend_from_within(self.last_slot.clone());
-        self.times.overwrite_time(start, &mut self.out[time..]);
+        let slot = &mut self.out[begin..];
+        self.times.overwrite_time(start, &mut slot[TIMES_AT.start..]);
+        if self.instants {
+            overwrite_utc_time(start, &mut slot[TIMES_AT.start_utc..]);
+            self.times.overwrite_time(end, &mut slot[TIMES_AT.end..]);
+            overwrite_utc_time(end, &mut slot[TIMES_AT.end_utc..]);
+        }
         true
+    }
+
+    /// The day in UTC of a slot that starts and ends on it, and on the day of the zone whose date
+    /// was appended last.
+    fn day(&self, start: Instant) -> Option<i64> {
+        let end = start.plus_seconds(self.length_seconds);
+        let [day, last] = [start, end].map(|instant| instant.0.div_euclid(DAY));
+        let is_one_day = self.times.has_date(start) && self.times.has_date(end);
+        if day == last && is_one_day { Some(day) } else { None }
     }
 
     /// Appends the first start of a day, with the number of the day's starts.
@@ -209,6 +242,7 @@ impl SlotsAnswer {
             self.times.append_local(end, &mut self.out);
             self.out.extend_from_slice(br#"","end_utc":""#);
             append_rfc_3339(end, &mut self.out);
+            self.last_utc_day = self.day(start);
         }
         begin
     }
@@ -272,11 +306,11 @@ mod tests {
     use crate::wire::datetime::{format_local, format_rfc_3339};
     use crate::wire::slots::SearchGoal;
 
-    fn search(ids: &[u64], instants: bool) -> SlotSearch {
+    fn search(ids: &[u64], instants: bool, length_seconds: i64) -> SlotSearch {
         let intervention_id = InterventionId::new(21).expect("an id");
         let calendars: Vec<CalendarId> = ids.iter().filter_map(|id| CalendarId::new(*id)).collect();
         SlotSearch {
-            chain: Chain::new(vec![Leg { intervention_id, length_seconds: 900 }]).expect("a leg"),
+            chain: Chain::new(vec![Leg { intervention_id, length_seconds }]).expect("a leg"),
             mode: BookingMode::Module,
             calendars: calendars.clone(),
             window: Interval { start: Instant(0), end: Instant(1) },
@@ -299,6 +333,8 @@ mod tests {
             ],
             second_step in 0..200_u32,
             step_seconds in prop_oneof![Just(900_u32), Just(1_800), Just(1_801)],
+            // Up to slots that end on the next day.
+            length_seconds in prop_oneof![Just(900_i64), Just(21_600)],
             instants: bool,
         ) {
             let zone = Zone::from_iana("Europe/Paris").expect("a zone");
@@ -316,7 +352,7 @@ mod tests {
                 }
             }
             let group = GroupId::new(4).expect("an id");
-            let mut answer = SlotsAnswer::new(&search(&ids, instants), group, zone);
+            let mut answer = SlotsAnswer::new(&search(&ids, instants, length_seconds), group, zone);
             for step in &mut steps {
                 step.finish();
                 answer.reserve(step.count_max());
@@ -329,7 +365,7 @@ mod tests {
                 let start = first.plus_seconds(i64::from(seconds));
                 let mut slot = json!({ "start": format_local(zone, start) });
                 if instants {
-                    let end = start.plus_seconds(900);
+                    let end = start.plus_seconds(length_seconds);
                     slot["start_utc"] = json!(format_rfc_3339(start));
                     slot["end"] = json!(format_local(zone, end));
                     slot["end_utc"] = json!(format_rfc_3339(end));

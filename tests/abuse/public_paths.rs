@@ -25,7 +25,9 @@ pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
         }
     }
     let search = "/api/v1/groups/1/availabletimeslots";
-    paths.push(format!("{search}?apikey={KEY}&intervention_ids[]=1&nDays=366"));
+    for instants in ["", "&instants=1"] {
+        paths.push(format!("{search}?apikey={KEY}&intervention_ids[]=1&nDays=366{instants}"));
+    }
     paths.push("/".to_owned());
     for page in ["", "/time?s=1", "/colours.css"] {
         paths.push(format!("/b/{PAGE}{page}"));
