@@ -33,6 +33,7 @@ use crate::http::limits::code_budget::CodeBudget;
 use crate::http::limits::enumeration_limit::EnumerationLimit;
 use crate::http::limits::link_limit::LinkLimit;
 use crate::http::limits::source_shares::SourceShares;
+use crate::http::limits::under_way::UnderWay;
 use crate::http::metrics::HttpMetrics;
 use crate::http::openapi::known_names::KnownNames;
 use crate::notify::Gateways;
@@ -64,6 +65,8 @@ pub struct Server {
     pub(crate) guesses: EnumerationLimit,
     /// Limits bookings by the public and by accounts.
     pub(crate) booking_limit: BookingLimit,
+    /// Bookings with a key alone that are under way.
+    pub(crate) under_way: UnderWay,
     /// Makes the origins that web bookings keep.
     pub(crate) source_hasher: SourceHasher,
     /// The codes that were asked for and not given yet.
@@ -112,6 +115,7 @@ impl Server {
             authenticator: Authenticator::new(cores, engine.clone()),
             engine,
             guesses: EnumerationLimit::default(),
+            under_way: UnderWay::default(),
             source_hasher: SourceHasher::new(None),
             booking_limit: BookingLimit::new(BookingLimits::DEFAULT),
             codes: CodeBudget::new(BookingLimits::DEFAULT.codes_daily_max),
@@ -149,10 +153,10 @@ impl Server {
     }
 
     /// Whether a group has far more bookings with a key alone than usual, so that the next ones
-    /// need a code. Warns the shop when that begins and ends.
-    pub(crate) fn asks_for_codes(&self, group: GroupId, now: Instant) -> bool {
+    /// need a code. Those under way count too. Warns the shop when that begins and ends.
+    pub(crate) fn asks_for_codes(&self, group: GroupId, under_way: u32, now: Instant) -> bool {
         let Some(state) = self.engine.published().group_state(group) else { return false };
-        let is_unusual = state.unverified_rate.is_unusual(now);
+        let is_unusual = state.unverified_rate.is_unusual(0, now);
         let last = |warning| state.outbox.last_warning(warning);
         let begun = last(ShopWarning::CodesAsked);
         let ended = last(ShopWarning::CodesNoLongerAsked);
@@ -162,7 +166,7 @@ impl Server {
         } else if !is_unusual && begun > ended && is_old(ended) {
             self.warn_shop(group, ShopWarning::CodesNoLongerAsked);
         }
-        is_unusual
+        is_unusual || state.unverified_rate.is_unusual(under_way, now)
     }
 
     /// Warns the professionals of a group by mail, if a mail can leave, and in the log.

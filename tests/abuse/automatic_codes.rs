@@ -76,6 +76,27 @@ async fn many_bookings_of_an_hour_make_the_group_ask_for_codes_and_warn_its_shop
 }
 
 #[tokio::test]
+async fn bookings_at_once_are_no_more_than_one_after_another() {
+    let mailbox = Mailbox::open().await;
+    let practice = open(Some(&mailbox)).await;
+    let mut bookings = Vec::new();
+    for (n, start) in practice.hourly_starts().await.into_iter().take(110).enumerate() {
+        let stranger = practice.forwarded(&format!("2001:db8:{n:x}::1"));
+        let booking = stranger.booking(&start, &format!("stranger{n}@example.org"));
+        bookings.push(tokio::spawn(async { answer(booking).await.status.as_u16() }));
+    }
+    let mut made = 0;
+    for booking in bookings {
+        match booking.await.expect("no panic") {
+            201 => made += 1,
+            202 => {}
+            status => panic!("{status}"),
+        }
+    }
+    assert!((1..=21).contains(&made), "{made}");
+}
+
+#[tokio::test]
 async fn without_a_mail_server_the_group_asks_for_no_codes() {
     let practice = open(None).await;
     assert_eq!(attack(&practice, 40).await, (40, 0));

@@ -45,11 +45,14 @@ impl UnverifiedRate {
     }
 
     /// Whether one of the last hours has more bookings than 20, and than five times as many as
-    /// usual: the mean of the hours of the 28 days before, of eight hours each.
-    pub fn is_unusual(&self, now: Instant) -> bool {
+    /// usual: the mean of the hours of the 28 days before, of eight hours each. `under_way` are to
+    /// be made within the present hour.
+    pub fn is_unusual(&self, under_way: u32, now: Instant) -> bool {
         let hour = hour_of(now);
-        let last = self.by_hour.range(hour - ALERT_HOURS + 1..=hour);
+        let present = self.by_hour.get(&hour).copied().unwrap_or_default();
+        let last = self.by_hour.range(hour - ALERT_HOURS + 1..hour);
         let most = last.map(|(_, number)| *number).max().unwrap_or_default();
+        let most = most.max(present.saturating_add(under_way));
         // Few groups come to this, so that only they sum up many hours.
         most > USUAL_MIN && most.saturating_mul(USUAL_DAYS * OPEN_HOURS) > self.limit_sum(hour)
     }
@@ -83,7 +86,7 @@ mod tests {
         for (ago, number, is_unusual) in
             [(0, 20, false), (0, 21, true), (5, 21, true), (6, 21, false), (-1, 100, false)]
         {
-            assert_eq!(rate(ago..=ago, number).is_unusual(NOW), is_unusual, "{ago} {number}");
+            assert_eq!(rate(ago..=ago, number).is_unusual(0, NOW), is_unusual, "{ago} {number}");
         }
     }
 
@@ -94,11 +97,13 @@ mod tests {
         for (number, is_unusual) in [(50, false), (51, true)] {
             let mut rate = rate(usual.clone(), 10);
             rate.by_hour.insert(hour_of(NOW), number);
-            assert_eq!(rate.is_unusual(NOW), is_unusual, "{number}");
+            assert_eq!(rate.is_unusual(0, NOW), is_unusual, "{number}");
+            rate.by_hour.insert(hour_of(NOW), number - 7);
+            assert_eq!(rate.is_unusual(7, NOW), is_unusual, "{number}, 7 of them under way");
         }
         // What an attack itself brought is not usual yet.
         let mut attacked = rate(1..6, 1_000);
         attacked.by_hour.insert(hour_of(NOW), 21);
-        assert!(attacked.is_unusual(NOW));
+        assert!(attacked.is_unusual(0, NOW));
     }
 }

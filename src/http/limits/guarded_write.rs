@@ -20,6 +20,7 @@ use crate::http::limits::booking_limit::{BookingReservation, LimitSubjects, Rate
 use crate::http::limits::client_hash::mailbox;
 use crate::http::limits::code_budget::{CodePlace, CodeRequest};
 use crate::http::limits::enumeration_limit::BookingPermit;
+use crate::http::limits::under_way::BookingUnderWay;
 use crate::http::server::Server;
 use crate::wire::field::Audience;
 
@@ -66,6 +67,8 @@ struct CodeNeed {
 struct Admission<'s> {
     places: BookingReservation<'s>,
     code: Option<CodePlace>,
+    /// Counts a booking without a code until it is made or refused.
+    _under_way: Option<BookingUnderWay<'s>>,
 }
 
 /// The reason why a guarded write was not carried out.
@@ -237,12 +240,16 @@ impl WriteLimits {
             return self.admit_with_code(server, group, code, channel);
         }
         let can_ask = self.code.as_ref().filter(|_| server.gateways.can_send_code(Channel::Mail));
+        let mut under_way = None;
         if let (Some(code), Command::BookAppointment(booking)) = (can_ask, &mut *command)
             && self.subjects.networks().is_some()
-            && server.asks_for_codes(group, self.now)
         {
-            booking.is_code_demanded = true;
-            return self.admit_with_code(server, group, code, Channel::Mail);
+            let entered = server.under_way.enter(group);
+            if server.asks_for_codes(group, entered.earlier, self.now) {
+                booking.is_code_demanded = true;
+                return self.admit_with_code(server, group, code, Channel::Mail);
+            }
+            under_way = Some(entered);
         }
         let reserved = server.booking_limit.reserve(&self.subjects, self.places, self.now);
         let is_within = matches!(&reserved, Ok(places) if !places.asks_code());
@@ -262,7 +269,7 @@ impl WriteLimits {
             }
         }
         match reserved {
-            Ok(places) => Ok(Admission { places, code: None }),
+            Ok(places) => Ok(Admission { places, code: None, _under_way: under_way }),
             Err((limit, error)) => {
                 server.metrics.record_limit(limit);
                 Err(error.into())
@@ -290,14 +297,16 @@ impl WriteLimits {
                 return Err(error.into());
             }
         };
-        let Some(recipient) = &code.recipient else { return Ok(Admission { places, code: None }) };
+        let Some(recipient) = &code.recipient else {
+            return Ok(Admission { places, code: None, _under_way: None });
+        };
         let request = CodeRequest { group, networks: subjects.networks(), recipient };
         match server.codes.take(request, self.now) {
             Ok(code) => {
                 if code.is_half {
                     server.warn_shop(group, ShopWarning::CodesHalfUsed);
                 }
-                Ok(Admission { places, code: Some(code) })
+                Ok(Admission { places, code: Some(code), _under_way: None })
             }
             Err(seconds) => {
                 places.settle(false);

@@ -51,6 +51,7 @@ pub(crate) mod ranked_map;
 pub(crate) mod sliding_window;
 pub(crate) mod source_networks;
 pub(crate) mod source_shares;
+pub(crate) mod under_way;
 pub(crate) mod write_capacity;
 
 #[cfg(test)]
