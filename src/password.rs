@@ -24,6 +24,12 @@ const DEFAULT_BLOCKS: usize = 19_456;
 pub struct Argon2Memory(Vec<Block>);
 
 impl Argon2Memory {
+    /// Whether it holds no memory.
+    #[cfg(test)]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the argon2 output for a password; `None` if the parameters are illegal or there is
     /// no memory.
     fn output(&mut self, argon2: &Argon2<'_>, password: &[u8], salt: &[u8]) -> Option<Output> {

@@ -113,7 +113,7 @@ struct BookingRule {
 }
 
 /// Something that bookings are counted by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum BookingSubject {
     /// A source, or a network around it.
     Network(IpNet),

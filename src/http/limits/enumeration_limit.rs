@@ -54,7 +54,7 @@ impl Default for EnumerationLimit {
 }
 
 /// Something that refusals and bookings under way are counted by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum RefusalKey {
     /// A folded e-mail address.
     Email(Box<str>),
@@ -150,7 +150,7 @@ impl BookingPermit {
     /// Counts the booking as a refusal that reveals something about a client.
     pub(crate) fn count_refusal(&self, now: Instant) {
         for turn in &*self.0 {
-            turn.count.refusals.add(turn.key.clone(), now);
+            turn.count.refusals.add(&turn.key, now);
         }
     }
 

@@ -119,16 +119,16 @@ impl LoginLimit {
         now: Instant,
     ) {
         let source = source(from);
-        self.pairs.add((email_hash, source), now);
-        self.sources.add(source, now);
-        self.emails.add(email_hash, now);
+        self.pairs.add(&(email_hash, source), now);
+        self.sources.add(&source, now);
+        self.emails.add(&email_hash, now);
         let SourceNetworks { own: _, site, widest } = SourceNetworks::around(from);
         if let Some(site) = site {
-            self.sites.add(site, now);
-            self.widest.add(widest, now);
+            self.sites.add(&site, now);
+            self.widest.add(&widest, now);
         }
         if let KnownFrom::Device(device) = known {
-            self.devices.add(device, now);
+            self.devices.add(&device, now);
         }
     }
 }

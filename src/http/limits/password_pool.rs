@@ -4,7 +4,8 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -20,6 +21,9 @@ pub(crate) const WAITING_PER_SOURCE: usize = 64;
 /// leaves three quarters of the queue to others, however many connections it has.
 const SOURCE_SHARES: usize = 4;
 
+/// Time without a password after which the memory is given back.
+const IDLE: Duration = Duration::from_secs(10);
+
 /// One permit per core. Waiting requests are served by source in turn, so a request waits for one
 /// request of each other source, however many those have waiting.
 pub(crate) struct PasswordPool {
@@ -34,6 +38,10 @@ struct QueueState {
     free: Vec<Argon2Memory>,
     /// The waiting requests by source. The source at the front is next; no source is without one.
     waiting: VecDeque<(IpAddr, VecDeque<oneshot::Sender<PasswordPermit>>)>,
+    /// Number of permits that were returned so far.
+    returned: u64,
+    /// Whether a task waits for the pool to be idle.
+    is_watched: bool,
 }
 
 /// Permission to hash a password. It passes to the next request when it is dropped.
@@ -47,7 +55,12 @@ impl PasswordPool {
     /// Returns a pool with one permit per core.
     pub(crate) fn new(cores: usize) -> Self {
         let free = (0..cores).map(|_| Argon2Memory::default()).collect();
-        let queue = Arc::new(Mutex::new(QueueState { free, waiting: VecDeque::new() }));
+        let queue = Arc::new(Mutex::new(QueueState {
+            free,
+            waiting: VecDeque::new(),
+            returned: 0,
+            is_watched: false,
+        }));
         Self { queue, waiting_per_source: cores * WAITING_PER_SOURCE }
     }
 
@@ -117,6 +130,30 @@ impl QueueState {
         }
         next
     }
+
+    /// Starts a task that gives back the memory once no password has come for some seconds, unless
+    /// one waits for that already.
+    fn watch(&mut self, queue: &Arc<Mutex<Self>>) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if !std::mem::replace(&mut self.is_watched, true) {
+            runtime.spawn(free_when_idle(Arc::downgrade(queue), self.returned));
+        }
+    }
+}
+
+/// Gives back the memory of a pool that has returned no permit for some seconds.
+async fn free_when_idle(queue: Weak<Mutex<QueueState>>, mut returned: u64) {
+    loop {
+        tokio::time::sleep(IDLE).await;
+        let Some(queue) = queue.upgrade() else { return };
+        let mut state = queue.lock();
+        if state.returned == returned {
+            state.free.fill_with(Argon2Memory::default);
+            state.is_watched = false;
+            return;
+        }
+        returned = state.returned;
+    }
 }
 
 impl PasswordPermit {
@@ -144,7 +181,11 @@ impl Drop for PasswordPermit {
                 let mut state = self.queue.lock();
                 match state.dequeue() {
                     Some(next) => next,
-                    None => return state.free.push(memory),
+                    None => {
+                        state.free.push(memory);
+                        state.returned += 1;
+                        return state.watch(&self.queue);
+                    }
                 }
             };
             let permit = Self { queue: Arc::clone(&self.queue), memory: Some(memory) };
@@ -244,6 +285,27 @@ mod tests {
             (0, 1),
             "the permit is free again"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn memory_is_given_back_once_no_password_comes() {
+        let pool = PasswordPool::new(2);
+        let from = address("10.0.0.1");
+        let hash = |memory: &mut Argon2Memory| {
+            crate::password::hash_password_in(memory, "a password");
+        };
+        let is_held = || pool.queue.lock().free.iter().any(|memory| !memory.is_empty());
+        for _ in 0..3 {
+            assert!(pool.run(from, hash).await.is_ok());
+            tokio::time::sleep(IDLE / 2).await;
+            assert!(is_held());
+        }
+        tokio::time::sleep(2 * IDLE).await;
+        assert!(!is_held());
+        assert!(pool.run(from, hash).await.is_ok(), "it goes on");
+        assert!(is_held());
+        tokio::time::sleep(2 * IDLE).await;
+        assert!(!is_held());
     }
 
     #[tokio::test]

@@ -1,9 +1,14 @@
 //! A rate limit: the number of events within a sliding window, by key, in bounded memory.
+//!
+//! Strangers may bring many keys, so a key takes about 100 bytes: it is kept as a hash under a
+//! random secret, and its first moment without an allocation of its own.
 
-use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::domain::time::Instant;
 use crate::http::limits::ranked_map::{Ranked, RankedMap};
@@ -23,20 +28,29 @@ pub(crate) struct SlidingWindow<K> {
     limit: usize,
     /// Length of the window.
     seconds: i64,
-    events: Mutex<RankedMap<K, KeyEvents>>,
+    /// Hashes keys. Its secret is drawn anew for each window, so that no two keys can be chosen to
+    /// share a hash.
+    hasher: RandomState,
+    events: Mutex<RankedMap<u64, KeyEvents>>,
+    keys: PhantomData<fn(K)>,
 }
 
 /// The newest events of a key, at most the limit of them, in the order of counting.
 #[derive(Debug, Default)]
 struct KeyEvents {
     /// Moments, each with its number of events, at least 1.
-    moments: VecDeque<(Instant, usize)>,
+    moments: SmallVec<[(Instant, u32); 1]>,
 }
 
-impl<K: Ord + Clone> SlidingWindow<K> {
+impl<K: Hash> SlidingWindow<K> {
     /// Returns an empty window. A key with `limit` events within `seconds` has to wait.
-    pub(crate) const fn new(limit: usize, seconds: i64) -> Self {
-        Self { limit, seconds, events: Mutex::new(RankedMap::new()) }
+    pub(crate) fn new(limit: usize, seconds: i64) -> Self {
+        let events = Mutex::new(RankedMap::new());
+        Self { limit, seconds, hasher: RandomState::new(), events, keys: PhantomData }
+    }
+
+    fn hash(&self, key: &K) -> u64 {
+        self.hasher.hash_one(key)
     }
 
     /// Whether the limit is 0, which stands for no limit.
@@ -56,8 +70,8 @@ impl<K: Ord + Clone> SlidingWindow<K> {
 
     /// Returns the number of recent events of a key, at most `limit`.
     pub(crate) fn count(&self, key: &K, now: Instant) -> usize {
-        match self.events.lock().get(key) {
-            Some(events) => self.recent(events, now).map(|(_, number)| number).sum(),
+        match self.events.lock().get(&self.hash(key)) {
+            Some(events) => self.recent(events, now).map(|(_, number)| number as usize).sum(),
             None => 0,
         }
     }
@@ -65,18 +79,18 @@ impl<K: Ord + Clone> SlidingWindow<K> {
     /// Returns the time of the last recent event of a key.
     pub(crate) fn last(&self, key: &K, now: Instant) -> Option<Instant> {
         let events = self.events.lock();
-        self.recent(events.get(key)?, now).map(|(at, _)| at).last()
+        self.recent(events.get(&self.hash(key))?, now).map(|(at, _)| at).last()
     }
 
     /// Returns the seconds until a key may go on; `None` if it may go on now.
     pub(crate) fn wait(&self, key: &K, now: Instant) -> Option<i64> {
         let events = self.events.lock();
-        self.wait_for(events.get(key)?, 1, now)
+        self.wait_for(events.get(&self.hash(key))?, 1, now)
     }
 
     /// Adds an event.
-    pub(crate) fn add(&self, key: K, now: Instant) {
-        self.insert(&mut self.events.lock(), key, 1, now);
+    pub(crate) fn add(&self, key: &K, now: Instant) {
+        self.insert(&mut self.events.lock(), self.hash(key), 1, now);
     }
 
     /// Adds `number` events of a key at once, if they stay within the limit together with its
@@ -86,64 +100,74 @@ impl<K: Ord + Clone> SlidingWindow<K> {
     /// # Errors
     /// The seconds until they can be added. Nothing is added.
     pub(crate) fn try_add(&self, key: &K, number: usize, now: Instant) -> Result<(), i64> {
+        let key = self.hash(key);
         let mut events = self.events.lock();
-        if let Some(known) = events.get(key)
+        if let Some(known) = events.get(&key)
             && let Some(seconds) = self.wait_for(known, number, now)
         {
             return Err(seconds);
         }
-        self.insert(&mut events, key.clone(), number, now);
+        self.insert(&mut events, key, number, now);
         Ok(())
     }
 
     /// Removes events that were added at a moment. Those that have been forgotten stay so.
     pub(crate) fn take_back(&self, key: &K, number: usize, at: Instant) {
+        let key = self.hash(key);
         let mut events = self.events.lock();
-        let Some(mut known) = events.remove(key) else { return };
+        let Some(mut known) = events.remove(&key) else { return };
         if let Some(place) = known.moments.iter().position(|(moment, _)| *moment == at) {
-            let taken = known.moments[place].1.min(number);
+            let taken = known.moments[place].1.min(to_count(number));
             known.moments[place].1 -= taken;
             known.moments.retain(|(_, number)| *number > 0);
         }
         // A key without events is not kept.
         if !known.moments.is_empty() {
-            events.put(key.clone(), known);
+            events.put(key, known);
         }
     }
 
     /// Removes the newest event of a key, if it has one.
     pub(crate) fn remove_newest(&self, key: &K) {
+        let key = self.hash(key);
         let mut events = self.events.lock();
-        let Some(mut known) = events.remove(key) else { return };
-        if let Some((_, number)) = known.moments.back_mut() {
+        let Some(mut known) = events.remove(&key) else { return };
+        if let Some((_, number)) = known.moments.last_mut() {
             *number -= 1;
         }
         known.moments.retain(|(_, number)| *number > 0);
         if !known.moments.is_empty() {
-            events.put(key.clone(), known);
+            events.put(key, known);
         }
     }
 
     /// Returns the seconds until `number` more events stay within the limit.
     fn wait_for(&self, events: &KeyEvents, number: usize, now: Instant) -> Option<i64> {
-        let mut count: usize = self.recent(events, now).map(|(_, number)| number).sum();
+        let mut count: usize = self.recent(events, now).map(|(_, number)| number as usize).sum();
         let mut seconds = None;
         for (at, expiring) in self.recent(events, now) {
             if count + number <= self.limit {
                 break;
             }
             seconds = Some(self.seconds - now.seconds_since(at));
-            count -= expiring;
+            count -= expiring as usize;
         }
         seconds
     }
 
-    fn insert(&self, events: &mut RankedMap<K, KeyEvents>, key: K, number: usize, now: Instant) {
+    fn insert(
+        &self,
+        events: &mut RankedMap<u64, KeyEvents>,
+        key: u64,
+        number: usize,
+        now: Instant,
+    ) {
+        let number = to_count(number);
         let mut known = events.remove(&key).unwrap_or_default();
         known.moments.retain(|(at, _)| self.is_recent(*at, now));
-        match known.moments.back_mut() {
-            Some((at, count)) if *at == now => *count += number,
-            _ => known.moments.push_back((now, number)),
+        match known.moments.last_mut() {
+            Some((at, count)) if *at == now => *count = count.saturating_add(number),
+            _ => known.moments.push((now, number)),
         }
         known.shrink(self.limit);
         while let Some((newest, expired)) = events.least_by_first().cloned()
@@ -159,7 +183,7 @@ impl<K: Ord + Clone> SlidingWindow<K> {
         events.put(key, known);
     }
 
-    fn recent(&self, events: &KeyEvents, now: Instant) -> impl Iterator<Item = (Instant, usize)> {
+    fn recent(&self, events: &KeyEvents, now: Instant) -> impl Iterator<Item = (Instant, u32)> {
         events.moments.iter().copied().filter(move |(at, _)| self.is_recent(*at, now))
     }
 
@@ -183,29 +207,32 @@ impl Ranked for KeyEvents {
 
 impl KeyEvents {
     fn number(&self) -> usize {
-        self.moments.iter().map(|(_, number)| number).sum()
+        self.moments.iter().map(|(_, number)| *number as usize).sum()
     }
 
     /// Drops the oldest events above the limit, and joins the oldest moments above the maximum.
     fn shrink(&mut self, limit: usize) {
         let mut excess = self.number().saturating_sub(limit);
-        while let Some((_, oldest)) = self.moments.front_mut()
+        while let Some((_, oldest)) = self.moments.first_mut()
             && excess > 0
         {
-            let dropped = excess.min(*oldest);
+            let dropped = to_count(excess).min(*oldest);
             *oldest -= dropped;
-            excess -= dropped;
+            excess -= dropped as usize;
             if *oldest == 0 {
-                self.moments.pop_front();
+                self.moments.remove(0);
             }
         }
-        while self.moments.len() > MOMENTS_MAX
-            && let Some((_, number)) = self.moments.pop_front()
-            && let Some((_, next)) = self.moments.front_mut()
-        {
-            *next += number;
+        while self.moments.len() > MOMENTS_MAX {
+            let (_, number) = self.moments.remove(0);
+            let (_, next) = &mut self.moments[0];
+            *next = next.saturating_add(number);
         }
     }
+}
+
+fn to_count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Returns the address that stands for a source: an IPv4 address itself, also within an IPv6
@@ -242,7 +269,7 @@ mod tests {
         let window = SlidingWindow::new(3, 100);
         for second in [0, 10, 20] {
             assert_eq!(window.wait(&"a", Instant(second)), None);
-            window.add("a", Instant(second));
+            window.add(&"a", Instant(second));
         }
         assert_eq!(
             (window.wait(&"a", Instant(30)), window.count(&"a", Instant(30))),
@@ -250,29 +277,30 @@ mod tests {
         );
         assert_eq!(window.wait(&"b", Instant(30)), None);
         assert_eq!((window.wait(&"a", Instant(100)), window.count(&"a", Instant(100))), (None, 2));
-        window.add("a", Instant(100));
+        window.add(&"a", Instant(100));
         assert_eq!(window.wait(&"a", Instant(100)), Some(10));
     }
 
     #[test]
     fn memory_is_bounded_for_any_number_of_keys() {
         let window = SlidingWindow::new(1, 100);
-        (0..KEYS_MAX + 10).for_each(|key| window.add(key, Instant(0)));
+        (0..KEYS_MAX + 10).for_each(|key| window.add(&key, Instant(0)));
         assert_eq!(window.events.lock().len(), KEYS_MAX);
         assert_eq!(window.wait(&(KEYS_MAX + 9), Instant(0)), Some(100), "the last is tracked");
-        window.add(0, Instant(100));
+        window.add(&0, Instant(100));
         assert_eq!(window.events.lock().len(), 1, "expired events are removed");
     }
 
     #[test]
     fn a_key_at_its_limit_is_not_forgotten_for_any_number_of_keys_with_fewer_events() {
         let window = SlidingWindow::new(2, 100);
-        window.add(0, Instant(0));
-        window.add(0, Instant(0));
-        (1..KEYS_MAX + 10).for_each(|key| window.add(key, Instant(1)));
-        assert_eq!(window.wait(&0, Instant(1)), Some(99));
-        assert_eq!(window.count(&1, Instant(1)), 0, "the first of the others is evicted");
-        assert_eq!(window.count(&(KEYS_MAX + 9), Instant(1)), 1);
+        window.add(&0, Instant(0));
+        window.add(&0, Instant(0));
+        window.add(&1, Instant(1));
+        (2..KEYS_MAX + 10).for_each(|key| window.add(&key, Instant(2)));
+        assert_eq!(window.wait(&0, Instant(2)), Some(98));
+        assert_eq!(window.count(&1, Instant(2)), 0, "the first of the others is evicted");
+        assert_eq!(window.count(&(KEYS_MAX + 9), Instant(2)), 1);
     }
 
     #[test]
@@ -297,9 +325,10 @@ mod tests {
     #[test]
     fn many_moments_of_a_key_never_shorten_its_wait() {
         let window = SlidingWindow::new(1_000, 3_600);
-        (0..1_000).for_each(|second| window.add("a", Instant(second)));
+        (0..1_000).for_each(|second| window.add(&"a", Instant(second)));
         assert_eq!(window.count(&"a", Instant(1_000)), 1_000);
-        let moments = window.events.lock().get(&"a").expect("it is tracked").moments.len();
+        let moments =
+            window.events.lock().get(&window.hash(&"a")).expect("it is tracked").moments.len();
         assert!(moments <= MOMENTS_MAX);
         assert!(window.wait(&"a", Instant(1_000)) >= Some(2_600));
     }
