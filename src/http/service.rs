@@ -223,7 +223,7 @@ fn check_host(request: &Request) -> Result<(), &'static str> {
     }
     // A target without a host has an empty one.
     let is_host = match Authority::try_from(host.as_bytes()) {
-        Ok(authority) => !authority.as_str().contains('@'),
+        Ok(authority) => is_host_with_port(&authority),
         Err(_) => host.is_empty(),
     };
     if is_host {
@@ -231,6 +231,14 @@ fn check_host(request: &Request) -> Result<(), &'static str> {
     } else {
         Err("the header Host is wrong: give a name or an address, with or without a port")
     }
+}
+
+/// Whether an authority is a host with a port or without one.
+fn is_host_with_port(authority: &Authority) -> bool {
+    let host = authority.host();
+    let port = authority.as_str().strip_prefix(host);
+    let is_port = |port: &str| port.is_empty() || port == ":" || authority.port_u16().is_some();
+    !host.is_empty() && port.is_some_and(is_port)
 }
 
 /// Removes the suffix `.json` or `.xml` from a request's path.

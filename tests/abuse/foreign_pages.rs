@@ -210,3 +210,22 @@ async fn only_named_pages_read_answers() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_foreign_name_that_leads_to_the_server_books_by_no_form() {
+    let gateways = Arc::new(Gateways::unconfigured("https://rdv.example.org"));
+    let practice = Practice::with(|_| {}, |server| server.with_gateways(gateways)).await;
+    let visitor = practice.visitor("127.0.0.2");
+    for (host, origin, is_foreign) in [
+        ("evil.example", "http://evil.example", true),
+        ("rdv.example.org", "https://rdv.example.org", false),
+    ] {
+        for site in [&[("sec-fetch-site", "same-origin")][..], &[]] {
+            let form = visitor.form("/b/cabinet-de-sante-des-tilleuls/you", &[("s", "1")]);
+            let form = with(form.header("host", host).header("origin", origin), site);
+            let status = form.send().await.expect("an answer").status();
+            // A form of the own page without a start is led to the choice of one.
+            assert_eq!(status == 403, is_foreign, "{host} {site:?} {status}");
+        }
+    }
+}

@@ -78,6 +78,21 @@ async fn an_unknown_parameter_or_field_is_refused_with_the_nearest_known_one() {
 }
 
 #[tokio::test]
+async fn a_refusal_lists_fifty_unknown_names() {
+    let server = TestServer::start().await;
+    let names: Vec<String> = (0..1_900).map(|n| format!("intervention_calender{n}=")).collect();
+    let path = format!("/groups/4/interventions?{}", names.join("&"));
+    let refused = answer(strict(server.by_pro(Method::GET, &path))).await.is(400);
+    assert_eq!(refused["errors"].as_array().map(Vec::len), Some(50));
+    let fields: serde_json::Map<String, serde_json::Value> =
+        (0..1_900).map(|n| (format!("nmae{n}"), json!(1))).collect();
+    let body = json!({ "fiche": fields });
+    let put = server.by_pro(Method::PUT, &format!("/groups/4/fiches/{KNOWN_FICHE}"));
+    let refused = answer(strict(put).json(&body)).await.is(400);
+    assert_eq!(refused["errors"].as_array().map(Vec::len), Some(50));
+}
+
+#[tokio::test]
 async fn appointments_are_listed_by_calendar_client_service_and_time() {
     let server = TestServer::start().await;
     let book = async |date: &str, calendar: u64, service: u64, name: &str| {

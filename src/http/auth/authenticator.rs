@@ -25,7 +25,7 @@ use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::{Claimant, LoginProofs};
 use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::request_origin::{
-    SEC_FETCH_SITE, is_foreign, is_from_other_page, only_origin,
+    is_foreign, is_foreign_form, is_from_other_page, only_origin,
 };
 use crate::http::auth::session::{ActiveSession, Sessions, find_password_hash};
 use crate::http::error::ApiError;
@@ -233,13 +233,9 @@ impl Authenticator {
         is_foreign(headers, self.sessions.behind_tls, &self.public_url)
     }
 
-    /// Returns whether a form comes from a page of another site. Browsers say so in
-    /// Sec-Fetch-Site; older ones in Origin. Reference 3.3.
+    /// Returns whether a form comes from a page of another site. Reference 3.3.
     pub(crate) fn is_cross_site_form(&self, headers: &HeaderMap) -> bool {
-        match headers.get(SEC_FETCH_SITE) {
-            Some(site) => site != "same-origin",
-            None => self.is_foreign(headers),
-        }
+        is_foreign_form(headers, self.sessions.behind_tls, &self.public_url)
     }
 
     /// Refuses a login that a browser sends for a page of another site, unless the key names the
@@ -294,7 +290,8 @@ impl Authenticator {
             refusal
         };
         refuse()?;
-        let permit = self.password_pool.acquire(request.from).await?;
+        let is_known = known != KnownFrom::Nowhere;
+        let permit = self.password_pool.acquire(request.from, is_known).await?;
         // While this request waited, another one may have verified the same credential, or failed.
         if let Some(person) = self.verified.find(&cache_key, request) {
             self.record_login(place, request.directory, request.now);
@@ -453,7 +450,7 @@ impl Authenticator {
         // The person has logged in, so only failures here count.
         let known = KnownFrom::Source;
         self.refuse_after_failures(email_hash, from, known, now)?;
-        let permit = self.password_pool.acquire(from).await?;
+        let permit = self.password_pool.acquire(from, true).await?;
         // While this request waited, others may have failed.
         self.refuse_after_failures(email_hash, from, known, now)?;
         let stored = stored.clone();

@@ -1,6 +1,8 @@
 //! The Origin header of a request: whether a browser sends it for a page of another site.
 //! Reference 3.3.
 
+use std::net::IpAddr;
+
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue};
 
@@ -31,6 +33,34 @@ pub(crate) fn is_foreign(headers: &HeaderMap, behind_tls: bool, public_url: &str
     !without_default_port(authority).eq_ignore_ascii_case(without_default_port(host))
 }
 
+/// Returns whether a browser sends the form of another page than this server's. Where the server
+/// has a public site that is the only one, so that a foreign name that leads to this server (DNS
+/// rebinding) books for no visitor. Without one, Host is believed.
+pub(crate) fn is_foreign_form(headers: &HeaderMap, behind_tls: bool, public_url: &str) -> bool {
+    if let Some(site) = headers.get(SEC_FETCH_SITE)
+        && site != "same-origin"
+    {
+        return true;
+    }
+    if has_public_name(public_url) {
+        return is_from_other_page(headers, public_url);
+    }
+    !headers.contains_key(SEC_FETCH_SITE) && is_foreign(headers, behind_tls, public_url)
+}
+
+/// Whether a URL names a host that others than this machine reach.
+fn has_public_name(public_url: &str) -> bool {
+    let Some((_, rest)) = public_url.split_once("://") else { return false };
+    let authority = rest.split('/').next().unwrap_or(rest);
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    !host.eq_ignore_ascii_case("localhost")
+        && !address.is_ok_and(|it| it.is_loopback() || it.is_unspecified())
+}
+
 /// Returns whether a browser sends a request for a page that does not stand under `public_url`. It
 /// says so in Origin, or else in Sec-Fetch-Site; other clients send neither.
 ///
@@ -49,7 +79,10 @@ pub(crate) fn is_from_other_page(headers: &HeaderMap, public_url: &str) -> bool 
 fn is_public_site(scheme: &str, authority: &str, public_url: &str) -> bool {
     let Some((public_scheme, rest)) = public_url.split_once("://") else { return false };
     let public_authority = rest.split('/').next().unwrap_or(rest);
-    public_scheme.eq_ignore_ascii_case(scheme) && public_authority.eq_ignore_ascii_case(authority)
+    let default_port = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
+    let [public, given] = [public_authority, authority]
+        .map(|authority| authority.strip_suffix(default_port).unwrap_or(authority));
+    public_scheme.eq_ignore_ascii_case(scheme) && public.eq_ignore_ascii_case(given)
 }
 
 /// Returns the value of the only Origin header.
@@ -107,6 +140,50 @@ mod tests {
         }
         assert!(!is_foreign(&headers("shop.example", &["https://shop.example:443"]), true, ""));
         assert!(!is_foreign(&headers("shop.example:80", &["http://shop.example"]), false, ""));
+    }
+
+    #[test]
+    fn a_form_is_foreign_unless_it_is_of_the_public_site_where_there_is_one() {
+        let own = [("https://rdv.example.org", "same-origin"), ("https://rdv.example.org", "")];
+        let rebound = [("http://evil.example", "same-origin"), ("http://evil.example", "")];
+        for (public_url, [of_own, of_rebound]) in [
+            ("https://rdv.example.org", [false, true]),
+            ("https://rdv.example.org:443/agenda", [false, true]),
+            ("http://localhost:8080", [false, false]),
+            ("http://[::1]:8080", [false, false]),
+            ("", [false, false]),
+        ] {
+            for (origins, is_foreign, host) in
+                [(own, of_own, "rdv.example.org"), (rebound, of_rebound, "evil.example")]
+            {
+                for (origin, site) in origins {
+                    let mut headers = headers(host, &[origin]);
+                    if !site.is_empty() {
+                        headers.append(SEC_FETCH_SITE, site.parse().expect("a header"));
+                    }
+                    let found = is_foreign_form(&headers, false, public_url);
+                    assert_eq!(found, is_foreign, "{public_url} {origin} {site}");
+                }
+            }
+        }
+        for site in ["none", "same-site", "cross-site"] {
+            let mut headers = headers("shop.example", &[]);
+            headers.append(SEC_FETCH_SITE, site.parse().expect("a header"));
+            assert!(is_foreign_form(&headers, false, ""), "{site}");
+        }
+    }
+
+    #[test]
+    fn the_default_port_of_the_public_site_does_not_matter() {
+        for (public_url, origin, is_other) in [
+            ("http://rdv.example.org:80", "http://rdv.example.org", false),
+            ("https://rdv.example.org", "https://rdv.example.org:443", false),
+            ("https://rdv.example.org", "https://rdv.example.org:80", true),
+            ("http://rdv.example.org:443", "http://rdv.example.org", true),
+        ] {
+            let headers = headers("rdv.example.org", &[origin]);
+            assert_eq!(is_from_other_page(&headers, public_url), is_other, "{origin}");
+        }
     }
 
     #[test]

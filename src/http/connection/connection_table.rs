@@ -295,9 +295,11 @@ impl OpenConnections {
         sources
     }
 
-    /// Returns the connection of a source that has waited longest for its client, if one waits.
+    /// Returns the connection of a source that has waited longest for its client, if one waits. If
+    /// all that are looked at have been active since they were known, it is the idlest of these.
     fn find_idlest(&mut self, source: &IpNet) -> Option<u64> {
         let now = Stopwatch::now();
+        let mut idlest: Option<(Stopwatch, u64)> = None;
         for _ in 0..CONNECTIONS_LOOKED_AT_MAX {
             let own = self.networks.get_mut(source)?;
             let &(known, id) = own.by_since.first()?;
@@ -306,13 +308,18 @@ impl OpenConnections {
             if waiting_since.is_some_and(|since| since <= known) {
                 return Some(id);
             }
+            if let Some(since) = waiting_since
+                && idlest.is_none_or(|(longest, _)| since < longest)
+            {
+                idlest = Some((since, id));
+            }
             // One at work is looked at again after all those that wait.
             let since = waiting_since.unwrap_or(now);
             own.by_since.remove(&(known, id));
             own.by_since.insert((since, id));
             connection.since = since;
         }
-        None
+        idlest.map(|(_, id)| id)
     }
 
     /// Ends connections whose time in a crowded server is over, of those that are due for a look.

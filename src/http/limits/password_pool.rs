@@ -36,13 +36,20 @@ struct QueueState {
     /// The memory of each free permit, the last returned one at the end, so that a quiet server
     /// touches only one. While there is any, no request waits.
     free: Vec<Argon2Memory>,
-    /// The waiting requests by source. The source at the front is next; no source is without one.
-    waiting: VecDeque<(IpAddr, VecDeque<oneshot::Sender<PasswordPermit>>)>,
+    /// The waiting requests of people who have proved an earlier login. They come first, and
+    /// strangers do not fill their queue.
+    known: Waiting,
+    /// The other waiting requests.
+    others: Waiting,
     /// Number of permits that were returned so far.
     returned: u64,
     /// Whether a task waits for the pool to be idle.
     is_watched: bool,
 }
+
+/// Waiting requests by source. The source at the front is next; no source is without one.
+#[derive(Default)]
+struct Waiting(VecDeque<(IpAddr, VecDeque<oneshot::Sender<PasswordPermit>>)>);
 
 /// Permission to hash a password. It passes to the next request when it is dropped.
 pub(crate) struct PasswordPermit {
@@ -57,24 +64,31 @@ impl PasswordPool {
         let free = (0..cores).map(|_| Argon2Memory::default()).collect();
         let queue = Arc::new(Mutex::new(QueueState {
             free,
-            waiting: VecDeque::new(),
+            known: Waiting::default(),
+            others: Waiting::default(),
             returned: 0,
             is_watched: false,
         }));
         Self { queue, waiting_per_source: cores * WAITING_PER_SOURCE }
     }
 
-    /// Returns a permit for a request from an address, after waiting for it.
+    /// Returns a permit for a request from an address, after waiting for it. `is_known` says
+    /// whether it has a proof of an earlier login.
     ///
     /// # Errors
     /// 503 when too many requests of its source wait, or too many of all.
-    pub(crate) async fn acquire(&self, from: IpAddr) -> Result<PasswordPermit, ApiError> {
+    pub(crate) async fn acquire(
+        &self,
+        from: IpAddr,
+        is_known: bool,
+    ) -> Result<PasswordPermit, ApiError> {
         let permit = {
             let mut state = self.queue.lock();
             if let Some(memory) = state.free.pop() {
                 return Ok(PasswordPermit { queue: Arc::clone(&self.queue), memory: Some(memory) });
             }
-            match state.enqueue(source(from), self.waiting_per_source) {
+            let waiting = if is_known { &mut state.known } else { &mut state.others };
+            match waiting.enqueue(source(from), self.waiting_per_source) {
                 Some(permit) => permit,
                 None => return Err(ApiError::overloaded()),
             }
@@ -82,7 +96,7 @@ impl PasswordPool {
         Ok(permit.await.expect("every request in the queue gets a permit"))
     }
 
-    /// Returns what `compute` returns for a request from an address, with a permit.
+    /// Returns what `compute` returns for a person who has proved to be one, with a permit.
     ///
     /// # Errors
     /// 503 when too many requests wait; 500 when `compute` panicked.
@@ -91,11 +105,11 @@ impl PasswordPool {
         from: IpAddr,
         compute: impl FnOnce(&mut Argon2Memory) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        self.acquire(from).await?.run(compute).await
+        self.acquire(from, true).await?.run(compute).await
     }
 }
 
-impl QueueState {
+impl Waiting {
     /// Enqueues a request of a source. Returns the receiver of its permit, or `None` if the queue
     /// has no room for it.
     fn enqueue(
@@ -104,31 +118,38 @@ impl QueueState {
         waiting_per_source: usize,
     ) -> Option<oneshot::Receiver<PasswordPermit>> {
         // Requests whose clients have left make room.
-        self.waiting.retain_mut(|(_, waiting)| {
+        self.0.retain_mut(|(_, waiting)| {
             waiting.retain(|request| !request.is_closed());
             !waiting.is_empty()
         });
-        let all: usize = self.waiting.iter().map(|(_, waiting)| waiting.len()).sum();
+        let all: usize = self.0.iter().map(|(_, waiting)| waiting.len()).sum();
         if all >= waiting_per_source * SOURCE_SHARES {
             return None;
         }
         let (sender, permit) = oneshot::channel();
-        match self.waiting.iter_mut().find(|(other, _)| *other == source) {
+        match self.0.iter_mut().find(|(other, _)| *other == source) {
             Some((_, waiting)) if waiting.len() >= waiting_per_source => return None,
             Some((_, waiting)) => waiting.push_back(sender),
-            None => self.waiting.push_back((source, VecDeque::from([sender]))),
+            None => self.0.push_back((source, VecDeque::from([sender]))),
         }
         Some(permit)
     }
 
     /// Removes the next request: the first one of the source at the front, which goes to the back.
     fn dequeue(&mut self) -> Option<oneshot::Sender<PasswordPermit>> {
-        let (source, mut waiting) = self.waiting.pop_front()?;
+        let (source, mut waiting) = self.0.pop_front()?;
         let next = waiting.pop_front();
         if !waiting.is_empty() {
-            self.waiting.push_back((source, waiting));
+            self.0.push_back((source, waiting));
         }
         next
+    }
+}
+
+impl QueueState {
+    /// Removes the next request.
+    fn dequeue(&mut self) -> Option<oneshot::Sender<PasswordPermit>> {
+        self.known.dequeue().or_else(|| self.others.dequeue())
     }
 
     /// Starts a task that gives back the memory once no password has come for some seconds, unless
@@ -219,7 +240,7 @@ mod tests {
         let pool = Arc::clone(pool);
         let served = Arc::clone(served);
         let request = tokio::spawn(async move {
-            let permit = pool.acquire(address(from)).await;
+            let permit = pool.acquire(address(from), false).await;
             served.lock().push(from);
             permit.is_ok()
         });
@@ -228,19 +249,19 @@ mod tests {
     }
 
     fn queue_length(pool: &PasswordPool) -> usize {
-        pool.queue.lock().waiting.iter().map(|(_, waiting)| waiting.len()).sum()
+        pool.queue.lock().others.0.iter().map(|(_, waiting)| waiting.len()).sum()
     }
 
     #[tokio::test]
     async fn one_source_leaves_room_to_others_and_alternates_with_them() {
         let pool = Arc::new(PasswordPool::new(1));
         let served = Arc::default();
-        let first = pool.acquire(address("10.0.0.1")).await.expect("a free permit");
+        let first = pool.acquire(address("10.0.0.1"), false).await.expect("a free permit");
         let mut requests = Vec::new();
         for _ in 0..WAITING_PER_SOURCE {
             requests.push(enqueue(&pool, "2001:db8::1", &served).await);
         }
-        assert!(pool.acquire(address("2001:db8::2")).await.is_err(), "the same network");
+        assert!(pool.acquire(address("2001:db8::2"), false).await.is_err(), "the same network");
         for _ in 0..2 {
             requests.push(enqueue(&pool, "10.0.0.2", &served).await);
         }
@@ -261,14 +282,19 @@ mod tests {
     async fn all_sources_together_are_bounded_and_a_client_that_leaves_makes_room() {
         let pool = Arc::new(PasswordPool::new(1));
         let served = Arc::default();
-        let first = pool.acquire(address("10.0.0.1")).await.expect("a free permit");
+        let first = pool.acquire(address("10.0.0.1"), false).await.expect("a free permit");
         let mut requests = Vec::new();
         for from in ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"] {
             for _ in 0..WAITING_PER_SOURCE {
                 requests.push(enqueue(&pool, from, &served).await);
             }
         }
-        assert!(pool.acquire(address("10.0.0.5")).await.is_err());
+        assert!(pool.acquire(address("10.0.0.5"), false).await.is_err());
+        let known = tokio::spawn({
+            let pool = Arc::clone(&pool);
+            async move { pool.acquire(address("10.0.0.5"), true).await.is_ok() }
+        });
+        tokio::task::yield_now().await;
         for gone in requests.drain(..WAITING_PER_SOURCE) {
             gone.abort();
             assert!(gone.await.is_err());
@@ -280,6 +306,7 @@ mod tests {
             assert!(gone.await.is_err());
         }
         drop(first);
+        assert!(known.await.expect("no panic"), "strangers do not keep known people out");
         assert_eq!(
             (queue_length(&pool), pool.queue.lock().free.len()),
             (0, 1),

@@ -30,6 +30,9 @@ struct OperationNames {
 #[derive(Debug, Default)]
 struct FieldNames(BTreeMap<String, FieldNames>);
 
+/// Maximum number of unknown names that a refusal lists.
+const FAULTS_MAX: usize = 50;
+
 /// Names of the query that every path takes.
 const COMMON: [&str; 2] = ["format", "apikey"];
 
@@ -50,7 +53,7 @@ impl KnownNames {
     /// Checks that an operation takes each parameter of a query and each field of a body.
     ///
     /// # Errors
-    /// A fault for each name that it does not take.
+    /// A fault for each name that it does not take, for 50 of them at most.
     pub(crate) fn check(
         &self,
         method: &str,
@@ -62,6 +65,9 @@ impl KnownNames {
         let known = self.operations.get(&key).expect("the document has every route");
         let mut faults = Vec::new();
         for name in params.iter().map(|(name, _)| name) {
+            if faults.len() == FAULTS_MAX {
+                break;
+            }
             let base = base_name(name);
             if !known.parameters.iter().any(|known| known == base) {
                 let names = known.parameters.iter().map(String::as_str);
@@ -125,6 +131,9 @@ impl FieldNames {
             return;
         }
         for (name, value) in object {
+            if faults.len() == FAULTS_MAX {
+                return;
+            }
             let path = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
             let Some(fields) = self.0.get(name) else {
                 let names = self.0.keys().map(String::as_str);

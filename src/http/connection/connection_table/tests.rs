@@ -74,6 +74,31 @@ async fn a_request_makes_a_connection_the_last_of_its_source() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn connections_that_drip_bodies_make_room_too() {
+    let table = ConnectionTable::new(100, 0);
+    let mut places = Vec::new();
+    for _ in 0..80 {
+        let place = admit(&table, "192.0.2.1").await;
+        place.activity.begin_decision();
+        place.activity.await_bytes();
+        places.push(place);
+    }
+    for n in 0..30 {
+        // Each sends a byte before the next connection comes.
+        for place in &places {
+            sleep(Duration::from_millis(1)).await;
+            place.activity.receive();
+            place.activity.await_bytes();
+        }
+        let visitor = admit(&table, &format!("198.51.{n}.1")).await;
+        assert_eq!(ended(&mut places).len(), 1, "{n}");
+        drop(visitor);
+        places.push(admit(&table, "192.0.2.1").await);
+        places.retain_mut(|place| place.ended.try_recv().is_err());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tenth_is_kept_for_sources_with_few_connections() {
     let table = ConnectionTable::new(100, 60);
     let mut busy = Vec::new();
