@@ -158,6 +158,11 @@ impl SmtpClient {
     }
 }
 
+/// Whether a mail can be addressed to an address.
+pub(crate) fn is_mail_address(address: &str) -> bool {
+    parse_address(address).is_ok()
+}
+
 /// Parses a mail address. Its domain becomes ASCII, which every mail server takes.
 fn parse_address(address: &str) -> Result<Address, AddressError> {
     match with_ascii_domain(address) {

@@ -104,10 +104,10 @@ async fn refusals_of_moves_that_tell_of_a_client_count_as_guesses() {
     let limited = first.move_to(&stranger, &off_grid(of_first)).await;
     limited.refused(429, 4);
     assert_eq!(limited.headers["retry-after"], "3600");
-    // Neither another source nor a booking gets one more for this client.
+    // Another source gets no more for this client, and the client books from there.
     let other = practice.visitor("127.0.0.3");
     first.move_to(&other, &off_grid(of_first)).await.refused(429, 4);
-    other.book(&(of_first.clone(), 2), VICTIM).await.refused(429, 4);
+    other.book(&(of_first.clone(), 2), VICTIM).await.refused(400, 14);
     // Without the secret, the answer does not even tell that.
     let forged = Held { id: first.id.clone(), secret: "abcdefghijklmnopqrst".to_owned() };
     forged.move_to(&other, &off_grid(of_first)).await.refused(404, 3);

@@ -283,3 +283,43 @@ async fn nothing_tells_whether_an_address_has_booked_within_the_hour() {
         assert_eq!(told[0].len(), told[1].len());
     }
 }
+
+#[tokio::test]
+async fn refusals_in_the_name_of_an_address_do_not_keep_its_owner_out() {
+    for has_mail in [false, true] {
+        let mailbox = Mailbox::open().await;
+        let mailbox = has_mail.then_some(&mailbox);
+        let practice = practice_with(json!({"maxrdv_number": 0}), mailbox).await;
+        let mut free = practice.hourly_starts().await;
+        let stranger = practice.forwarded("2001:db8:aa::1");
+        let search = "/groups/1/availabletimeslots?intervention_ids[]=1&nDays=30";
+        let found = stranger.get(search).await.is(200);
+        let slots = found["availabletimeslots"].as_array().expect("a list");
+        let slot = slots.iter().rev().find(|slot| slot["capacity"] == 2).expect("two calendars");
+        let start = slot["start"].as_str().expect("a time").to_owned();
+        let calendar = |n: usize| slot["calendar_ids"][n].as_u64().expect("an id");
+        stranger.book(&(start.clone(), calendar(0)), VICTIM).await.is(201);
+        for _ in 0..10 {
+            stranger.book(&(start.clone(), calendar(1)), VICTIM).await.refused(400, 12);
+        }
+        stranger.book(&(start.clone(), calendar(1)), VICTIM).await.refused(429, 4);
+        free.retain(|(other, _)| other[..10] != start[..10]);
+        let owner = practice.forwarded("198.51.100.7");
+        let answer = owner.book(&free.pop_back().expect("a start"), VICTIM).await;
+        assert!([201, 202].contains(&answer.status.as_u16()), "{has_mail}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_code_is_promised_to_an_address_that_no_mail_can_name() {
+    let mailbox = Mailbox::open().await;
+    let practice = practice_with(json!({"verify_bookings": "mail"}), Some(&mailbox)).await;
+    let mut free = practice.hourly_starts().await;
+    let client = practice.visitor("127.0.0.9");
+    for email in ["a..b@example.org", ".a@example.org", "a(b)@example.org"] {
+        let start = free.pop_back().expect("a start");
+        let refused = client.book(&start, email).await.is(400);
+        assert_eq!(refused["errors"][0]["field"], "fiche.email", "{refused}");
+        client.book(&start, "a.b@example.org").await.is(202);
+    }
+}

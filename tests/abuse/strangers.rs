@@ -96,7 +96,9 @@ async fn refusals_that_tell_of_a_client_run_out() {
     for _ in 0..10 {
         guess(&first, ACCOUNT).await.refused(400, 11);
     }
-    guess(&second, ACCOUNT).await.refused(429, 4);
+    guess(&first, ACCOUNT).await.refused(429, 4);
+    // No stranger keeps the owner out: another source has a count of its own.
+    guess(&second, ACCOUNT).await.refused(400, 11);
     for number in 0..5 {
         guess(&first, &format!("g{number}@example.org")).await.refused(400, 13);
         guess(&first, KNOWN).await.refused(400, 8);

@@ -2,7 +2,8 @@
 //!
 //! Some refusals of a booking by a key alone reveal that an address belongs to a client, or the
 //! times of that client's appointments. So do refusals of a move by an appointment's secret. They
-//! are counted by e-mail address, by source, and by the networks of an IPv6 source.
+//! are counted by e-mail address, by address and source, by source, and by the networks of an IPv6
+//! source.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,7 +24,8 @@ use crate::http::limits::source_networks::SourceNetworks;
 
 /// Seconds for which a refusal counts.
 const WINDOW_SECONDS: i64 = HOUR;
-/// Maximum number of refusals of one e-mail address within the window.
+/// Maximum number of refusals of one e-mail address within the window, to one source. Beyond as
+/// many of all sources a booking is asked for a code, so that no stranger keeps the owner out.
 pub(crate) const REFUSALS_PER_EMAIL_MAX: usize = 10;
 /// Maximum number of refusals to one source within the window.
 pub(crate) const REFUSALS_PER_SOURCE_MAX: usize = 20;
@@ -37,6 +39,8 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct EnumerationLimit {
     emails: Arc<RefusalCount>,
+    /// By address and source.
+    pairs: Arc<RefusalCount>,
     sources: Arc<RefusalCount>,
     sites: Arc<RefusalCount>,
     widest: Arc<RefusalCount>,
@@ -46,6 +50,7 @@ impl Default for EnumerationLimit {
     fn default() -> Self {
         Self {
             emails: Arc::new(RefusalCount::new(REFUSALS_PER_EMAIL_MAX)),
+            pairs: Arc::new(RefusalCount::new(REFUSALS_PER_EMAIL_MAX)),
             sources: Arc::new(RefusalCount::new(REFUSALS_PER_SOURCE_MAX)),
             sites: Arc::new(RefusalCount::new(REFUSALS_PER_SITE_MAX)),
             widest: Arc::new(RefusalCount::new(2 * REFUSALS_PER_SITE_MAX)),
@@ -58,6 +63,8 @@ impl Default for EnumerationLimit {
 enum RefusalKey {
     /// A folded e-mail address.
     Email(Box<str>),
+    /// A folded e-mail address at a source.
+    Pair(Box<str>, IpNet),
     /// A source or a network around it.
     Network(IpNet),
 }
@@ -109,12 +116,17 @@ struct Waiting<'c> {
 
 /// Permission for one booking, which is under way until it is accepted or this is dropped.
 #[derive(Debug)]
-pub(crate) struct BookingPermit(Arc<Vec<Turn>>);
+pub(crate) struct BookingPermit {
+    turns: Arc<Vec<Turn>>,
+    /// Whether the refusals of the address are used up, of all sources together.
+    pub(crate) is_email_exhausted: bool,
+}
 
 impl EnumerationLimit {
     /// Permits a booking or a move for a folded e-mail address, if it has one, from a source. One
     /// behind the key of a server has none, since that stands for many clients. Waits while the
-    /// bookings of the address or of a network that are under way could use up the refusals.
+    /// bookings of the address or of a network that are under way could use up the refusals. Where
+    /// a code may be asked for instead, the address counts at the source alone.
     ///
     /// # Errors
     /// 429 after too many refusals; 503 after five seconds of waiting.
@@ -122,15 +134,24 @@ impl EnumerationLimit {
         &self,
         email: Option<Box<str>>,
         from: Option<IpAddr>,
+        may_ask_code: bool,
         now: Instant,
     ) -> Result<BookingPermit, ApiError> {
         let deadline = tokio::time::Instant::now() + WAIT_MAX;
         let mut counted = Vec::new();
-        if let Some(email) = email {
-            counted.push((&self.emails, RefusalKey::Email(email)));
+        let counts_alone = may_ask_code && from.is_some();
+        if let Some(email) = &email
+            && !counts_alone
+        {
+            counted.push((&self.emails, RefusalKey::Email(email.clone())));
         }
         if let Some(from) = from {
             let SourceNetworks { own, site, widest } = SourceNetworks::around(from);
+            if let Some(email) = &email
+                && counts_alone
+            {
+                counted.push((&self.pairs, RefusalKey::Pair(email.clone(), own)));
+            }
             counted.push((&self.sources, RefusalKey::Network(own)));
             if let Some(site) = site {
                 counted.push((&self.sites, RefusalKey::Network(site)));
@@ -142,14 +163,22 @@ impl EnumerationLimit {
         for (count, key) in counted {
             turns.push(enter(count, key, now, deadline).await?);
         }
-        Ok(BookingPermit(Arc::new(turns)))
+        let mut is_email_exhausted = false;
+        if let Some(email) = email
+            && counts_alone
+        {
+            let turn = enter_at_once(&self.emails, RefusalKey::Email(email), now);
+            is_email_exhausted = turn.is_none();
+            turns.extend(turn);
+        }
+        Ok(BookingPermit { turns: Arc::new(turns), is_email_exhausted })
     }
 }
 
 impl BookingPermit {
     /// Counts the booking as a refusal that reveals something about a client.
     pub(crate) fn count_refusal(&self, now: Instant) {
-        for turn in &*self.0 {
+        for turn in &*self.turns {
             turn.count.refusals.add(&turn.key, now);
         }
     }
@@ -157,7 +186,7 @@ impl BookingPermit {
     /// Returns the hook that ends the turn once the booking is accepted. It cannot be refused any
     /// more, so others need not wait until it is durable.
     pub(crate) fn acceptance_hook(&self) -> AcceptanceHook {
-        let turns = Arc::clone(&self.0);
+        let turns = Arc::clone(&self.turns);
         AcceptanceHook::new(move || {
             for turn in &*turns {
                 turn.leave();
@@ -188,6 +217,14 @@ async fn enter(
             Err(ApiError::too_many(what, seconds))
         }
     }
+}
+
+/// Puts a booking under way, unless the refusals are used up or could be by those under way.
+fn enter_at_once(count: &Arc<RefusalCount>, key: RefusalKey, now: Instant) -> Option<Turn> {
+    if !count.has_entered(&key, now) {
+        return None;
+    }
+    Some(Turn { count: Arc::clone(count), key, is_under_way: AtomicBool::new(true) })
 }
 
 impl RefusalCount {
@@ -240,6 +277,18 @@ impl RefusalCount {
             others.wake_one();
         }
         Admission::Entered
+    }
+
+    /// Counts one more booking under way, if the refusals last for it.
+    fn has_entered(&self, key: &RefusalKey, now: Instant) -> bool {
+        let mut under_way = self.under_way.lock();
+        let refused = self.refusals.count(key, now);
+        let others = under_way.get(key).map_or(0, |others| others.count);
+        let has_room = others + refused < self.max;
+        if has_room {
+            under_way.entry(key.clone()).or_default().count += 1;
+        }
+        has_room
     }
 
     /// Changes the entry of a key, and removes it if no booking is left in it.
@@ -299,7 +348,7 @@ mod tests {
     type Booking<'l> = Pin<Box<dyn Future<Output = Result<BookingPermit, ApiError>> + 'l>>;
 
     fn from_one_source(limit: &EnumerationLimit) -> Booking<'_> {
-        Box::pin(limit.admit(None, Some([10, 0, 0, 1].into()), NOW))
+        Box::pin(limit.admit(None, Some([10, 0, 0, 1].into()), true, NOW))
     }
 
     fn poll(booking: &mut Booking<'_>) -> Poll<Result<BookingPermit, ApiError>> {
@@ -373,7 +422,12 @@ mod tests {
         let limit = EnumerationLimit::default();
         let _permits = fill(&limit);
         let admit = |source: u8| -> Booking<'_> {
-            Box::pin(limit.admit(Some("ann@x.org".into()), Some([10, 0, 0, source].into()), NOW))
+            Box::pin(limit.admit(
+                Some("ann@x.org".into()),
+                Some([10, 0, 0, source].into()),
+                false,
+                NOW,
+            ))
         };
         let mut others: Vec<_> =
             (0..REFUSALS_PER_EMAIL_MAX).map(|_| permit(&mut admit(2))).collect();

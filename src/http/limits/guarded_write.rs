@@ -3,6 +3,7 @@
 
 use crate::domain::decisions::unconfirmed::{find_code_channel, find_given_number};
 use crate::domain::records::channel::Channel;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::ShopWarning;
@@ -22,6 +23,7 @@ use crate::http::limits::code_budget::{CodePlace, CodeRequest};
 use crate::http::limits::enumeration_limit::BookingPermit;
 use crate::http::limits::under_way::BookingUnderWay;
 use crate::http::server::Server;
+use crate::notify::smtp::is_mail_address;
 use crate::wire::field::Audience;
 
 /// A write, with the limits that it has to pass on its way to the engine.
@@ -56,6 +58,8 @@ struct Guess {
 struct CodeNeed {
     /// The channel by which the group asks for it; `None` if only a limit does, by mail.
     channel: Option<Channel>,
+    /// The address as it is given.
+    email: Option<Email>,
     /// The folded address or the number that it goes to; `None` if the booking names none, which
     /// its decision refuses.
     recipient: Option<String>,
@@ -201,11 +205,14 @@ impl GuardedWrite {
         let permit = match &limits.guess {
             Some(Guess { email, .. }) => {
                 let source = limits.subjects.source();
-                Some(server.guesses.admit(email.clone(), source, now).await?)
+                // A move asks for no code.
+                let may_ask_code = limits.code.is_some();
+                Some(server.guesses.admit(email.clone(), source, may_ask_code, now).await?)
             }
             None => None,
         };
-        let admission = limits.admit(server, group, &mut command)?;
+        let is_guessed = permit.as_ref().is_some_and(|permit| permit.is_email_exhausted);
+        let admission = limits.admit(server, group, is_guessed, &mut command)?;
         // An accepted write cannot be refused any more, so it keeps no other one waiting until it
         // is durable. A refused one does until it is counted.
         let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
@@ -224,7 +231,7 @@ impl GuardedWrite {
 
 impl WriteLimits {
     /// Takes the places of a write. Beyond a limit, a booking by a key alone is made with a code,
-    /// if one can be mailed.
+    /// if one can be mailed; so is one of an address that was guessed at.
     ///
     /// # Errors
     /// Limited, or NoCode. Nothing is taken.
@@ -232,6 +239,7 @@ impl WriteLimits {
         &self,
         server: &'s Server,
         group: GroupId,
+        is_guessed: bool,
         command: &mut Command,
     ) -> Result<Admission<'s>, GuardedRejection> {
         if let Some(code) = &self.code
@@ -248,6 +256,13 @@ impl WriteLimits {
             if server.asks_for_codes(group, entered.earlier, self.now) {
                 booking.is_code_demanded = true;
                 return self.admit_with_code(server, group, code, Channel::Mail);
+            }
+            // Strangers who use up the codes of an address do not lock it out either.
+            if is_guessed
+                && let Ok(admission) = self.admit_with_code(server, group, code, Channel::Mail)
+            {
+                booking.is_code_demanded = true;
+                return Ok(admission);
             }
             under_way = Some(entered);
         }
@@ -288,6 +303,14 @@ impl WriteLimits {
             |retry_seconds| GuardedRejection::NoCode { retry_seconds, phone: code.phone.clone() };
         if !server.gateways.can_send_code(channel) {
             return Err(refuse(None));
+        }
+        if channel == Channel::Mail
+            && let Some(email) = &code.email
+            && !is_mail_address(email.as_str())
+        {
+            let rule = "is no address that a code can be mailed to";
+            let refusal = Refusal::InvalidParameter(Fault::new("fiche.email", rule));
+            return Err(Rejection::Refused(vec![refusal]).into());
         }
         let subjects = self.subjects.clone().for_code();
         let places = match server.booking_limit.reserve(&subjects, self.places, self.now) {
@@ -346,7 +369,8 @@ impl CodeNeed {
                 command.client.email.as_ref().map(|email| mailbox(&email.folded()))
             }
         };
-        Some(Self { channel, recipient, phone: group.phone.as_str().into() })
+        let email = command.client.email.clone();
+        Some(Self { channel, email, recipient, phone: group.phone.as_str().into() })
     }
 }
 

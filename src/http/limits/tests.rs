@@ -125,7 +125,7 @@ fn the_reference_states_the_limits_on_callers_in_force() {
             ),
             format!("logged in within {} days", KNOWN_SECONDS / DAY),
             format!(
-                "| {REFUSALS_PER_EMAIL_MAX} an hour for one e-mail, {REFUSALS_PER_SOURCE_MAX} an hour for one source, {REFUSALS_PER_SITE_MAX} for a /56 and {} for a /48 |",
+                "| {REFUSALS_PER_EMAIL_MAX} an hour for one e-mail at one source, {REFUSALS_PER_SOURCE_MAX} an hour for one source, {REFUSALS_PER_SITE_MAX} for a /56 and {} for a /48 |",
                 2 * REFUSALS_PER_SITE_MAX
             ),
             format!("| {LINKS_PER_SOURCE_MAX} an hour |"),
