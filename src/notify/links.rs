@@ -107,9 +107,10 @@ impl LoginLink {
 
     fn make_mac(&self, pro: &Pro, secret: &LinkSecret) -> Hmac<Sha256> {
         let mut mac = Hmac::new_from_slice(secret.bits()).expect("any length makes a key");
-        let [email, password] = [pro.email.folded(), pro.password_hash.as_str().into()];
-        let Self { group, pro, expires, .. } = self;
-        mac.update(format!("login.{group}.{pro}.{}.{email}.{password}", expires.0).as_bytes());
+        let Self { group, pro: id, expires, .. } = self;
+        let email = pro.email.folded();
+        let password = pro.password_hash.as_str();
+        mac.update(format!("login.{group}.{id}.{}.{email}.{password}", expires.0).as_bytes());
         mac
     }
 }

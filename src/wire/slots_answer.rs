@@ -23,8 +23,15 @@ use crate::wire::slots::SlotSearch;
 
 /// The part of a slot before its start.
 const SLOT_HEAD: &[u8] = br#"{"start":""#;
-/// The places of the times within a slot with instants.
-const TIMES_AT: SlotTimes = SlotTimes { start: 10, start_utc: 44, end: 73, end_utc: 105 };
+/// The parts of a slot with instants between its times.
+const TO_START_UTC: &[u8] = br#"","start_utc":""#;
+const TO_END: &[u8] = br#"","end":""#;
+const TO_END_UTC: &[u8] = br#"","end_utc":""#;
+/// The places of the times within such a slot.
+const START_AT: usize = SLOT_HEAD.len();
+const START_UTC_AT: usize = START_AT + "YYYY-MM-DD HH:MM:SS".len() + TO_START_UTC.len();
+const END_AT: usize = START_UTC_AT + "YYYY-MM-DDTHH:MM:SSZ".len() + TO_END.len();
+const END_UTC_AT: usize = END_AT + "YYYY-MM-DD HH:MM:SS".len() + TO_END_UTC.len();
 /// Bytes of a slot with its comma, for less than a thousand calendars and without their ids.
 const SLOT_BYTES: usize = 66;
 /// Bytes of its end, and of its start and end as instants.
@@ -35,14 +42,6 @@ const ANSWER_BYTES: usize = 128;
 const RESERVED_CALENDARS_MAX: usize = 32;
 
 const SLOT_START: &str = "Start, YYYY-MM-DD HH:MM:SS on the clocks of the group.";
-
-/// A place for each time of a slot with instants.
-struct SlotTimes {
-    start: usize,
-    start_utc: usize,
-    end: usize,
-    end_utc: usize,
-}
 
 /// The schema of the answer, which no struct describes because it is written by hand.
 pub fn slots_schema() -> RefOr<Schema> {
@@ -186,11 +185,11 @@ impl SlotsAnswer {
         let begin = self.out.len();
         self.out.extend_from_within(self.last_slot.clone());
         let slot = &mut self.out[begin..];
-        self.times.overwrite_time(start, &mut slot[TIMES_AT.start..]);
+        self.times.overwrite_time(start, &mut slot[START_AT..]);
         if self.instants {
-            overwrite_utc_time(start, &mut slot[TIMES_AT.start_utc..]);
-            self.times.overwrite_time(end, &mut slot[TIMES_AT.end..]);
-            overwrite_utc_time(end, &mut slot[TIMES_AT.end_utc..]);
+            overwrite_utc_time(start, &mut slot[START_UTC_AT..]);
+            self.times.overwrite_time(end, &mut slot[END_AT..]);
+            overwrite_utc_time(end, &mut slot[END_UTC_AT..]);
         }
         true
     }
@@ -236,11 +235,11 @@ impl SlotsAnswer {
         self.times.append_local(start, &mut self.out);
         if self.instants {
             let end = start.plus_seconds(self.length_seconds);
-            self.out.extend_from_slice(br#"","start_utc":""#);
+            self.out.extend_from_slice(TO_START_UTC);
             append_rfc_3339(start, &mut self.out);
-            self.out.extend_from_slice(br#"","end":""#);
+            self.out.extend_from_slice(TO_END);
             self.times.append_local(end, &mut self.out);
-            self.out.extend_from_slice(br#"","end_utc":""#);
+            self.out.extend_from_slice(TO_END_UTC);
             append_rfc_3339(end, &mut self.out);
             self.last_utc_day = self.day(start);
         }

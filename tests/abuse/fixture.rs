@@ -148,6 +148,14 @@ impl Practice {
         Visitor { base: format!("http://{}/api/v1", self.address), client, forwarded_for }
     }
 
+    /// Three sources of each of six /56s of one /48, each with the number of its /56.
+    pub(crate) fn neighbours(&self) -> impl Iterator<Item = (usize, Visitor)> {
+        (0..18).map(|n| {
+            let source = n / 3 * 256 + n % 3;
+            (n / 3, self.forwarded(&format!("2001:db8:0:{source:x}::1")))
+        })
+    }
+
     /// Free starts of the 20 minutes of intervention 1, each with a calendar, the earliest first.
     pub(crate) async fn free_starts(&self) -> VecDeque<(String, u64)> {
         let path = "/groups/1/availabletimeslots?intervention_ids[]=1&nDays=30";

@@ -10,7 +10,7 @@ pub(crate) fn decide(context: &Context<'_>, command: &NotifyOfLogin) -> Decision
     let NotifyOfLogin { email, notice } = command;
     let outbox = &context.state.outbox;
     let at = context.stamp();
-    if !outbox.has_room_for_login(notice.kind(), email.as_str(), notice.daily_max(), at) {
+    if !outbox.has_room_for_login(command, at) {
         return Decision::Unchanged(Outcome::default());
     }
     let content = match notice {

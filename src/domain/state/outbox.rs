@@ -29,6 +29,7 @@ use crate::domain::records::message::{
     AppointmentTime, Message, MessageContent, MessageKind, Progress, ShopWarning, SuppressionReason,
 };
 use crate::domain::records::text::{Text, folded};
+use crate::domain::state::login_notice::NotifyOfLogin;
 use crate::domain::state::recipient_quota::{MessageQuota, RecipientQuota};
 use crate::domain::state::space::message_bytes;
 use crate::domain::time::{DAY, INSTANT_MIN, Instant};
@@ -211,19 +212,13 @@ impl Outbox {
         self.warnings.range(of_kind).next_back().map(|(_, at, _)| *at)
     }
 
-    /// Whether one more message about logins may go to a recipient: fewer than `daily_max` of its
-    /// kind were caused within 24 hours.
-    pub fn has_room_for_login(
-        &self,
-        kind: MessageKind,
-        recipient: &str,
-        daily_max: usize,
-        now: Instant,
-    ) -> bool {
-        let recipient: Box<str> = folded(recipient);
-        let first = (kind, recipient.clone(), now.plus_seconds(1 - DAY), FIRST);
-        let last = (kind, recipient, Instant(i64::MAX), LAST);
-        self.login_messages.range(first..=last).nth(daily_max - 1).is_none()
+    /// Whether a person may be mailed once more about logins: few mails of the kind were caused
+    /// within 24 hours.
+    pub fn has_room_for_login(&self, command: &NotifyOfLogin, now: Instant) -> bool {
+        let NotifyOfLogin { email, notice } = command;
+        let first = (notice.kind(), email.folded(), now.plus_seconds(1 - DAY), FIRST);
+        let last = (notice.kind(), email.folded(), Instant(i64::MAX), LAST);
+        self.login_messages.range(first..=last).count() < notice.daily_max()
     }
 
     /// The messages that are new or changed since an earlier state of this outbox.

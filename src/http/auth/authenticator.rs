@@ -447,9 +447,7 @@ impl Authenticator {
         now: Instant,
     ) -> Result<bool, ApiError> {
         let email_hash: [u8; 32] = Sha256::digest(email.folded().as_bytes()).into();
-        // The person has logged in, so only failures of logged-in people count, of all sources
-        // together: a stolen session goes anywhere.
-        let known = KnownFrom::Device(email_hash[..8].try_into().expect("32 bytes"));
+        let known = KnownFrom::Login;
         self.refuse_after_failures(email_hash, from, known, now)?;
         let permit = self.password_pool.acquire(from, true).await?;
         // While this request waited, others may have failed.

@@ -51,11 +51,10 @@ impl LoginMailer {
     /// written, whatever strangers do.
     fn mail(&self, group: GroupId, email: &Email, notice: LoginNotice, now: Instant) {
         let Some(state) = self.engine.published().group_state(group) else { return };
-        let daily_max = notice.daily_max();
-        if !state.outbox.has_room_for_login(notice.kind(), email.as_str(), daily_max, now) {
+        let command = NotifyOfLogin { email: email.clone(), notice };
+        if !state.outbox.has_room_for_login(&command, now) {
             return;
         }
-        let command = NotifyOfLogin { email: email.clone(), notice };
         let engine = self.engine.clone();
         tokio::spawn(async move {
             let command = Command::NotifyOfLogin(Box::new(command));

@@ -211,7 +211,7 @@ async fn enter(
         }
     };
     match entered {
-        Ok(()) => Ok(Turn { count: Arc::clone(count), key, is_under_way: AtomicBool::new(true) }),
+        Ok(()) => Ok(Turn::new(count, key)),
         Err(seconds) => {
             let what = "bookings or moves were refused for reasons that tell of a client";
             Err(ApiError::too_many(what, seconds))
@@ -221,10 +221,7 @@ async fn enter(
 
 /// Puts a booking under way, unless the refusals are used up or could be by those under way.
 fn enter_at_once(count: &Arc<RefusalCount>, key: RefusalKey, now: Instant) -> Option<Turn> {
-    if !count.has_entered(&key, now) {
-        return None;
-    }
-    Some(Turn { count: Arc::clone(count), key, is_under_way: AtomicBool::new(true) })
+    if count.enter_if_room(&key, now) { Some(Turn::new(count, key)) } else { None }
 }
 
 impl RefusalCount {
@@ -279,8 +276,8 @@ impl RefusalCount {
         Admission::Entered
     }
 
-    /// Counts one more booking under way, if the refusals last for it.
-    fn has_entered(&self, key: &RefusalKey, now: Instant) -> bool {
+    /// Counts one more booking under way, if the refusals last for it. Returns whether they do.
+    fn enter_if_room(&self, key: &RefusalKey, now: Instant) -> bool {
         let mut under_way = self.under_way.lock();
         let refused = self.refusals.count(key, now);
         let others = under_way.get(key).map_or(0, |others| others.count);
@@ -312,6 +309,11 @@ impl UnderWay {
 }
 
 impl Turn {
+    /// The turn of a booking that is counted as under way.
+    fn new(count: &Arc<RefusalCount>, key: RefusalKey) -> Self {
+        Self { count: Arc::clone(count), key, is_under_way: AtomicBool::new(true) }
+    }
+
     /// Ends the turn, if it has not ended yet, and wakes one booking that waits.
     fn leave(&self) {
         if !self.is_under_way.swap(false, Ordering::Relaxed) {

@@ -41,6 +41,8 @@ pub(crate) struct LoginLimit {
     emails: SlidingWindow<[u8; 32]>,
     /// Failures with the cookie of a browser.
     devices: SlidingWindow<DeviceNumber>,
+    /// Failures of people who are logged in, by address.
+    logged_in: SlidingWindow<[u8; 32]>,
 }
 
 /// The proof that a person has logged in before.
@@ -52,6 +54,8 @@ pub(crate) enum KnownFrom {
     Source,
     /// The cookie of this browser.
     Device(DeviceNumber),
+    /// A login that lasts, wherever a stolen one is used.
+    Login,
 }
 
 impl Default for LoginLimit {
@@ -63,14 +67,15 @@ impl Default for LoginLimit {
             widest: SlidingWindow::new(2 * SITE_FAILURES_MAX, WINDOW_SECONDS),
             emails: SlidingWindow::new(EMAIL_FAILURES_COUNTED, EMAIL_WINDOW_SECONDS),
             devices: SlidingWindow::new(PAIR_FAILURES_MAX, WINDOW_SECONDS),
+            logged_in: SlidingWindow::new(PAIR_FAILURES_MAX, WINDOW_SECONDS),
         }
     }
 }
 
 impl LoginLimit {
     /// Returns the seconds that an address has to wait at a source before its next attempt; `None`
-    /// if it may try now. A known browser waits for its own failures only, and a known source for
-    /// those of the source.
+    /// if it may try now. A known browser waits for its own failures only, a person who is logged
+    /// in for those of such people, and a known source for those of the source.
     pub(crate) fn wait(
         &self,
         email_hash: [u8; 32],
@@ -78,8 +83,10 @@ impl LoginLimit {
         known: KnownFrom,
         now: Instant,
     ) -> Option<i64> {
-        if let KnownFrom::Device(device) = known {
-            return self.devices.wait(&device, now);
+        match known {
+            KnownFrom::Device(device) => return self.devices.wait(&device, now),
+            KnownFrom::Login => return self.logged_in.wait(&email_hash, now),
+            KnownFrom::Source | KnownFrom::Nowhere => {}
         }
         let source = source(from);
         let pair = (email_hash, source);
@@ -127,8 +134,10 @@ impl LoginLimit {
             self.sites.add(&site, now);
             self.widest.add(&widest, now);
         }
-        if let KnownFrom::Device(device) = known {
-            self.devices.add(&device, now);
+        match known {
+            KnownFrom::Device(device) => self.devices.add(&device, now),
+            KnownFrom::Login => self.logged_in.add(&email_hash, now),
+            KnownFrom::Source | KnownFrom::Nowhere => {}
         }
     }
 }
