@@ -4,6 +4,7 @@
 //! Reference 1.3.
 
 pub mod interval_set;
+pub mod public_holidays;
 pub mod zone;
 pub mod zone_names;
 
