@@ -583,7 +583,9 @@ fn public_types_have_names_of_their_own() {
                 None => rest,
             };
             for keyword in ["struct ", "enum ", "trait ", "type "] {
-                if let Some(rest) = rest.trim_start().strip_prefix(keyword) {
+                let rest = rest.trim_start().strip_prefix(keyword);
+                // A macro takes the name from each of its uses.
+                if let Some(rest) = rest.filter(|rest| !rest.starts_with('$')) {
                     places
                         .entry(identifier_at_start(rest).to_owned())
                         .or_default()

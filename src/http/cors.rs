@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW,
-    ORIGIN, VARY,
+    COOKIE, ORIGIN, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
 use crate::http::auth::apikey;
+use crate::http::auth::login_cookie::has_login_cookie;
 use crate::http::auth::request_origin::{SEC_FETCH_SITE, only_origin};
 use crate::http::auth::session::session_tokens;
 use crate::wire::params::Params;
@@ -52,7 +53,7 @@ impl AllowedPages {
         uri: &Uri,
         directory: impl FnOnce() -> Arc<Directory>,
     ) -> Self {
-        if session_tokens(headers).next().is_some() || uri.path().starts_with(SESSIONS) {
+        if has_personal_cookie(headers) || uri.path().starts_with(SESSIONS) {
             return Self::None;
         }
         let has_credentials = apikey::credentials(headers).is_some();
@@ -95,6 +96,13 @@ impl AllowedPages {
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         }
     }
+}
+
+/// Returns whether a request has the cookie of a session or of a login, whose answers are for the
+/// person.
+fn has_personal_cookie(headers: &HeaderMap) -> bool {
+    headers.contains_key(COOKIE)
+        && (session_tokens(headers).next().is_some() || has_login_cookie(headers))
 }
 
 /// Returns the key of a request, from its headers or its query.

@@ -17,6 +17,7 @@ use crate::http::metrics::Codes;
 use crate::wire::error_catalogue::fragment;
 use crate::wire::errors::{self, ErrorEntry, Problem};
 use crate::wire::field::Audience;
+use crate::wire::group::GROUP;
 
 /// Seconds in Retry-After when the server is overloaded or recovering.
 const OVERLOADED_RETRY_SECONDS: u32 = 1;
@@ -233,6 +234,13 @@ impl ApiError {
             Rejection::GroupNotFound => Self::no_result(),
             Rejection::InternalError => Self::internal(),
         }
+    }
+
+    /// The error of a store that does not take a change of the directory. No refusal is among its
+    /// rejections.
+    pub(crate) fn from_store(rejection: Rejection) -> Self {
+        let zone = GROUP.blank.timezone.zone();
+        Self::from_rejection(rejection, zone, Audience::Pro)
     }
 
     /// The error of refusals, in words for the audience.

@@ -13,6 +13,7 @@ use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::id_blocks::{Block, IdKind};
 use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::{AccountLink, AccountLinks};
@@ -94,6 +95,8 @@ enum DirectoryFrame {
     /// Absent before the first start of the server.
     LinkSecret(LinkSecret),
     KnownLogins(Vec<(LoginPlace, Instant)>),
+    /// Logins of professionals at their screens.
+    ProLogins(Vec<(LoginHash, ProLogin)>),
 }
 
 fn write_frames<T, F: Serialize, E>(
@@ -266,6 +269,8 @@ pub fn write_directory<E>(
     write_frames(directory.pros.values().cloned(), DirectoryFrame::Pros, &mut write)?;
     write_frames(blocks, DirectoryFrame::Blocks, &mut write)?;
     write_frames(directory.known_logins.iter(), DirectoryFrame::KnownLogins, &mut write)?;
+    let logins = directory.pro_logins.iter().map(|(hash, login)| (hash, login.clone()));
+    write_frames(logins, DirectoryFrame::ProLogins, &mut write)?;
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
@@ -289,6 +294,7 @@ pub fn read_directory(
         DirectoryFrame::Blocks(rows) => directory.blocks.extend(rows),
         DirectoryFrame::LinkSecret(secret) => directory.link_secret = Some(secret),
         DirectoryFrame::KnownLogins(rows) => directory.known_logins.extend(rows),
+        DirectoryFrame::ProLogins(rows) => directory.pro_logins.extend(rows),
     }
     Ok(())
 }

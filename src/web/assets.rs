@@ -14,7 +14,12 @@ pub(crate) const IMMUTABLE: HeaderValue =
 pub(crate) struct Assets {
     style: Asset,
     script: Asset,
+    practice_style: Asset,
+    practice_script: Asset,
 }
+
+/// The scripts of the practice's own screens, as one module. Each file is a block of its own.
+const PRACTICE_SCRIPT: &str = concat!(include_str!("../../data/web/practice/frame.js"),);
 
 /// One file.
 pub(crate) struct Asset {
@@ -29,12 +34,19 @@ impl Assets {
         Self {
             style: Asset::new("style", "css", include_bytes!("../../data/web/style.css")),
             script: Asset::new("script", "js", include_bytes!("../../data/web/script.js")),
+            practice_style: Asset::new(
+                "practice",
+                "css",
+                include_bytes!("../../data/web/practice.css"),
+            ),
+            practice_script: Asset::new("practice", "js", PRACTICE_SCRIPT.as_bytes()),
         }
     }
 
     /// Finds an asset by its name in URLs.
     pub(crate) fn find(&self, name: &str) -> Option<&Asset> {
-        [&self.style, &self.script].into_iter().find(|asset| asset.name == name)
+        let all = [&self.style, &self.script, &self.practice_style, &self.practice_script];
+        all.into_iter().find(|asset| asset.name == name)
     }
 
     /// The URL of the style.
@@ -45,6 +57,16 @@ impl Assets {
     /// The URL of the script.
     pub(crate) fn script_url(&self) -> String {
         format!("/assets/{}", self.script.name)
+    }
+
+    /// The URL of the style of the practice's own screens.
+    pub(crate) fn practice_style_url(&self) -> String {
+        format!("/assets/{}", self.practice_style.name)
+    }
+
+    /// The URL of the script of the practice's own screens.
+    pub(crate) fn practice_script_url(&self) -> String {
+        format!("/assets/{}", self.practice_script.name)
     }
 }
 
@@ -73,5 +95,12 @@ mod tests {
     #[test]
     fn the_script_weighs_at_most_6_kb() {
         assert!(Assets::new().script.content.gzip.len() <= 6 * 1_024);
+    }
+
+    #[test]
+    fn the_screens_of_the_practice_have_10_kb_of_style_and_20_kb_of_script_at_most() {
+        let assets = Assets::new();
+        assert!(assets.practice_style.content.gzip.len() <= 10 * 1_024);
+        assert!(assets.practice_script.content.gzip.len() <= 20 * 1_024);
     }
 }

@@ -1,8 +1,9 @@
 //! Pages for clients: booking under `/b/<urlname>`, and the pages behind mailed links under
-//! `/m/<token>`. Reference 14.
+//! `/m/<token>`. Reference 14. The practice's own screens stand under `/p/<urlname>`. Reference 15.
 //!
-//! Pages are rendered on the server and work without JavaScript. They act as an application `web`
-//! with its key alone: they send the same commands as the API, under the same limits.
+//! Pages are rendered on the server and work without JavaScript. Those for clients act as an
+//! application `web` with its key alone: they send the same commands as the API, under the same
+//! limits.
 
 mod appointment_view;
 mod asset_file;
@@ -31,10 +32,12 @@ mod month;
 mod move_page;
 mod page;
 mod pages;
+mod practice;
 mod refusal_text;
 mod service_step;
 mod shop;
 mod text;
+mod text_table;
 mod time_step;
 mod times_address;
 mod times_view;
@@ -56,7 +59,7 @@ pub fn service(server: Server) -> HttpService {
 
 /// The routes of the pages of a server.
 fn routes(server: Arc<Server>) -> Router {
-    Router::new()
+    practice::routes()
         .route("/", get(home::show))
         .route(asset_file::PATH, get(asset_file::show))
         .route("/b/{urlname}", get(service_step::show))

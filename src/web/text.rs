@@ -1,26 +1,14 @@
-//! All texts of the pages, in French and English. A text without one of them does not compile.
+//! All texts of the pages for clients, in French and English.
 //!
 //! A text may hold places such as `{until}`, which [`fill`] replaces.
 
 use crate::notify::language::Language;
+use crate::web::text_table::text_table;
 
-/// Declares the table: a member for each text, and a value for each language.
-macro_rules! texts {
-    ($($name:ident: $french:literal, $english:literal;)*) => {
-        /// The texts of the pages in one language.
-        pub(crate) struct Texts {
-            $(pub(crate) $name: &'static str,)*
-        }
+text_table! {
+    /// The texts of the pages for clients in one language.
+    Texts;
 
-        static FRENCH: Texts = Texts { $($name: $french,)* };
-        static ENGLISH: Texts = Texts { $($name: $english,)* };
-
-        #[cfg(test)]
-        static PAIRS: &[(&str, &str)] = &[$(($french, $english),)*];
-    };
-}
-
-texts! {
     // The frame of every page.
     skip: "Aller au contenu", "Skip to content";
     steps: "Étapes", "Steps";
@@ -252,10 +240,7 @@ texts! {
 
 /// Returns the texts in a language.
 pub(crate) const fn texts(language: Language) -> &'static Texts {
-    match language {
-        Language::French => &FRENCH,
-        Language::English => &ENGLISH,
-    }
+    Texts::in_language(language)
 }
 
 /// Returns a text with a value in its place `{name}`.
@@ -266,22 +251,6 @@ pub(crate) fn fill(text: &str, name: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The names of the places of a text, sorted.
-    fn places(text: &str) -> Vec<&str> {
-        let mut names: Vec<&str> =
-            text.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect();
-        names.sort_unstable();
-        names
-    }
-
-    #[test]
-    fn both_languages_have_the_same_places_and_neither_is_empty() {
-        for (french, english) in PAIRS {
-            assert_eq!(places(french), places(english), "{french}");
-            assert!(!french.is_empty() && !english.is_empty());
-        }
-    }
 
     #[test]
     fn a_value_is_not_searched_for_places() {

@@ -8,6 +8,7 @@ mod crash;
 mod figures;
 mod hostile;
 mod in_browser;
+mod login;
 mod manage;
 mod modules;
 mod moves;

@@ -82,6 +82,11 @@ impl Visitor {
         page
     }
 
+    /// A request for a page.
+    pub(crate) fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.base))
+    }
+
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Page {
         let request = request.header("accept-language", self.language);
         let response = request.send().await.expect("the server answers");

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
 use crate::domain::directory::known_logins::LoginPlace;
+use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::{Directory, DirectoryEvent};
@@ -76,6 +77,43 @@ pub enum ChangeAccess {
     },
     /// Records that a person has logged in at a source.
     RecordLogin(LoginPlace),
+    /// Opens a login of a professional at the screens.
+    LogIn(Box<ProLoginDraft>),
+    /// Ends logins of a professional at the screens.
+    LogOut {
+        /// The professional.
+        pro: ProId,
+        /// The logins to end.
+        which: WhichLogins,
+    },
+}
+
+/// A login of a professional to open.
+#[derive(Clone, Debug)]
+pub struct ProLoginDraft {
+    /// The SHA-256 of its token.
+    pub hash: LoginHash,
+    /// The professional.
+    pub pro: ProId,
+    /// The hash of the password that was verified.
+    pub password_hash: Text<255>,
+    /// Whether it lasts for 30 days.
+    pub stays: bool,
+    /// The address that the login comes from.
+    pub source: Name<45>,
+    /// The name that the browser gives itself.
+    pub device: Name<120>,
+    /// The login of the same browser, which ends.
+    pub replaced: Option<LoginHash>,
+}
+
+/// A choice among the logins of a professional.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhichLogins {
+    /// One of them.
+    One(LoginHash),
+    /// All but the one of the request, if it has one.
+    AllBut(Option<LoginHash>),
 }
 
 /// The operator's reference to an application key.
@@ -141,6 +179,8 @@ pub enum AccessRefusal {
     LastOfGroup(GroupId),
     #[error("{} has another password by now", .0.as_str())]
     PasswordChanged(Email),
+    #[error("no such login is open")]
+    NoLogin,
     #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
@@ -251,7 +291,53 @@ pub fn decide(
         ChangeAccess::RecordLogin(place) => {
             Ok(DirectoryEvent::LoginRecorded { place: *place, at: now })
         }
+        ChangeAccess::LogIn(draft) => log_in(directory, draft, now),
+        ChangeAccess::LogOut { pro, which } => log_out(directory, *pro, *which, now),
     }
+}
+
+/// Opens a login, unless the password has changed since it was verified.
+fn log_in(
+    directory: &Directory,
+    draft: &ProLoginDraft,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    let ProLoginDraft { hash, pro, password_hash, stays, source, device, replaced } = draft;
+    let Some(found) = directory.pros.get(pro) else { return Err(AccessRefusal::NoLogin) };
+    if found.password_hash != *password_hash {
+        return Err(AccessRefusal::PasswordChanged(found.email.clone()));
+    }
+    let login = ProLogin {
+        pro: *pro,
+        begun: now,
+        stays: *stays,
+        source: source.clone(),
+        device: device.clone(),
+    };
+    Ok(DirectoryEvent::ProLoggedIn { hash: *hash, login: Box::new(login), replaced: *replaced })
+}
+
+/// Ends the logins of a professional that are meant and open.
+fn log_out(
+    directory: &Directory,
+    pro: ProId,
+    which: WhichLogins,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    let mut hashes = Vec::new();
+    for (hash, _) in directory.pro_logins.active(pro, now) {
+        let is_meant = match which {
+            WhichLogins::One(meant) => hash == meant,
+            WhichLogins::AllBut(kept) => Some(hash) != kept,
+        };
+        if is_meant {
+            hashes.push(hash);
+        }
+    }
+    if hashes.is_empty() {
+        return Err(AccessRefusal::NoLogin);
+    }
+    Ok(DirectoryEvent::ProLoggedOut { hashes })
 }
 
 /// Removes a professional from some groups, or altogether.

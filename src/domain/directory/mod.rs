@@ -8,6 +8,7 @@ pub mod id_blocks;
 pub mod known_logins;
 pub mod link_secret;
 pub mod password_link;
+pub mod pro_logins;
 pub mod professionals;
 pub mod site_origin;
 
@@ -17,6 +18,7 @@ use crate::domain::directory::apikeys::{Apikey, Apikeys};
 use crate::domain::directory::id_blocks::{Block, IdBlocks, IdKind};
 use crate::domain::directory::known_logins::{KnownLogins, LoginPlace};
 use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::directory::pro_logins::{LoginHash, ProLogin, ProLogins};
 use crate::domain::directory::professionals::{Pro, Professionals};
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::time::Instant;
@@ -35,6 +37,8 @@ pub struct Directory {
     pub link_secret: Option<LinkSecret>,
     /// The sources at which persons have logged in.
     pub known_logins: KnownLogins,
+    /// The logins of professionals at their screens.
+    pub pro_logins: ProLogins,
     /// The sequence number of the last event; 0 before the first.
     pub sequence: u64,
 }
@@ -92,6 +96,20 @@ pub enum DirectoryEvent {
         /// The time of the login.
         at: Instant,
     },
+    /// A professional has logged in at the screens.
+    ProLoggedIn {
+        /// The SHA-256 of the token.
+        hash: LoginHash,
+        /// The login.
+        login: Box<ProLogin>,
+        /// The login of the same browser before, which has ended.
+        replaced: Option<LoginHash>,
+    },
+    /// Logins of a professional at the screens have ended.
+    ProLoggedOut {
+        /// The SHA-256 of each token.
+        hashes: Vec<LoginHash>,
+    },
 }
 
 impl Directory {
@@ -137,10 +155,25 @@ impl Directory {
                 self.apikeys.remove(hash).expect("only a known key is revoked");
             }
             DirectoryEvent::ProPut { pro } => {
-                self.pros.insert(pro.id, Pro::clone(pro));
+                let before = self.pros.insert(pro.id, Pro::clone(pro));
+                if before.is_some_and(|before| before.password_hash != pro.password_hash) {
+                    self.pro_logins.remove_all(pro.id);
+                }
             }
             DirectoryEvent::ProRemoved { id } => {
                 self.pros.remove(id).expect("only a known professional is removed");
+                self.pro_logins.remove_all(*id);
+            }
+            DirectoryEvent::ProLoggedIn { hash, login, replaced } => {
+                if let Some(replaced) = replaced {
+                    self.pro_logins.remove(replaced);
+                }
+                self.pro_logins.open(*hash, ProLogin::clone(login));
+            }
+            DirectoryEvent::ProLoggedOut { hashes } => {
+                for hash in hashes {
+                    self.pro_logins.remove(hash);
+                }
             }
             DirectoryEvent::LoginRecorded { place, at } => self.known_logins.insert(*place, *at),
             DirectoryEvent::LinkSecretSet { link_secret } => {

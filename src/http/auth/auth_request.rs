@@ -54,6 +54,31 @@ pub(crate) fn find_key(key: &str, directory: &Directory) -> Result<[u8; 32], Api
     }
 }
 
+impl<'r> AuthRequest<'r> {
+    /// A request for a page, whose address says nothing of its caller.
+    pub(crate) fn of_page(
+        published: &'r Published,
+        directory: &'r Arc<Directory>,
+        parts: &'r HttpParts,
+        params: &'r Params,
+        from: IpAddr,
+        now: Instant,
+    ) -> Self {
+        Self {
+            published,
+            directory,
+            parts,
+            params,
+            group: None,
+            implied_group: None,
+            names_target: false,
+            from,
+            is_at_socket: false,
+            now,
+        }
+    }
+}
+
 impl AuthRequest<'_> {
     /// Returns the SHA-256 of the key that counts: the given one, else the session's. Reference
     /// 3.1.

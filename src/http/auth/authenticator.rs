@@ -23,6 +23,7 @@ use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
 use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::{Claimant, LoginProofs};
+use crate::http::auth::login_uses::LoginUses;
 use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::request_origin::{
     is_foreign, is_foreign_form, is_from_other_page, only_origin,
@@ -47,10 +48,12 @@ pub(crate) struct Authenticator {
     pub(crate) password_pool: PasswordPool,
     failures: LoginLimit,
     pub(crate) sessions: Sessions,
+    /// Last uses of logins at the screens.
+    pub(crate) login_uses: LoginUses,
     pub(crate) login_proofs: LoginProofs,
     /// `None` on a server that sends no mails.
     pub(crate) login_mailer: Option<LoginMailer>,
-    engine: Engine,
+    pub(crate) engine: Engine,
 }
 
 /// A credential to be verified.
@@ -74,6 +77,7 @@ impl Authenticator {
             password_pool: PasswordPool::new(cores),
             failures: LoginLimit::default(),
             sessions: Sessions::new(),
+            login_uses: LoginUses::new(),
             login_proofs: LoginProofs::new(None),
             login_mailer: None,
             engine,

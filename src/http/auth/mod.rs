@@ -6,10 +6,13 @@ pub(crate) mod auth_request;
 pub(crate) mod authenticator;
 pub(crate) mod basic;
 pub(crate) mod credential_cache;
+pub(crate) mod login_cookie;
 pub(crate) mod login_mailer;
 pub(crate) mod login_proof;
+pub(crate) mod login_uses;
 pub(crate) mod person;
 pub(crate) mod request_origin;
+pub(crate) mod screen_login;
 pub(crate) mod session;
 pub(crate) mod source_hasher;
 

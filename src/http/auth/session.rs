@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::header::{COOKIE, USER_AGENT};
+use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, HeaderValue};
 use data_encoding::HEXLOWER;
 use parking_lot::Mutex;
@@ -15,6 +15,7 @@ use crate::domain::records::text::{Email, Text};
 use crate::domain::time::{DAY, HOUR, Instant};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
+use crate::http::auth::login_cookie::cookie_values;
 use crate::http::auth::person::Person;
 use crate::http::limits::ranked_map::{Ranked, RankedMap};
 use crate::planted_faults::PlantedFault;
@@ -368,7 +369,7 @@ fn session_id(token_hash: &[u8; 32]) -> u64 {
 }
 
 /// Returns the name that a browser gives itself, without control characters.
-fn device_name(headers: &HeaderMap) -> Box<str> {
+pub(crate) fn device_name(headers: &HeaderMap) -> Box<str> {
     let Some(name) = headers.get(USER_AGENT) else { return Box::default() };
     let name = String::from_utf8_lossy(name.as_bytes());
     let shown = name.chars().filter(|character| !character.is_control());
@@ -379,21 +380,15 @@ fn hash_token(token: &[u8]) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-/// Returns the session tokens among a request's cookies. The other cookies may hold any bytes.
+/// Returns the session tokens among a request's cookies.
 pub(crate) fn session_tokens(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    let pairs = headers
-        .get_all(COOKIE)
-        .iter()
-        .flat_map(|header| header.as_bytes().split(|byte| *byte == b';'));
-    pairs.filter_map(|pair| {
-        let value = pair.trim_ascii().strip_prefix(COOKIE_NAME.as_bytes())?;
-        let token = value.strip_prefix(b"=")?;
-        if token.is_empty() { None } else { Some(token) }
-    })
+    cookie_values(headers, COOKIE_NAME)
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::COOKIE;
+
     use super::*;
 
     fn session(pro: u64, last_used: i64) -> Session {

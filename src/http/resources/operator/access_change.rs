@@ -15,8 +15,6 @@ use crate::http::error::ApiError;
 use crate::http::request::ApiRequest;
 use crate::http::response::HandlerResult;
 use crate::wire::errors::Problem;
-use crate::wire::field::Audience;
-use crate::wire::group::GROUP;
 use crate::wire::value;
 
 /// Returns a field of a body, parsed. One that is left out is null.
@@ -72,9 +70,6 @@ pub(crate) async fn change_access(request: &ApiRequest, change: ChangeAccess) ->
         Err(AccessError::Refused(refusal)) => {
             Err(ApiError::new(Problem::InvalidParameter, refusal.to_string()))
         }
-        Err(AccessError::Rejected(rejection)) => {
-            let zone = GROUP.blank.timezone.zone();
-            Err(ApiError::from_rejection(rejection, zone, Audience::Pro))
-        }
+        Err(AccessError::Rejected(rejection)) => Err(ApiError::from_store(rejection)),
     }
 }

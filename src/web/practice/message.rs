@@ -1,0 +1,68 @@
+//! Screens with one message.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::response::Response;
+
+use crate::http::ApiError;
+use crate::web::page::{Privacy, render, respond};
+use crate::web::practice::frame::ScreenFrame;
+use crate::web::practice::screen_request::ScreenRequest;
+use crate::web::text::fill;
+
+/// Seconds of a minute, the unit in which a person is asked to wait.
+const MINUTE_SECONDS: u32 = 60;
+
+#[derive(Template)]
+#[template(path = "web/practice/message.html")]
+struct MessageScreen<'v> {
+    frame: ScreenFrame<'v>,
+    line: &'v str,
+    /// The way on.
+    start: String,
+}
+
+/// Returns the page that says that there is no such screen, or none of the person's groups.
+pub(crate) fn not_found(request: &ScreenRequest) -> Response {
+    let text = request.text();
+    with_line(request, StatusCode::NOT_FOUND, text.not_found_title, text.not_found)
+}
+
+/// Returns the page of a form that a page of another site sends.
+pub(crate) fn foreign(request: &ScreenRequest) -> Response {
+    let text = request.text();
+    with_line(request, StatusCode::FORBIDDEN, text.foreign_title, text.foreign)
+}
+
+/// Returns the page of an error that lies not with the fields of a form.
+pub(crate) fn failed(request: &ScreenRequest, error: &ApiError) -> Response {
+    let text = request.text();
+    let status =
+        StatusCode::from_u16(error.status()).expect("the table of errors holds HTTP statuses");
+    let mut response = match (status, error.retry_seconds()) {
+        (StatusCode::TOO_MANY_REQUESTS, seconds) => {
+            let minutes = seconds.unwrap_or(MINUTE_SECONDS).div_ceil(MINUTE_SECONDS);
+            let line = fill(text.too_many, "minutes", &minutes.to_string());
+            with_line(request, status, text.too_many_title, &line)
+        }
+        (_, Some(_)) => with_line(request, status, text.busy_title, text.busy),
+        (_, None) => with_line(request, status, text.failed_title, text.failed),
+    };
+    if let Some(seconds) = error.retry_seconds() {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// Returns a page with a title and a line.
+pub(crate) fn with_line(
+    request: &ScreenRequest,
+    status: StatusCode,
+    title: &str,
+    line: &str,
+) -> Response {
+    let start = request.url("/p", &[]);
+    let screen = MessageScreen { frame: request.frame(title), line, start };
+    respond(status, Privacy::Client, render(&screen))
+}

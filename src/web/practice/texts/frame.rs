@@ -1,0 +1,33 @@
+//! The texts of the frame, and of messages of all screens.
+
+use crate::web::text_table::text_table;
+
+text_table! {
+    /// The texts of the frame in one language.
+    FrameTexts;
+
+    skip: "Aller au contenu", "Skip to content";
+    screens: "Écrans", "Screens";
+    agenda: "Agenda", "Agenda";
+    log_out: "Se déconnecter", "Log out";
+    other_group: "Changer d’établissement", "Change practice";
+    choose_title: "Choisissez un établissement", "Choose a practice";
+    no_group: "Aucun de vos établissements n’est accessible pour le moment.",
+        "None of your practices is available at the moment.";
+    not_found_title: "Page introuvable", "Page not found";
+    not_found: "Cette adresse ne mène à aucun écran d’un de vos établissements.",
+        "There is no screen of one of your practices at this address.";
+    to_start: "Aller au début", "Go to the start";
+    foreign_title: "Formulaire refusé", "Form refused";
+    foreign: "Ce formulaire vient d’un autre site. Ouvrez l’écran ici et recommencez.",
+        "This form comes from another site. Open the screen here and start again.";
+    busy_title: "Un instant", "One moment";
+    busy: "Le serveur est occupé et rien n’a été enregistré. Réessayez dans une minute.",
+        "The server is busy and nothing was saved. Try again in a minute.";
+    failed_title: "Demande refusée", "Request refused";
+    failed: "Cette demande n’a pas pu être traitée et rien n’a été enregistré.",
+        "This request could not be handled and nothing was saved.";
+    too_many_title: "Trop d’essais", "Too many tries";
+    too_many: "Trop d’essais ont été faits. Réessayez dans {minutes} min.",
+        "Too many tries were made. Try again in {minutes} min.";
+}

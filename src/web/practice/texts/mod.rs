@@ -1,0 +1,5 @@
+//! The texts of the practice's own screens, one table for each area.
+
+pub(crate) mod agenda;
+pub(crate) mod frame;
+pub(crate) mod login;

@@ -1,0 +1,108 @@
+//! A visit of a professional to a screen of a group. Reference 15.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::domain::directory::professionals::Pro;
+use crate::domain::records::group::Group;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::zone::Zone;
+use crate::http::ActiveLogin;
+use crate::notify::language::Language;
+use crate::web::language_choice::LanguageChoice;
+use crate::web::pages::Pages;
+use crate::web::practice::frame::{FrameShop, SECTIONS, ScreenFrame, Section, SectionLink};
+use crate::web::practice::message;
+use crate::web::practice::screen_request::ScreenRequest;
+
+/// The characters that are escaped in a segment of a path.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A visit of a professional to a screen of a group that is one of theirs. The whole screen is made
+/// from this one state.
+pub(crate) struct ProVisit {
+    pub(crate) request: ScreenRequest,
+    /// The login of the browser.
+    pub(crate) login: ActiveLogin,
+    pub(crate) state: Arc<GroupState>,
+}
+
+impl FromRequestParts<Arc<Pages>> for ProVisit {
+    /// The way to the login, or the page that says that there is no such page.
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        pages: &Arc<Pages>,
+    ) -> Result<Self, Self::Rejection> {
+        let Ok(request) = ScreenRequest::from_request_parts(parts, pages).await;
+        let Some(login) = request.login else { return Err(request.lead_to_login()) };
+        let urlname = Path::<UrlnamePath>::from_request_parts(parts, pages).await;
+        let Path(UrlnamePath { urlname }) = urlname.map_err(IntoResponse::into_response)?;
+        let published = pages.server.engine.published();
+        let pro = request.pro(login);
+        let group = published.group_of_urlname(&urlname).filter(|group| pro.works_for(*group));
+        let Some(state) = group.and_then(|group| published.group_state(group)) else {
+            return Err(message::not_found(&request));
+        };
+        let country = state.catalogue.group.country.as_str();
+        let lang = LanguageChoice::new(request.params.value("lang"), &parts.headers, country);
+        Ok(Self { request: request.speaking(lang), login, state })
+    }
+}
+
+/// The name of the group in the path, beside other placeholders.
+#[derive(serde::Deserialize)]
+struct UrlnamePath {
+    urlname: String,
+}
+
+impl ProVisit {
+    /// The professional.
+    pub(crate) fn pro(&self) -> &Pro {
+        self.request.pro(self.login)
+    }
+
+    pub(crate) fn group(&self) -> &Group {
+        &self.state.catalogue.group
+    }
+
+    pub(crate) fn language(&self) -> Language {
+        self.request.language()
+    }
+
+    pub(crate) fn zone(&self) -> Zone {
+        self.state.catalogue.zone()
+    }
+
+    /// Returns the URL of a screen of the group. `step` is its path below `/p/<urlname>`.
+    pub(crate) fn url(&self, step: &str, pairs: &[(&str, &str)]) -> String {
+        self.request.url(&group_path(self.group(), step), pairs)
+    }
+
+    /// Returns the frame of a screen with this title. `section` is the one that the frame marks as
+    /// the present one.
+    pub(crate) fn frame(&self, title: &str, section: Option<Section>) -> ScreenFrame<'_> {
+        let text = self.request.text();
+        let links = SECTIONS.iter().map(|other| SectionLink {
+            label: other.label(text),
+            url: self.url(other.path(), &[]),
+            is_current: section == Some(*other),
+        });
+        let shop = FrameShop {
+            name: self.group().name.as_str(),
+            home: self.url(Section::Agenda.path(), &[]),
+            links: links.collect(),
+        };
+        ScreenFrame { shop: Some(shop), ..self.request.frame(title) }
+    }
+}
+
+/// Returns the path of a screen of a group. Each group has a `urlname`, which never changes.
+pub(crate) fn group_path(group: &Group, step: &str) -> String {
+    format!("/p/{}{step}", utf8_percent_encode(group.urlname.as_str(), SEGMENT))
+}
