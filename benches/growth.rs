@@ -16,6 +16,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
 use serving::{Serving, block_on, is_a_trial, of_process, say};
 use slotbook::clock::{Clock as _, ManualClock};
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::ids::{FicheId, ProId};
 use slotbook::domain::records::text::{LongText, Text};
 use slotbook::domain::state::command::{
@@ -82,11 +83,14 @@ async fn book_and_cancel(engine: &Engine, count: u64) {
             let engine = engine.clone();
             tokio::spawn(async move {
                 for _ in 0..count / CLIENTS {
-                    let done = engine.write(group(), wish(client)).await.expect("it is free");
+                    let done = engine
+                        .write(group(), Author::Visitor, wish(client))
+                        .await
+                        .expect("it is free");
                     let cancel =
                         CancelAppointment { id: done.appointments[0], right: CancelRight::Pro };
                     engine
-                        .write(group(), Command::CancelAppointment(cancel))
+                        .write(group(), Author::Visitor, Command::CancelAppointment(cancel))
                         .await
                         .expect("it is there");
                 }

@@ -18,12 +18,14 @@ use booking_command::booking;
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
 use serving::{Serving, block_on, is_a_trial, of_process, say};
 use slotbook::clock::ManualClock;
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::vevent::{
     Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
 };
 use slotbook::domain::state::command::Command;
 use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::time::zone::Zone;
 use slotbook::domain::time::{DAY, HOUR, Instant};
 use slotbook::engine::Engine;
@@ -132,7 +134,8 @@ fn by_journal(data: &Path, size: &Size) {
     let zone = group_state.catalogue.zone();
     let mut records = Vec::new();
     for nth in 0..size.journal {
-        let bytes = codec::encode(&booked(nth, zone, size.calendars));
+        let event = booked(nth, zone, size.calendars);
+        let bytes = codec::encode(&GroupRecord::new(Author::Visitor, event));
         records.push(JournalRecord::new(Stream::Group(group()), 0, nth + 1, bytes));
         if records.len() == 64 || nth + 1 == size.journal {
             log.append(&records).expect("the disk takes it");
@@ -161,7 +164,10 @@ async fn waits(
                     for nth in starts {
                         let began = Stopwatch::now();
                         let booking = Command::BookAppointment(Box::new(booking(nth, calendars)));
-                        engine.write(group(), booking).await.expect("a free start");
+                        engine
+                            .write(group(), Author::Visitor, booking)
+                            .await
+                            .expect("a free start");
                         waits.push(began.elapsed());
                     }
                     waits

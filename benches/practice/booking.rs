@@ -9,6 +9,7 @@ use slotbook::domain::decisions::book;
 use slotbook::domain::decisions::decision::{Context, Decision, Environment, LinkDraws};
 use slotbook::domain::directory::Directory;
 use slotbook::domain::directory::id_blocks::IdKind;
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::hold::HoldToken;
 use slotbook::domain::records::ids::GroupId;
 use slotbook::domain::records::vevent::AppointmentKey;
@@ -127,7 +128,8 @@ pub(crate) fn book_all<L: Log + 'static>(
                 tokio::spawn(async move {
                     for nth in (client..count).step_by(usize::try_from(clients).expect("small")) {
                         let wish = Command::BookAppointment(Box::new(booking(nth, calendars)));
-                        let done = engine.write(group, wish).await.expect("a free start");
+                        let done =
+                            engine.write(group, Author::Visitor, wish).await.expect("a free start");
                         assert_eq!(done.appointments.len(), 1);
                     }
                 })

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use data_encoding::HEXLOWER;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
@@ -27,9 +26,9 @@ use crate::cli::upkeep;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::ServeOptions;
 use crate::domain::directory::Directory;
-use crate::domain::directory::access::ID_DIGITS;
 use crate::domain::directory::apikeys::ApikeyHolder;
 use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::records::author::KeyId;
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
@@ -155,7 +154,7 @@ fn warn_of_unknown_holders(directory: &Directory) {
     let mut unknown = Vec::new();
     for (hash, apikey) in directory.apikeys.iter() {
         if apikey.holder == ApikeyHolder::Unknown {
-            unknown.push(HEXLOWER.encode(hash)[..ID_DIGITS].to_owned());
+            unknown.push(KeyId::of_hash(hash).to_string());
         }
     }
     if !unknown.is_empty() {
@@ -175,7 +174,7 @@ fn warn_of_open_keys(directory: &Directory) {
     for (hash, apikey) in directory.apikeys.iter().filter(|(_, key)| key.is_open_to_pages()) {
         count += 1;
         if count <= KEYS_SHOWN_MAX {
-            let id = &HEXLOWER.encode(hash)[..ID_DIGITS];
+            let id = KeyId::of_hash(hash);
             names.push(format!("{id} {}", apikey.label.as_str()).trim_end().to_owned());
         }
     }

@@ -6,6 +6,7 @@
 
 use tokio::task::JoinSet;
 
+use crate::domain::records::author::Author;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::state::command::{CancelAppointment, CancelRight, Command};
@@ -26,6 +27,7 @@ impl Engine {
     pub async fn cancel_many(
         &self,
         group: GroupId,
+        author: Author,
         ids: &[VeventId],
         is_quiet: bool,
     ) -> Result<(), Rejection> {
@@ -35,28 +37,38 @@ impl Engine {
             let command = Command::CancelAppointment(cancel);
             commands.push(if is_quiet { Command::Quietly(Box::new(command)) } else { command });
         }
-        self.write_each(group, commands).await.map(drop)
+        self.write_each(group, author, commands).await.map(drop)
     }
 
     /// Ends holds, and returns the number of those that had not ended meanwhile.
     ///
     /// # Errors
     /// The first rejection. Those that ended before it stay so.
-    pub async fn end_holds(&self, group: GroupId, ids: &[HoldId]) -> Result<usize, Rejection> {
+    pub async fn end_holds(
+        &self,
+        group: GroupId,
+        author: Author,
+        ids: &[HoldId],
+    ) -> Result<usize, Rejection> {
         let commands = ids.iter().map(|id| Command::ReleaseHold(*id)).collect();
-        self.write_each(group, commands).await
+        self.write_each(group, author, commands).await
     }
 
     /// Carries commands out in any order, but for those that are refused. Returns the number of the
     /// others.
-    async fn write_each(&self, group: GroupId, commands: Vec<Command>) -> Result<usize, Rejection> {
+    async fn write_each(
+        &self,
+        group: GroupId,
+        author: Author,
+        commands: Vec<Command>,
+    ) -> Result<usize, Rejection> {
         let mut carried_out = 0;
         for part in commands.chunks(UNDER_WAY_MAX) {
             let mut under_way = JoinSet::new();
             for command in part {
                 let engine = self.clone();
                 let command = command.clone();
-                under_way.spawn(async move { engine.write(group, command).await });
+                under_way.spawn(async move { engine.write(group, author, command).await });
             }
             for done in under_way.join_all().await {
                 match done {

@@ -21,6 +21,7 @@ use crate::domain::records::ids::{CalendarId, GroupId};
 use crate::domain::records::message::Progress;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::event::Event;
+use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::calendar::{self, CalendarMessage};
@@ -265,7 +266,7 @@ impl GroupActorState {
         let changed_calendars = self.group_state.calendars_changed_by(&event);
         let changed_records = ChangedRecords::by_event(&event);
         let (event, committed) = self.record_answer(envelope, event, committed)?;
-        let bytes = codec::encode(&event);
+        let bytes = codec::encode(&GroupRecord::new(envelope.author, event));
         Ok(PreparedCommit { committed, bytes, changed_calendars, changed_records })
     }
 
@@ -362,7 +363,7 @@ impl GroupActorState {
 /// An event that is ready for the journal.
 struct PreparedCommit {
     committed: Committed,
-    /// The event as the journal stores it.
+    /// The event and its author as the journal stores them.
     bytes: Vec<u8>,
     /// Calendars that the event changed; `None` for any.
     changed_calendars: Option<Vec<CalendarId>>,

@@ -12,6 +12,7 @@ use crate::domain::decisions::founding::FoundGroup;
 use crate::domain::directory::Directory;
 use crate::domain::directory::access::ChangeAccess;
 use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
@@ -221,13 +222,13 @@ impl Engine {
         None
     }
 
-    /// Has a group decide a command, and waits until the outcome is durable and visible. Dropping
-    /// the future does not withdraw the command.
+    /// Has a group decide a command, and waits until the outcome is durable and visible. The event
+    /// names the author. Dropping the future does not withdraw the command.
     ///
     /// # Errors
     /// Every [`Rejection`]; with any of them nothing has been changed.
-    pub async fn write(&self, group: GroupId, command: Command) -> WriteResult {
-        self.write_idempotent(group, command, None, None).await
+    pub async fn write(&self, group: GroupId, author: Author, command: Command) -> WriteResult {
+        self.write_idempotent(group, author, command, None, None).await
     }
 
     /// Writes as [`Engine::write`] does, at most once per idempotency key: a repetition gets the
@@ -238,6 +239,7 @@ impl Engine {
     pub async fn write_idempotent(
         &self,
         group: GroupId,
+        author: Author,
         command: Command,
         idempotent_request: Option<IdempotentRequest>,
         on_acceptance: Option<AcceptanceHook>,
@@ -254,6 +256,7 @@ impl Engine {
         let (reply, answer) = oneshot::channel();
         let timing = WriteTiming::new(&self.metrics, &command);
         let envelope = Envelope {
+            author,
             command,
             idempotent_request,
             on_acceptance,
@@ -284,13 +287,17 @@ impl Engine {
         self.ask_supervisor(message).await?.map_err(AccessError::Refused)
     }
 
-    /// Founds a group. Waits until it is durable and visible, and returns its state.
+    /// Founds a group for an author. Waits until it is durable and visible, and returns its state.
     ///
     /// # Errors
     /// [`Rejection::Overloaded`] while the engine shuts down, [`Rejection::WritesUnavailable`]
     /// while the store takes no writes.
-    pub async fn found_group(&self, command: FoundGroup) -> Result<Arc<GroupState>, Rejection> {
-        self.ask_supervisor(|reply| SupervisorMessage::FoundGroup { command, reply }).await
+    pub async fn found_group(
+        &self,
+        author: Author,
+        command: FoundGroup,
+    ) -> Result<Arc<GroupState>, Rejection> {
+        self.ask_supervisor(|reply| SupervisorMessage::FoundGroup { author, command, reply }).await
     }
 
     /// Sends a write to the supervisor, and waits for its answer. The reply port is dropped while

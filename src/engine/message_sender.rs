@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::domain::decisions::delivery;
 use crate::domain::messaging::suppression::find_suppression_reason;
+use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::{Message, Progress};
@@ -64,7 +65,8 @@ pub(crate) async fn attempt_delivery(
 ) {
     let has_gateway = sender.gateways.is_configured(channel);
     let claim = DeliveryStep::Claim { item, quota: sender.quota, has_gateway };
-    let Ok(claimed) = engine.write(group, Command::Deliver(claim)).await else { return };
+    let claim = Command::Deliver(claim);
+    let Ok(claimed) = engine.write(group, Author::Server, claim).await else { return };
     sender.record_settled(group, &claimed, false);
     if Arc::ptr_eq(&claimed.before, &claimed.group_state) {
         // It could not be claimed. A claim that an earlier server left is still that server's.
@@ -89,7 +91,7 @@ async fn record_outcome(
 ) {
     let mut tries = 0;
     while tries < RECORD_TRIES_MAX {
-        match engine.write(group, Command::Deliver(settle.clone())).await {
+        match engine.write(group, Author::Server, Command::Deliver(settle.clone())).await {
             // No limit of tries: while no write is taken, no other attempt can be claimed either.
             Err(Rejection::WritesUnavailable(_)) => tokio::time::sleep(RECORD_RETRY_DELAY).await,
             Err(Rejection::Overloaded | Rejection::DecisionTimeout) => {

@@ -10,6 +10,7 @@ use crate::domain::decisions::founding::FoundGroup;
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::messaging::planning::PlannedReminder;
+use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
@@ -59,7 +60,7 @@ pub(crate) enum SupervisorMessage {
     /// The operator changes keys or professionals.
     ChangeAccess { change: ChangeAccess, reply: oneshot::Sender<Result<(), AccessRefusal>> },
     /// An operator founds a group.
-    FoundGroup { command: FoundGroup, reply: oneshot::Sender<Arc<GroupState>> },
+    FoundGroup { author: Author, command: FoundGroup, reply: oneshot::Sender<Arc<GroupState>> },
     /// Time to look for idle groups.
     SweepIdleGroups,
     /// All writes are answered: stop.

@@ -8,6 +8,8 @@ use data_encoding::HEXLOWER;
 use crate::domain::decisions::upkeep;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::{Directory, DirectoryEvent};
+use crate::domain::records::author::Author;
+use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants;
 use crate::domain::time::Instant;
@@ -85,12 +87,8 @@ pub fn update_time_zones(
         let Some(event) = upkeep::resolve_instants(group_state, now) else { continue };
         let group = group_state.catalogue.group.id;
         let next = group_state.apply(&event);
-        log.append(&[JournalRecord::new(
-            Stream::Group(group),
-            0,
-            next.sequence,
-            codec::encode(&event),
-        )])?;
+        let bytes = codec::encode(&GroupRecord::new(Author::Server, event));
+        log.append(&[JournalRecord::new(Stream::Group(group), 0, next.sequence, bytes)])?;
         tracing::warn!(%group, from = %group_state.tzdata, to = %next.tzdata, "future appointments follow the new time zone database");
         let overlaps_before = invariants::find_overlaps(group_state);
         for overlap in invariants::find_overlaps(&next) {

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::event::Event;
+use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::store::codec;
@@ -74,8 +74,8 @@ impl RedoLog {
             self.checkpoints.remove(&group).expect("a checkpoint precedes every change");
         for (owner, record) in &self.events {
             if *owner == group {
-                let event = codec::decode_format(&record.bytes, record.format)?;
-                group_state.apply_in_place(&event);
+                let record: GroupRecord = codec::decode_format(&record.bytes, record.format)?;
+                group_state.apply_in_place(&record.event);
             }
         }
         self.forget(group);
@@ -188,7 +188,7 @@ impl StateRebuilder {
             quarantined.push_event(record);
             return Ok(());
         }
-        let event: Event = codec::decode_format(&record.bytes, record.format)?;
+        let GroupRecord { event, author: _ } = codec::decode_format(&record.bytes, record.format)?;
         let Some(group_state) = self.group_states.get_mut(&group) else {
             return match GroupState::founded_by(&event) {
                 Some(founded) => {
@@ -232,4 +232,51 @@ impl StateRebuilder {
 fn catch_panic<T>(part: impl FnOnce() -> T) -> Result<T, String> {
     let done = std::panic::catch_unwind(AssertUnwindSafe(part));
     done.map_err(|payload| panic_message(&*payload).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::records::author::{Author, KeyId};
+    use crate::domain::records::ids::{FicheId, ProId};
+    use crate::domain::state::event::Event;
+    use crate::domain::time::Instant;
+    use crate::store::codec::{decode, decode_format, encode};
+
+    fn authors() -> [(Author, usize); 6] {
+        let key = KeyId::of_hash(&[0xab; 32]);
+        let client = FicheId::new(70_000).expect("an id");
+        let id = ProId::new(7).expect("an id");
+        [
+            (Author::Server, 2),
+            (Author::Operator, 2),
+            (Author::Visitor, 2),
+            (Author::Application(key), 8),
+            (Author::Account { client, key: Some(key) }, 14),
+            (Author::Professional { id, key: Some(key) }, 10),
+        ]
+    }
+
+    #[test]
+    fn an_author_is_read_as_written_and_takes_few_bytes() {
+        let event = Event::nothing(Instant(1_000));
+        let alone = encode(&event);
+        for (author, bytes) in authors() {
+            let record = GroupRecord::new(author, event.clone());
+            let written = encode(&record);
+            assert_eq!(written.len() - alone.len(), bytes, "{author:?}");
+            assert_eq!(decode::<GroupRecord>(&written).expect("it is read"), record);
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_format_names_no_author() {
+        let event = Event::nothing(Instant(1_000));
+        let written = encode(&event);
+        for format in 1..=3 {
+            let read: GroupRecord = decode_format(&written, format).expect("it is read");
+            assert_eq!(read, GroupRecord { author: None, event: event.clone() });
+        }
+        assert!(decode::<GroupRecord>(&written).is_err(), "the present format holds the author");
+    }
 }

@@ -15,8 +15,9 @@ use crate::domain::decisions::founding::{self, FoundGroup};
 use crate::domain::directory::access::{self, AccessRefusal, ChangeAccess, StoreGroups};
 use crate::domain::directory::id_blocks::{BLOCK, IdKind};
 use crate::domain::directory::{Directory, DirectoryEvent};
+use crate::domain::records::author::Author;
 use crate::domain::records::ids::{GroupId, ID_MAX};
-use crate::domain::state::event::Event;
+use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Admission;
 use crate::engine::group::{self, GroupParts};
@@ -125,8 +126,8 @@ impl Actor for Supervisor {
             SupervisorMessage::ChangeAccess { change, reply } => {
                 state.change_access(&change, reply);
             }
-            SupervisorMessage::FoundGroup { command, reply } => {
-                state.found_group(&command, reply);
+            SupervisorMessage::FoundGroup { author, command, reply } => {
+                state.found_group(author, &command, reply);
             }
             SupervisorMessage::SweepIdleGroups => state.sweep_idle_groups(),
             SupervisorMessage::ShutDown => state.shut_down(),
@@ -257,7 +258,12 @@ impl SupervisorState {
     /// Founds a group, and answers when it is durable and published. The group's actor writes all
     /// of its later events: it starts from the published state. After a panic, which is a bug, the
     /// reply port is dropped.
-    fn found_group(&mut self, command: &FoundGroup, reply: oneshot::Sender<Arc<GroupState>>) {
+    fn found_group(
+        &mut self,
+        author: Author,
+        command: &FoundGroup,
+        reply: oneshot::Sender<Arc<GroupState>>,
+    ) {
         let published = Arc::clone(&self.parts.published);
         let is_published =
             |state: &Arc<GroupState>| published.group_state(state.catalogue.group.id).is_some();
@@ -271,14 +277,15 @@ impl SupervisorState {
         }));
         if let Ok(Some((event, founded))) = decided {
             self.last_group = id.number();
-            self.commit_founding(&event, Arc::new(founded), reply);
+            let record = GroupRecord::new(author, event);
+            self.commit_founding(&record, Arc::new(founded), reply);
         }
     }
 
     /// Hands the first event of a group to the journal.
     fn commit_founding(
         &mut self,
-        event: &Event,
+        record: &GroupRecord,
         founded: Arc<GroupState>,
         reply: oneshot::Sender<Arc<GroupState>>,
     ) {
@@ -286,7 +293,7 @@ impl SupervisorState {
         self.parts.admission.add_group(group);
         self.parts.routes.add_group(group);
         self.founded.push(Arc::clone(&founded));
-        let bytes = codec::encode(event);
+        let bytes = codec::encode(record);
         let record = JournalRecord::new(Stream::Group(group), 0, founded.sequence, bytes);
         self.parts.journal.append(JournalEntry {
             record: Some(record),

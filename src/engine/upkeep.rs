@@ -2,6 +2,7 @@
 //! after their retention. Reference 6.15, 6.16.
 
 use crate::domain::decisions::upkeep;
+use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, EmptyCancelled, RemoveDeleted};
 use crate::domain::state::space_quota::is_nearly_full;
@@ -46,7 +47,8 @@ impl Engine {
         if due == 0 {
             return None;
         }
-        let done = self.write(group, Command::EmptyCancelled(EmptyCancelled { before })).await;
+        let command = Command::EmptyCancelled(EmptyCancelled { before });
+        let done = self.write(group, Author::Server, command).await;
         if is_done(done.err(), group) { Some(due) } else { None }
     }
 
@@ -69,7 +71,8 @@ impl Engine {
             return None;
         }
         let step = ids.len();
-        let done = self.write(group, Command::RemoveDeleted(RemoveDeleted { ids, before })).await;
+        let command = Command::RemoveDeleted(RemoveDeleted { ids, before });
+        let done = self.write(group, Author::Server, command).await;
         if is_done(done.err(), group) { Some(step) } else { None }
     }
 

@@ -6,6 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::domain::decisions::decision::{Outcome, Step};
 use crate::domain::directory::access::AccessRefusal;
+use crate::domain::records::author::Author;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::command::Command;
@@ -154,6 +155,8 @@ impl From<Rejection> for AccessError {
 /// A command on its way to its group.
 #[derive(Debug)]
 pub(crate) struct Envelope {
+    /// The author of the event that the command causes.
+    pub(crate) author: Author,
     pub(crate) command: Command,
     pub(crate) idempotent_request: Option<IdempotentRequest>,
     /// Called when the command is accepted.

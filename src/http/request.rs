@@ -182,7 +182,8 @@ impl GroupRequest {
         command: Command,
         audience: Audience,
     ) -> Result<Committed, ApiError> {
-        match self.server.engine.write(self.state.catalogue.group.id, command).await {
+        let author = self.identity.author();
+        match self.server.engine.write(self.state.catalogue.group.id, author, command).await {
             Ok(done) => Ok(done),
             Err(rejection) => Err(ApiError::from_rejection(rejection, self.zone(), audience)),
         }
@@ -204,7 +205,8 @@ impl GroupRequest {
     /// A malformed key; otherwise as [`PreparedWrite::send`].
     pub(crate) async fn send(&self, prepared: PreparedWrite) -> HandlerResult {
         let key = self.idempotency_key.clone()?;
-        prepared.send(&self.server, &self.state, self.path, key).await
+        let author = self.identity.author();
+        prepared.send(&self.server, author, &self.state, self.path, key).await
     }
 
     /// Wraps a professional's command so that the client gets no message about it, if the body

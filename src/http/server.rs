@@ -8,6 +8,7 @@ use ipnet::IpNet;
 
 use crate::domain::directory::Directory;
 use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::GroupId;
@@ -182,7 +183,7 @@ impl Server {
         let engine = self.engine.clone();
         // The booking at hand does not wait for it.
         tokio::spawn(async move {
-            if let Err(rejection) = engine.write(group, command).await {
+            if let Err(rejection) = engine.write(group, Author::Server, command).await {
                 tracing::warn!(group = group.number(), ?rejection, "no mail warns the shop");
             }
         });

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::decisions::book::permit_page_booking;
+use crate::domain::records::author::Author;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::{HoldState, HoldToken};
 use crate::domain::state::command::{BookAppointment, Caller};
@@ -116,7 +117,7 @@ async fn send_booking(
         render: Arc::new(FormAnswer::record),
     });
     let write = GuardedWrite::booking(visit.group(), command, Some(subjects), visit.now);
-    match write.send(server, once).await {
+    match write.send(server, Author::Visitor, once).await {
         Ok((done, _)) => {
             let recorded = done.answer.as_deref().map(FormAnswer::parse);
             match recorded.unwrap_or_else(|| FormAnswer::parse(&FormAnswer::record(&done))) {

@@ -7,6 +7,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::{Hold, HoldState, HoldToken};
 use crate::domain::state::command::{Caller, Command};
@@ -118,7 +119,11 @@ pub(crate) async fn confirm(
     if is_waiting && server.is_group_full(&visit.state, &Caller::Application) {
         return message_page::failed(visit, &ApiError::group_full());
     }
-    match server.engine.write(group, Command::ConfirmBooking(Box::new(command))).await {
+    match server
+        .engine
+        .write(group, Author::Visitor, Command::ConfirmBooking(Box::new(command)))
+        .await
+    {
         Ok(done) if done.appointments.is_empty() => {
             let left = tries_left(&done, token.id());
             match done.group_state.holds().get(token.id()) {

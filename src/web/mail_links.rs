@@ -17,6 +17,7 @@ use axum::response::Response;
 
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account_link::{AccountLink, LinkAction};
+use crate::domain::records::author::Author;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, FollowLink, Patch, Put, RecordChange};
@@ -211,7 +212,7 @@ async fn unsubscribe(request: &LinkVisit, subscriber: &UnsubscribeLink) -> Respo
     fields.push(Fiche::unsubscribe);
     let change = RecordChange::Fiche(Put { id: Some(subscriber.client), fields });
     let engine = &request.pages.server.engine;
-    match engine.write(subscriber.group, Command::ChangeRecord(change)).await {
+    match engine.write(subscriber.group, Author::Visitor, Command::ChangeRecord(change)).await {
         Ok(_) => request.respond_ok(&LinkPage::Unsubscribed, &state),
         Err(Rejection::Refused(_)) => request.gone(Some(subscriber.group)),
         Err(rejection) => request.busy(&rejection, &state),
@@ -292,7 +293,7 @@ async fn follow_account_link(
     };
     let command =
         Command::FollowLink(Box::new(FollowLink { hash: link.hash, signed, password_hash }));
-    match server.engine.write(state.catalogue.group.id, command).await {
+    match server.engine.write(state.catalogue.group.id, Author::Visitor, command).await {
         Ok(_) => {
             let now = server.engine.clock().now();
             let directory = server.engine.published().directory();

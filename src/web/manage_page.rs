@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use crate::domain::records::author::Author;
 use crate::domain::state::command::{CancelAppointment, CancelRight, Command};
 use crate::domain::state::refusal::Refusal;
 use crate::engine::Rejection;
@@ -53,7 +54,7 @@ pub(crate) async fn cancel(mut holder: Holder) -> Response {
     let right = CancelRight::Secret(holder.key.clone());
     let command = Command::CancelAppointment(CancelAppointment { id: holder.id, right });
     let server = &holder.visit.pages.server;
-    match server.engine.write(holder.visit.group().id, command).await {
+    match server.engine.write(holder.visit.group().id, Author::Visitor, command).await {
         Ok(done) => {
             server.booking_limit.forget_cancelled(&done);
             holder.visit.state = done.group_state;

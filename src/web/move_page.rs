@@ -9,6 +9,7 @@ use axum::response::Response;
 
 use crate::domain::availability::slot_request::OwnTime;
 use crate::domain::decisions::appointment_move::moved_chain;
+use crate::domain::records::author::Author;
 use crate::domain::state::command::{Caller, CancelRight, MoveAppointment};
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::{Civil, CivilDay};
@@ -114,7 +115,16 @@ pub(crate) async fn act(mut holder: Holder, given: &Params, from: IpAddr) -> Res
     let visit = &holder.visit;
     let server = &visit.pages.server;
     let subjects = LimitSubjects::of_page(visit.group().id, None, from);
-    match move_within_limits(server, &visit.state, command, None, subjects, visit.now).await {
+    let moved = move_within_limits(
+        server,
+        Author::Visitor,
+        &visit.state,
+        command,
+        None,
+        subjects,
+        visit.now,
+    );
+    match moved.await {
         Ok(_) => redirect(&manage_page::moved_url(&holder)),
         Err(GuardedRejection::Rejected(Rejection::Refused(refusals))) => {
             // The appointment may have changed since the page was asked for.

@@ -3,6 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use slotbook::domain::decisions::alike::{AlikeBookings, AlikeSearch, find_alike};
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::booking_origin::NetworkWidth;
 use slotbook::domain::records::ids::{GroupId, VeventId};
 use slotbook::domain::state::refusal::Refusal;
@@ -43,7 +44,11 @@ async fn all_bookings_of_one_source_are_counted_and_cancelled_together() {
     let alike = find_alike(&practice.state(), &search, now).expect("it has an origin").appointments;
     assert_eq!(alike, ids);
     let group = GroupId::new(1).expect("an id");
-    practice.engine.cancel_many(group, &alike, true).await.expect("they are there");
+    practice
+        .engine
+        .cancel_many(group, Author::Operator, &alike, true)
+        .await
+        .expect("they are there");
     let state = practice.state();
     assert!(ids.iter().all(|id| state.rows[id].deleted));
     assert!(!state.rows[&early].deleted && !state.rows[&honest].deleted, "others stay");
@@ -51,7 +56,11 @@ async fn all_bookings_of_one_source_are_counted_and_cancelled_together() {
     assert!(!messages.any(|message| message.kind().name() == "cancellation"), "quietly");
     // A repetition finds nothing left, and changes nothing.
     assert_eq!(find_alike(&state, &search, now), Ok(AlikeBookings::default()));
-    practice.engine.cancel_many(group, &alike, true).await.expect("they are cancelled already");
+    practice
+        .engine
+        .cancel_many(group, Author::Operator, &alike, true)
+        .await
+        .expect("they are cancelled already");
     assert_eq!(practice.state().sequence, state.sequence);
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slotbook::clock::{Clock as _, ManualClock, SystemClock};
 use slotbook::domain::records::ids::GroupId;
-use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
@@ -128,7 +128,8 @@ impl Loaded {
         let mut group_state = self.first.clone();
         let replay = self.disk.recover(|_, record| {
             if record.stream == Stream::Group(group()) {
-                group_state = group_state.apply(&codec::decode::<Event>(&record.bytes)?);
+                group_state =
+                    group_state.apply(&codec::decode::<GroupRecord>(&record.bytes)?.event);
             }
             Ok(())
         });

@@ -8,6 +8,7 @@ use slotbook::clock::{Clock, ManualClock};
 use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::directory::link_secret::LinkSecret;
 use slotbook::domain::directory::{Directory, DirectoryEvent};
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
@@ -19,7 +20,7 @@ use slotbook::domain::records::vevent::{
     Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
 };
 use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};
-use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::time::zone_names::ZoneName;
@@ -205,7 +206,8 @@ impl House {
                     directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?)
                 }
                 Stream::Group(_) => {
-                    group_state = group_state.apply(&codec::decode::<Event>(&record.bytes)?)
+                    group_state =
+                        group_state.apply(&codec::decode::<GroupRecord>(&record.bytes)?.event)
                 }
             }
             Ok(())
@@ -311,7 +313,10 @@ pub(crate) async fn until_later(
 
 pub(crate) async fn cancel(engine: &Engine, id: u64) {
     let command = CancelAppointment { id: vevent(id), right: CancelRight::Pro };
-    engine.write(group(), Command::CancelAppointment(command)).await.expect("it is there");
+    engine
+        .write(group(), Author::Visitor, Command::CancelAppointment(command))
+        .await
+        .expect("it is there");
 }
 
 pub(crate) fn settled(group_state: &GroupState) -> usize {

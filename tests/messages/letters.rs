@@ -4,6 +4,7 @@ use icalendar::parser::{read_calendar, unfold};
 use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::ids::{CalendarId, FicheId};
 use slotbook::domain::records::message::Progress;
 use slotbook::domain::records::text::{Bounded, Email, Name, ReminderLead, Text};
@@ -21,7 +22,7 @@ async fn changes(engine: &Engine, id: u64, change: impl Fn(&mut Vevent) + Send +
         Ok(row)
     });
     engine
-        .write(group(), Command::PutVevent(PutVevent::Change(vevent(id), draft)))
+        .write(group(), Author::Operator, Command::PutVevent(PutVevent::Change(vevent(id), draft)))
         .await
         .expect("free");
 }
@@ -286,7 +287,11 @@ fn an_appointment_given_to_another_client_leaves_the_calendar_of_the_first_and_c
             Ok(row)
         });
         engine
-            .write(group(), Command::PutVevent(PutVevent::Change(vevent(1), draft)))
+            .write(
+                group(),
+                Author::Operator,
+                Command::PutVevent(PutVevent::Change(vevent(1), draft)),
+            )
             .await
             .expect("legal");
         until(engine, "both are told", |group_state| settled(group_state) == 3).await;
@@ -486,7 +491,11 @@ fn headers_are_what_was_meant_whatever_stands_in_names() {
                 group.name = name.clone()
             });
             if engine
-                .write(group(), Command::ChangeRecord(RecordChange::Group(fields)))
+                .write(
+                    group(),
+                    Author::Operator,
+                    Command::ChangeRecord(RecordChange::Group(fields)),
+                )
                 .await
                 .is_err()
             {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use slotbook::clock::ManualClock;
 use slotbook::domain::directory::password_link::PasswordLink;
 use slotbook::domain::messaging::planning;
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::channel::Channel;
 use slotbook::domain::records::message::{
     AppointmentTime, LinkPurpose, MessageContent, Progress, SuppressionReason,
@@ -49,7 +50,7 @@ async fn book_once(engine: &Engine, key: u8, name: &str, date: &str) -> WriteRes
         render,
     };
     let command = Command::BookAppointment(Box::new(booking_of(name, date)));
-    engine.write_idempotent(group(), command, Some(request), None).await
+    engine.write_idempotent(group(), Author::Visitor, command, Some(request), None).await
 }
 
 #[test]
@@ -182,7 +183,12 @@ fn irreversible_upkeep_waits_for_an_hour_while_the_clock_is_a_day_ahead_of_the_s
                 has_gateway: true,
             };
             let engine = engine.clone();
-            async move { engine.write(group(), Command::Deliver(step)).await.expect("decided") }
+            async move {
+                engine
+                    .write(group(), Author::Server, Command::Deliver(step))
+                    .await
+                    .expect("decided")
+            }
         };
         let disk = SimulatedDisk::new();
         let wrong = shop.now.plus_seconds(10 * DAY);
@@ -237,7 +243,10 @@ fn an_answer_is_repeated_for_a_day_whatever_the_clock_does() {
                 id: first.appointments[0],
                 right: CancelRight::Pro,
             });
-        engine.write_idempotent(group(), gone, Some(request), None).await.expect("live");
+        engine
+            .write_idempotent(group(), Author::Visitor, gone, Some(request), None)
+            .await
+            .expect("live");
         repeated(&engine).await;
         engine.shut_down().await;
         // It is set right, and stepped while the server runs.
@@ -266,7 +275,10 @@ fn an_account_link_works_for_a_day_whatever_the_clock_does() {
             Command::RequestLink(Box::new(RequestLink { email, request }))
         };
         let (engine, _) = start(&shop, &disk, shop.now).await;
-        let asked = engine.write(group(), request("ada@example.org")).await.expect("known");
+        let asked = engine
+            .write(group(), Author::Visitor, request("ada@example.org"))
+            .await
+            .expect("known");
         let mailed = asked.group_state.outbox.messages().last().expect("it is mailed");
         let MessageContent::AccountLink { token, .. } = &mailed.content else {
             panic!("a link: {mailed:?}");
@@ -281,7 +293,7 @@ fn an_account_link_works_for_a_day_whatever_the_clock_does() {
         };
         // Another request, stamped ten days later, removes nothing.
         let (engine, _) = start(&shop, &disk, shop.now.plus_seconds(10 * DAY)).await;
-        engine.write(group(), request("ada@example.org")).await.expect("known");
+        engine.write(group(), Author::Visitor, request("ada@example.org")).await.expect("known");
         engine.shut_down().await;
         for (now, works) in [(HOUR, true), (DAY - 1, true), (DAY, false)] {
             let (engine, _) = start(&shop, &disk, shop.now.plus_seconds(now)).await;
@@ -290,7 +302,7 @@ fn an_account_link_works_for_a_day_whatever_the_clock_does() {
             assert_eq!(link.is_valid(account, engine.steady_now()), works, "{now}");
         }
         let (engine, _) = start(&shop, &disk, shop.now.plus_seconds(HOUR)).await;
-        engine.write(group(), follow()).await.expect("it is valid");
+        engine.write(group(), Author::Visitor, follow()).await.expect("it is valid");
     });
 }
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 use slotbook::clock::ManualClock;
 use slotbook::domain::directory::id_blocks::IdKind;
 use slotbook::domain::directory::{Directory, DirectoryEvent};
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::ids::{GroupId, VeventId};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{CancelAppointment, CancelRight, Command};
-use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::health::{FatalCondition, WritesUnavailable};
@@ -66,7 +67,7 @@ pub(super) fn recovered(shop: &Shop, disk: &SimulatedDisk) -> (Directory, GroupS
                 directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?)
             }
             Stream::Group(_) => {
-                group_state = group_state.apply(&codec::decode::<Event>(&record.bytes)?)
+                group_state = group_state.apply(&codec::decode::<GroupRecord>(&record.bytes)?.event)
             }
         }
         Ok(())
@@ -106,7 +107,9 @@ fn story(
                 let half_hour = i64::try_from(client).expect("small") * 7 % 6;
                 tokio::spawn(async move {
                     sleep(Duration::from_micros(u64::try_from(client).expect("small") * 700)).await;
-                    let done = engine.write(group(), wish(client % 20, half_hour, on)).await?;
+                    let done = engine
+                        .write(group(), Author::Visitor, wish(client % 20, half_hour, on))
+                        .await?;
                     // Whoever has been answered sees the effect in every later read.
                     let published = engine.published().group_state(group()).expect("the group");
                     assert!(done.appointments.iter().all(|id| published.rows.contains_key(id)));
@@ -217,7 +220,9 @@ fn over_the_bound_and_after_the_deadline_nothing_is_done() {
         let writes: Vec<_> = (0..3)
             .map(|n| {
                 let engine = engine.clone();
-                tokio::spawn(async move { engine.write(group(), wish(n, 0, Some(1))).await })
+                tokio::spawn(async move {
+                    engine.write(group(), Author::Visitor, wish(n, 0, Some(1))).await
+                })
             })
             .collect();
         let mut told = Vec::new();
@@ -231,7 +236,8 @@ fn over_the_bound_and_after_the_deadline_nothing_is_done() {
             ),
             "{told:?}"
         );
-        let group_less = engine.write(GroupId::new(9).expect("an id"), wish(0, 0, None)).await;
+        let group_less =
+            engine.write(GroupId::new(9).expect("an id"), Author::Visitor, wish(0, 0, None)).await;
         assert!(matches!(group_less, Err(Rejection::GroupNotFound)));
         engine.shut_down().await;
         journal.await.expect("no panic").expect("the log closes");
@@ -249,13 +255,13 @@ fn shutting_down_answers_all_that_was_let_in_and_ends_the_journal() {
         let journal = tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
         let booked = tokio::spawn({
             let engine = engine.clone();
-            async move { engine.write(group(), wish(0, 0, Some(1))).await }
+            async move { engine.write(group(), Author::Visitor, wish(0, 0, Some(1))).await }
         });
         tokio::task::yield_now().await;
         let late = engine.clone();
         engine.shut_down().await;
         let id = booked.await.expect("no panic").expect("it was let in").appointments[0];
-        let refused = late.write(group(), wish(1, 1, Some(1))).await;
+        let refused = late.write(group(), Author::Visitor, wish(1, 1, Some(1))).await;
         assert!(matches!(refused, Err(Rejection::Overloaded)));
         drop(late);
         journal.await.expect("no panic").expect("the log closes");
@@ -271,21 +277,23 @@ fn a_cancel_gives_the_start_back_to_the_next_search() {
         let (engine, journal) =
             Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
         tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
-        let done = engine.write(group(), wish(0, 0, Some(1))).await.expect("free");
+        let done = engine.write(group(), Author::Visitor, wish(0, 0, Some(1))).await.expect("free");
         let row = done.group_state.rows.get(&done.appointments[0]).expect("there");
         let key = row.appointment().expect("one").key.as_str().to_owned();
         assert_ne!(key, SECRET);
         let cancel = |right| Command::CancelAppointment(CancelAppointment { id: row.id, right });
-        let wrong = engine.write(group(), cancel(CancelRight::Secret(SECRET.into()))).await;
+        let wrong = engine
+            .write(group(), Author::Visitor, cancel(CancelRight::Secret(SECRET.into())))
+            .await;
         assert!(matches!(wrong, Err(Rejection::Refused(_))));
         for _ in 0..2 {
             let done = engine
-                .write(group(), cancel(CancelRight::Secret(key.clone())))
+                .write(group(), Author::Visitor, cancel(CancelRight::Secret(key.clone())))
                 .await
                 .expect("its own key");
             assert!(done.group_state.rows.get(&row.id).expect("kept").deleted);
         }
-        engine.write(group(), wish(1, 0, Some(1))).await.expect("free again");
+        engine.write(group(), Author::Visitor, wish(1, 0, Some(1))).await.expect("free again");
         assert_eq!(recovered(&shop, &disk).1.sequence, 3, "the second cancel was no event");
     });
 }
@@ -309,7 +317,8 @@ fn ready_requests_are_read_before_a_group_decides_and_those_that_wait_are_decide
         let mut tasks = Vec::new();
         for (client, what) in [(0, "first"), (1, "second")] {
             let half_hour = i64::try_from(client).expect("small");
-            let booked = engine.write(group(), wish(client, half_hour, Some(1))).await;
+            let booked =
+                engine.write(group(), Author::Visitor, wish(client, half_hour, Some(1))).await;
             let (id, right) = (booked.expect("free").appointments[0], CancelRight::Pro);
             let command = Command::CancelAppointment(CancelAppointment { id, right });
             let (engine, note) = (engine.clone(), note.clone());
@@ -318,7 +327,9 @@ fn ready_requests_are_read_before_a_group_decides_and_those_that_wait_are_decide
                     note(what);
                     tokio::spawn(async move { note("read later") });
                 });
-                let done = engine.write_idempotent(group(), command, None, Some(hook)).await;
+                let done = engine
+                    .write_idempotent(group(), Author::Visitor, command, None, Some(hook))
+                    .await;
                 done.expect("it is cancelled");
             });
         }
@@ -345,7 +356,7 @@ fn a_batch_that_takes_long_keeps_writes_out_and_one_that_never_ends_is_fatal() {
         tokio::spawn(journal.run_simulated(|| Duration::from_secs(70)));
         let first = tokio::spawn({
             let engine = engine.clone();
-            async move { engine.write(group(), wish(0, 0, Some(1))).await }
+            async move { engine.write(group(), Author::Visitor, wish(0, 0, Some(1))).await }
         });
         sleep(Duration::from_secs(4)).await;
         assert_eq!(
@@ -353,7 +364,7 @@ fn a_batch_that_takes_long_keeps_writes_out_and_one_that_never_ends_is_fatal() {
             (None, None)
         );
         sleep(Duration::from_secs(2)).await;
-        let late = engine.write(group(), wish(1, 1, Some(1))).await;
+        let late = engine.write(group(), Author::Visitor, wish(1, 1, Some(1))).await;
         assert!(
             matches!(late, Err(Rejection::WritesUnavailable(WritesUnavailable::SlowDisk(5)))),
             "{late:?}"
@@ -377,13 +388,13 @@ fn a_disk_without_room_keeps_writes_out_until_it_has_some() {
             Engine::start(parts(&shop, imported(&shop), shop.group_state.clone(), 1), log).await;
         tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
         engine.health().set_disk_has_room(false);
-        let refused = engine.write(group(), wish(0, 0, Some(1))).await;
+        let refused = engine.write(group(), Author::Visitor, wish(0, 0, Some(1))).await;
         assert!(
             matches!(refused, Err(Rejection::WritesUnavailable(WritesUnavailable::LowDiskSpace))),
             "{refused:?}"
         );
         engine.health().set_disk_has_room(true);
-        engine.write(group(), wish(0, 0, Some(1))).await.expect("free");
+        engine.write(group(), Author::Visitor, wish(0, 0, Some(1))).await.expect("free");
         let health = Arc::clone(engine.health());
         engine.shut_down().await;
         sleep(Duration::from_secs(1)).await;
@@ -408,7 +419,10 @@ fn a_group_that_knows_more_than_the_directory_is_never_given_an_id_in_use() {
                 Engine::start(parts(&shop, directory, group_state, 1), log).await;
             tokio::spawn(journal.run_simulated(|| Duration::from_millis(1)));
             let client = usize::try_from(half_hour).expect("small");
-            let done = engine.write(group(), wish(client, half_hour, Some(1))).await.expect("free");
+            let done = engine
+                .write(group(), Author::Visitor, wish(client, half_hour, Some(1)))
+                .await
+                .expect("free");
             assert!(done.appointments.iter().all(|id| !done.before.rows.contains_key(id)));
             assert_eq!(done.group_state.rows.len(), done.before.rows.len() + 1);
             let fiche = done.group_state.highest_id(IdKind::Fiche);

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::text::Bounded;
 use slotbook::domain::state::command::{BookAppointment, Command};
 use slotbook::domain::state::refusal::Refusal;
@@ -28,7 +29,9 @@ fn book_in_flight(shop: &Shop, commands: [BookAppointment; 2]) -> Vec<WriteResul
         for command in commands {
             let engine = engine.clone();
             clients.push(tokio::spawn(async move {
-                engine.write(group(), Command::BookAppointment(Box::new(command))).await
+                engine
+                    .write(group(), Author::Visitor, Command::BookAppointment(Box::new(command)))
+                    .await
             }));
             tokio::time::sleep(PAUSE).await;
         }

@@ -13,6 +13,7 @@ use slotbook::clock::ManualClock;
 use slotbook::domain::availability::slot_request::{BookingMode, ChainSearch};
 use slotbook::domain::availability::slots::free_starts;
 use slotbook::domain::directory::{Directory, DirectoryEvent};
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use slotbook::domain::records::calendar::Calendar;
 use slotbook::domain::records::fault::Fault;
@@ -26,7 +27,7 @@ use slotbook::domain::state::command::{
     CancelAppointment, CancelRight, Client, Command, Patch, Put, PutVevent, RecordChange,
     VeventDraft,
 };
-use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
@@ -666,7 +667,9 @@ impl Pair {
                 Stream::Directory => {
                     directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?);
                 }
-                Stream::Group(_) => state = state.apply(&codec::decode::<Event>(&record.bytes)?),
+                Stream::Group(_) => {
+                    state = state.apply(&codec::decode::<GroupRecord>(&record.bytes)?.event)
+                }
             }
             Ok(())
         });
@@ -734,7 +737,9 @@ impl Pair {
                 }
                 let place = which.index(self.naive.events.len());
                 let id = self.naive.events[place].id;
-                let done = engine.write(group(), Command::PutVevent(PutVevent::Delete(id))).await;
+                let done = engine
+                    .write(group(), Author::Operator, Command::PutVevent(PutVevent::Delete(id)))
+                    .await;
                 prop_assert!(done.is_ok(), "{done:?}");
                 self.naive.events[place].deleted = true;
                 Ok(())
@@ -832,7 +837,8 @@ impl Pair {
         let obstacles = |on| self.naive.obstacles(on, &wish.chain, wish.start, wish.by);
         let can_take: Vec<u64> =
             candidates.into_iter().filter(|on| obstacles(*on).is_empty()).collect();
-        let answer = engine.write(group(), Command::BookAppointment(command.into())).await;
+        let answer =
+            engine.write(group(), Author::Visitor, Command::BookAppointment(command.into())).await;
         match answer {
             Ok(done) => {
                 prop_assert!(reasons.is_empty(), "booked in spite of {reasons:?}");
@@ -910,7 +916,7 @@ impl Pair {
         let until = start.plus_minutes(-self.naive.calendars[place(event.on)].cancel_minutes);
         let is_late = by_secret && !event.deleted && self.naive.now > until;
         let command = Command::CancelAppointment(CancelAppointment { id: event.id, right });
-        match engine.write(group(), command).await {
+        match engine.write(group(), Author::Visitor, command).await {
             Ok(_) => {
                 prop_assert!(!is_late, "cancelled after {until:?}");
                 self.naive.events[at].deleted = true;
@@ -997,7 +1003,7 @@ impl Pair {
         command: Command,
         may_stand: bool,
     ) -> Result<bool, TestCaseError> {
-        match engine.write(group(), command).await {
+        match engine.write(group(), Author::Visitor, command).await {
             Ok(_) => {
                 prop_assert!(may_stand, "it stands where another appointment is");
                 Ok(true)
@@ -1050,7 +1056,10 @@ impl Pair {
         });
         // The first occurrence itself must not end before it starts, which a gap can make of it.
         let is_legal = self.naive.zone.instant_of(from) < self.naive.zone.instant_of(to);
-        match engine.write(group(), Command::PutVevent(PutVevent::Make(draft))).await {
+        match engine
+            .write(group(), Author::Operator, Command::PutVevent(PutVevent::Make(draft)))
+            .await
+        {
             Ok(done) => {
                 prop_assert!(is_legal);
                 let id = VeventId::new(done.object).expect("an id");
@@ -1119,7 +1128,7 @@ impl Pair {
                 of_intervention(id, move |row| row.length = Bounded::new(minutes).expect("legal"))
             }
         };
-        let done = engine.write(group(), Command::ChangeRecord(change)).await;
+        let done = engine.write(group(), Author::Operator, Command::ChangeRecord(change)).await;
         prop_assert!(done.is_ok(), "{done:?}");
         Ok(())
     }
@@ -1145,7 +1154,7 @@ impl Pair {
             }
         }
         let change = of_group(move |group| group.timezone = zone_name);
-        match engine.write(group(), Command::ChangeRecord(change)).await {
+        match engine.write(group(), Author::Operator, Command::ChangeRecord(change)).await {
             Ok(_) => {
                 prop_assert!(!overlaps, "appointments overlap in {name}");
                 self.naive = after;

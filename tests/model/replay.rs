@@ -23,6 +23,7 @@ use slotbook::domain::state::command::{
 use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::state::editable_record::EditableRecord;
 use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
@@ -35,6 +36,7 @@ use slotbook::store::state;
 use super::shop::{
     Draws, Shop, booking_of, by_pro, calendar, civil, event_of, intervention, link_secret, somebody,
 };
+use super::simulation_history::author_of;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -387,9 +389,16 @@ proptest! {
         }
         let shop = story.shop;
         let live = said(&shop, &shop.group_state);
-        let written: Vec<Vec<u8>> = shop.events.iter().map(codec::encode).collect();
-        let events = written.iter().map(|bytes| codec::decode::<Event>(bytes).expect("what was written is read"));
-        let events: Vec<Event> = events.collect();
+        let mut events = Vec::new();
+        for (place, event) in shop.events.iter().enumerate() {
+            let written = GroupRecord::new(author_of(place), event.clone());
+            let read: GroupRecord = codec::decode(&codec::encode(&written)).expect("it is read");
+            prop_assert_eq!(&read, &written);
+            // The formats before held the event alone.
+            let earlier: GroupRecord = codec::decode_format(&codec::encode(event), 3).expect("it is read");
+            prop_assert_eq!(&earlier, &GroupRecord { author: None, event: read.event.clone() });
+            events.push(read.event);
+        }
         let cut = cut.index(events.len() + 1);
 
         let at_cut = events[..cut].iter().fold(first.clone(), |group_state, event| group_state.apply(event));

@@ -7,7 +7,7 @@
 //! - an answered write is in the journal, at its place, with its calendar and hour;
 //! - a refusal names an appointment that took the time, in a durable state of that moment;
 //! - a reader sees exactly one durable state, never older than what was answered before;
-//! - each event carries out one operation, and no event gives an hour to two appointments;
+//! - each event carries out one operation, names its author, and gives no hour to two appointments;
 //! - a journal that reads short is refused when it lacks a batch that the synced watermark covers.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +20,13 @@ use rand::{RngExt as _, SeedableRng as _};
 use slotbook::clock::ManualClock;
 use slotbook::domain::availability::obstacle::Obstacle;
 use slotbook::domain::directory::{Directory, DirectoryEvent};
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::ids::{GroupId, ProId, VeventId};
 use slotbook::domain::records::vevent::{Permits, VeventKind};
 use slotbook::domain::state::command::{
     Caller, CancelAppointment, CancelRight, Command, PutVevent,
 };
-use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::{Instant, MINUTE};
@@ -39,7 +40,7 @@ use tokio::time::sleep;
 
 use super::shop::{Shop, booking_of, calendar, redrawn};
 use super::simulation_history::{
-    Agenda, Answer, Entry, HALF_HOURS, History, Operation, PowerCut, check,
+    Agenda, Answer, Entry, HALF_HOURS, History, Operation, PowerCut, author_of, check,
 };
 
 /// Seeds that every test run tries.
@@ -92,6 +93,8 @@ struct Recovered {
     group_state: GroupState,
     /// The agenda after each event, the empty one first.
     agendas: Vec<Agenda>,
+    /// The author of each event.
+    authors: Vec<Author>,
 }
 
 /// Starts from a disk: replays its records from the shop's first state.
@@ -100,19 +103,22 @@ fn recover(disk: &SimulatedDisk) -> Result<Recovered, StoreError> {
     SHOP.group_state.claim_ids(&mut directory);
     let mut group_state = SHOP.group_state.clone();
     let mut agendas = vec![agenda_of(&group_state)];
+    let mut authors = Vec::new();
     let (log, _) = disk.recover(|_, record| {
         match record.stream {
             Stream::Directory => {
                 directory = directory.apply(&codec::decode::<DirectoryEvent>(&record.bytes)?);
             }
             Stream::Group(_) => {
-                group_state = group_state.apply(&codec::decode::<Event>(&record.bytes)?);
+                let record: GroupRecord = codec::decode(&record.bytes)?;
+                group_state = group_state.apply(&record.event);
+                authors.push(record.author.expect("each record names its author"));
                 agendas.push(agenda_of(&group_state));
             }
         }
         Ok(())
     })?;
-    Ok(Recovered { log, directory, group_state, agendas })
+    Ok(Recovered { log, directory, group_state, agendas, authors })
 }
 
 /// End of one life of the server.
@@ -311,7 +317,7 @@ impl World {
                 return Err(format!("two appointments at one time: {pair:?}"));
             }
         }
-        check(&self.history.all(), &recovered.agendas)
+        check(&self.history.all(), &recovered.agendas, &recovered.authors)
     }
 }
 
@@ -348,12 +354,17 @@ impl Client {
     async fn run(self, operation: Operation) {
         let operation = operation.with_id(&agenda_of(&self.published()));
         let place = self.history.ask(operation.clone());
+        let author = author_of(place);
         let answer = match operation {
-            Operation::Book { client, half_hour, on } => self.book(client, half_hour, on).await,
+            Operation::Book { client, half_hour, on } => {
+                self.book(author, client, half_hour, on).await
+            }
             Operation::Cancel { id: Some(id), .. } => {
                 let right = CancelRight::Pro;
                 let command = Command::CancelAppointment(CancelAppointment { id, right });
-                self.write(command).await.map(|done| Answer::Done(done.group_state.sequence))
+                self.write(author, command)
+                    .await
+                    .map(|done| Answer::Done(done.group_state.sequence))
             }
             Operation::Move { id: Some(id), to, .. } => {
                 let start = FIRST_START.plus_minutes(to.0 * 30);
@@ -365,7 +376,9 @@ impl Client {
                     }
                 });
                 let command = Command::PutVevent(PutVevent::Change(id, draft));
-                self.write(command).await.map(|done| Answer::Done(done.group_state.sequence))
+                self.write(author, command)
+                    .await
+                    .map(|done| Answer::Done(done.group_state.sequence))
             }
             Operation::Cancel { id: None, .. }
             | Operation::Move { id: None, .. }
@@ -378,17 +391,23 @@ impl Client {
         self.history.answer(place, answer, self.published().sequence);
     }
 
-    async fn book(&self, client: u64, half_hour: i64, on: Option<u64>) -> Result<Answer, Answer> {
+    async fn book(
+        &self,
+        author: Author,
+        client: u64,
+        half_hour: i64,
+        on: Option<u64>,
+    ) -> Result<Answer, Answer> {
         let mut command = booking_of(&format!("c{client}"), "2026-03-03 09:00");
         command.caller = Caller::Pro(ProId::new(1).expect("an id"));
         command.date = command.date.plus_seconds(half_hour * 30 * MINUTE);
         command.calendar_id = on.map(calendar);
-        let done = self.write(Command::BookAppointment(Box::new(command))).await?;
+        let done = self.write(author, Command::BookAppointment(Box::new(command))).await?;
         Ok(Answer::Booked { id: done.appointments[0], sequence: done.group_state.sequence })
     }
 
-    async fn write(&self, command: Command) -> Result<Committed, Answer> {
-        self.engine.write(group(), command).await.map_err(|rejection| {
+    async fn write(&self, author: Author, command: Command) -> Result<Committed, Answer> {
+        self.engine.write(group(), author, command).await.map_err(|rejection| {
             if let Rejection::Refused(refusals) = &rejection
                 && let [Refusal::NotAvailable { obstacles }] = &refusals[..]
             {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use slotbook::clock::ManualClock;
 use slotbook::domain::decisions::founding::FoundGroup;
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{GroupId, InterventionId, VeventId};
 use slotbook::domain::records::text::{Email, LongText, Name, Text};
@@ -94,7 +95,7 @@ impl Running {
         };
         let done = self
             .engine
-            .write(group(), Command::BookAppointment(Box::new(wish)))
+            .write(group(), Author::Visitor, Command::BookAppointment(Box::new(wish)))
             .await
             .expect("it is free");
         done.appointments[0]
@@ -102,7 +103,10 @@ impl Running {
 
     async fn cancel(&self, id: VeventId) {
         let wish = CancelAppointment { id, right: CancelRight::Pro };
-        self.engine.write(group(), Command::CancelAppointment(wish)).await.expect("it is there");
+        self.engine
+            .write(group(), Author::Visitor, Command::CancelAppointment(wish))
+            .await
+            .expect("it is there");
     }
 
     fn group_state(&self) -> Arc<GroupState> {
@@ -135,7 +139,8 @@ async fn a_group_founded_beside_a_new_generation_is_in_the_store_either_way() {
     let mut compactor = running.engine.new_compactor(generations, 0, 0);
     let mut hashes = vec![state::hash(&running.group_state())];
     for copied in [1, 2] {
-        let founded = running.engine.found_group(shop()).await.expect("a new group");
+        let founded =
+            running.engine.found_group(Author::Operator, shop()).await.expect("a new group");
         hashes.push(state::hash(&founded));
         let compacting = tokio::task::spawn_blocking(move || (compactor.compact(), compactor));
         let (made, back) = compacting.await.expect("joined");
@@ -143,7 +148,11 @@ async fn a_group_founded_beside_a_new_generation_is_in_the_store_either_way() {
         assert_eq!(made, CompactionStats { copied, written: 2 }, "no snapshot of it to copy");
         compactor = back;
     }
-    let founded = running.engine.found_group(shop()).await.expect("one in the journal alone");
+    let founded = running
+        .engine
+        .found_group(Author::Operator, shop())
+        .await
+        .expect("one in the journal alone");
     hashes.push(state::hash(&founded));
     drop(compactor);
     running.ends_whole(&data).await;

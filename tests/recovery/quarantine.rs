@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slotbook::domain::directory::DirectoryEvent;
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
 use slotbook::domain::records::text::LongText;
@@ -12,6 +13,7 @@ use slotbook::domain::records::vevent::{
     Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
 };
 use slotbook::domain::state::event::Event;
+use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::{Civil, HOUR, Instant};
 use slotbook::engine::quarantine::QuarantinedGroup;
@@ -31,7 +33,8 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
     let mut log = loaded.store.into_log().expect("it opens");
     let group = GroupId::new(group).expect("an id");
     let id = VeventId::new(77_777).expect("an id");
-    let bytes = codec::encode(&Event::AppointmentCancelled { at: NOON, id });
+    let event = Event::AppointmentCancelled { at: NOON, id };
+    let bytes = codec::encode(&GroupRecord::new(Author::Server, event));
     for sequence in 1..=count {
         log.append(&[JournalRecord::new(Stream::Group(group), 0, sequence, bytes.clone())])
             .expect("it is written");
@@ -151,8 +154,8 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     let mut log = loaded.store.into_log().expect("it opens");
     let mut write = |group: u64, sequence: u64, event: &Event| {
         let stream = Stream::Group(GroupId::new(group).expect("an id"));
-        log.append(&[JournalRecord::new(stream, 0, sequence, codec::encode(event))])
-            .expect("it is written");
+        let bytes = codec::encode(&GroupRecord::new(Author::Server, event.clone()));
+        log.append(&[JournalRecord::new(stream, 0, sequence, bytes)]).expect("it is written");
     };
     // More than recovery holds on to at a time, of two groups in turn.
     for number in 1..=150 {

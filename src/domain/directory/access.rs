@@ -11,12 +11,13 @@ use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::{Directory, DirectoryEvent};
+use crate::domain::records::author::KeyId;
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
 
 /// Minimum number of hexadecimal digits of the SHA-256 that identify a key.
-pub const ID_DIGITS: usize = 12;
+pub const ID_DIGITS: usize = 2 * KeyId::BYTES;
 
 /// Maximum number of groups that a refusal lists.
 const GROUPS_SHOWN_MAX: usize = 20;

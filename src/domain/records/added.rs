@@ -61,6 +61,16 @@ pub fn in_format_3_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     since_format(3, deserializer, absent)
 }
 
+/// Decodes a member that format 4 added; its default in earlier records.
+///
+/// # Errors
+/// The bytes are no `T`.
+pub fn in_format_4<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    since_format(4, deserializer, T::default())
+}
+
 fn since_format<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     first: u16,
     deserializer: D,

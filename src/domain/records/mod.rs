@@ -4,6 +4,7 @@
 pub mod account;
 pub mod account_link;
 pub mod added;
+pub mod author;
 pub mod booking_origin;
 pub mod calendar;
 pub mod channel;

@@ -8,6 +8,7 @@ pub mod command;
 pub mod delivery_step;
 pub mod editable_record;
 pub mod event;
+pub mod group_record;
 pub mod group_state;
 pub mod holds;
 pub mod idempotency;

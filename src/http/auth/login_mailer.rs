@@ -4,6 +4,7 @@ use crate::domain::directory::Directory;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account_link::LINK_SECONDS;
+use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Command;
@@ -58,7 +59,7 @@ impl LoginMailer {
         let engine = self.engine.clone();
         tokio::spawn(async move {
             let command = Command::NotifyOfLogin(Box::new(command));
-            if let Err(rejection) = engine.write(group, command).await {
+            if let Err(rejection) = engine.write(group, Author::Server, command).await {
                 tracing::warn!(group = group.number(), ?rejection, "no mail tells of a login");
             }
         });

@@ -6,6 +6,7 @@ use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
+use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::Text;
 use crate::domain::state::command::Caller;
@@ -93,6 +94,21 @@ impl Identity {
         match self.caller {
             Caller::Application | Caller::Account(_) => None,
             Caller::Pro(id) => self.directory.pros.get(&id),
+        }
+    }
+
+    /// Returns the author of what the caller changes.
+    pub(crate) fn author(&self) -> Author {
+        if self.is_at_socket {
+            return Author::Operator;
+        }
+        let key = KeyId::of_hash(&self.apikey);
+        match &self.caller {
+            Caller::Application => Author::Application(key),
+            Caller::Account(account) => {
+                Author::Account { client: account.fiche_id, key: Some(key) }
+            }
+            Caller::Pro(id) => Author::Professional { id: *id, key: Some(key) },
         }
     }
 

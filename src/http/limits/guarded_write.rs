@@ -2,6 +2,7 @@
 //! Reference 3.6, 6.11.
 
 use crate::domain::decisions::unconfirmed::{find_code_channel, find_given_number};
+use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::group::Group;
@@ -184,7 +185,8 @@ impl GuardedWrite {
         self.command
     }
 
-    /// Writes within the limits. Returns the limit of the source with the fewest places left, too.
+    /// Writes within the limits, for an author. Returns the limit of the source with the fewest
+    /// places left, too.
     ///
     /// # Errors
     /// 429 after too many writes or guesses, 503 after waiting for others of the same address or
@@ -192,11 +194,12 @@ impl GuardedWrite {
     pub(crate) async fn send(
         self,
         server: &Server,
+        author: Author,
         once: Option<IdempotentRequest>,
     ) -> Result<(Committed, Option<RateLimit>), GuardedRejection> {
         let Self { group, mut command, limits } = self;
         let Some(limits) = limits else {
-            let done = server.engine.write_idempotent(group, command, once, None).await?;
+            let done = server.engine.write_idempotent(group, author, command, once, None).await?;
             server.booking_limit.forget_cancelled(&done);
             return Ok((done, None));
         };
@@ -216,7 +219,7 @@ impl GuardedWrite {
         // An accepted write cannot be refused any more, so it keeps no other one waiting until it
         // is durable. A refused one does until it is counted.
         let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
-        let written = server.engine.write_idempotent(group, command, once, hook).await;
+        let written = server.engine.write_idempotent(group, author, command, once, hook).await;
         record_holds(server, &written);
         let limit = admission.settle(server, &written);
         if let (Some(permit), Some(guess)) = (&permit, &limits.guess)

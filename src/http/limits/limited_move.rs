@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::domain::decisions::appointment_move::{find_movable, find_new_slot};
+use crate::domain::records::author::Author;
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::MoveAppointment;
@@ -28,6 +29,7 @@ use crate::http::server::Server;
 /// 429 after too many moves or guesses; the engine's rejection.
 pub(crate) async fn move_within_limits(
     server: &Server,
+    author: Author,
     state: &Arc<GroupState>,
     command: MoveAppointment,
     precondition: Option<Precondition>,
@@ -51,7 +53,7 @@ pub(crate) async fn move_within_limits(
         return Ok(Arc::clone(state));
     }
     let write = GuardedWrite::moving(group.id, command, precondition, subjects, email, now);
-    let (done, _) = write.send(server, None).await?;
+    let (done, _) = write.send(server, author, None).await?;
     Ok(done.group_state)
 }
 

@@ -215,7 +215,7 @@ async fn ask_link(request: ApiRequest) -> HandlerResult {
     let render = move |_: &Committed| answer.clone();
     let audience = Audience::Application;
     let write = GuardedWrite::unlimited(group, command);
-    match send_once(server, write, key, render.clone()).await {
+    match send_once(server, request.identity.author(), write, key, render.clone()).await {
         Ok(Sent { done, kept, .. }) => {
             let bytes = kept.unwrap_or_else(|| render(&done));
             Ok(json_response(StatusCode::CREATED, bytes))
@@ -248,7 +248,8 @@ async fn follow_link(request: ApiRequest) -> HandlerResult {
     let group = &state.catalogue.group;
     let command =
         Command::FollowLink(Box::new(FollowLink { hash: link.hash, signed, password_hash }));
-    let done = match request.server.engine.write(group.id, command).await {
+    let done = match request.server.engine.write(group.id, request.identity.author(), command).await
+    {
         Ok(done) => done,
         Err(rejection) => {
             let zone = state.catalogue.zone();

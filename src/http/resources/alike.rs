@@ -172,12 +172,13 @@ async fn cancel(request: GroupRequest, body: AlikeBody, like: Option<VeventId>) 
         return Err(ErrorEntry { field: Some("count".to_owned()), ..entry }.into());
     }
     let group = request.state.catalogue.group.id;
+    let author = request.identity.author();
     let engine = &request.server.engine;
     // Holds end first: none of them becomes a booking meanwhile.
     let holds = [&found.chosen[..], &found.unconfirmed].concat();
-    let ended = engine.end_holds(group, &holds).await;
+    let ended = engine.end_holds(group, author, &holds).await;
     let done = match &ended {
-        Ok(_) => engine.cancel_many(group, &found.appointments, !sendmail).await,
+        Ok(_) => engine.cancel_many(group, author, &found.appointments, !sendmail).await,
         Err(rejection) => Err(rejection.clone()),
     };
     let ended = ended.unwrap_or(0);

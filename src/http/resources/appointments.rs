@@ -326,8 +326,15 @@ async fn move_by_client(request: GroupRequest) -> HandlerResult {
         .expect("limits count every caller but professionals");
     let precondition = request.precondition(show.clone());
     let server = &request.server;
-    let moved =
-        move_within_limits(server, &request.state, command, precondition, subjects, request.now);
+    let moved = move_within_limits(
+        server,
+        request.identity.author(),
+        &request.state,
+        command,
+        precondition,
+        subjects,
+        request.now,
+    );
     let moved = moved.await.map_err(|refused| refused.into_error(request.zone(), audience))?;
     show(&moved).map(object_response).ok_or_else(ApiError::no_result)
 }

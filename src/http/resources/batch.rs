@@ -132,7 +132,7 @@ async fn carry_out(request: GroupRequest) -> HandlerResult {
         let rows = Arc::clone(&rows);
         move |done: &Committed| rows.render(&done.steps)
     };
-    match send_once(&request.server, write, key, render).await {
+    match send_once(&request.server, request.identity.author(), write, key, render).await {
         Ok(Sent { kept: Some(kept), .. }) => Ok(json_response(StatusCode::OK, kept)),
         Ok(Sent { done, .. }) => {
             if is_atomic && let Some(error) = rows.find_refusal(&done.steps) {

@@ -111,7 +111,7 @@ async fn create(request: ApiRequest) -> HandlerResult {
         return Err(Fault::new(IDEMPOTENCY_KEY, rule).into());
     }
     let command = parse_new_group(wrapped_object(&request.body, GROUP.resource)?)?;
-    let state = match request.server.engine.found_group(command).await {
+    let state = match request.server.engine.found_group(request.identity.author(), command).await {
         Ok(state) => state,
         Err(rejection) => {
             let zone = GROUP.blank.timezone.zone();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::domain::records::author::Author;
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
@@ -79,6 +80,7 @@ impl PreparedWrite {
     pub(crate) async fn send(
         self,
         server: &Server,
+        author: Author,
         state: &GroupState,
         path: &str,
         key: Option<IdempotencyKey>,
@@ -88,7 +90,7 @@ impl PreparedWrite {
             let show = Arc::clone(&show);
             move |done: &Committed| show(done).map(Written::into_json).unwrap_or_default()
         };
-        let sent = match send_once(server, write, key, render).await {
+        let sent = match send_once(server, author, write, key, render).await {
             Ok(sent) => sent,
             Err(rejection) => {
                 let error = rejection.into_error(state.catalogue.zone(), audience);
@@ -174,6 +176,7 @@ pub(crate) struct Sent {
 /// 429 by a limit; the engine's rejection.
 pub(crate) async fn send_once(
     server: &Server,
+    author: Author,
     write: GuardedWrite,
     key: Option<IdempotencyKey>,
     render: impl Fn(&Committed) -> Vec<u8> + Send + Sync + 'static,
@@ -183,7 +186,7 @@ pub(crate) async fn send_once(
         let render = Arc::new(move |done: &Committed| texts.condense(&render(done)));
         IdempotentRequest { scope: key.scope, body: key.body, share: key.share, render }
     });
-    let (done, limit) = write.send(server, once).await?;
+    let (done, limit) = write.send(server, author, once).await?;
     let kept = done.answer.as_ref().zip(key).map(|(kept, key)| key.texts.expand(kept));
     Ok(Sent { done, kept, limit })
 }

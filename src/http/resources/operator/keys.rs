@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use data_encoding::HEXLOWER_PERMISSIVE;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::directory::access::{ApikeyName, ChangeAccess, ID_DIGITS};
+use crate::domain::directory::access::{ApikeyName, ChangeAccess};
 use crate::domain::directory::apikeys::ApikeyHolder;
 use crate::domain::directory::site_origin::SiteOrigin;
+use crate::domain::records::author::KeyId;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::text::{InvalidValue, Text};
 use crate::http::answer::streamed::json_lines;
@@ -39,7 +40,7 @@ async fn list(request: ApiRequest) -> HandlerResult {
             let origins: Vec<&str> = apikey.origins.iter().map(SiteOrigin::as_str).collect();
             let row = json!({
                 "any_origin": apikey.allows_any_origin,
-                "id": &HEXLOWER.encode(hash)[..ID_DIGITS],
+                "id": KeyId::of_hash(hash).to_string(),
                 "groups": apikey.groups,
                 "holder": holder_name(apikey.holder),
                 "label": apikey.label.as_str(),
