@@ -20,9 +20,12 @@ use slotbook::domain::directory::Directory;
 use slotbook::domain::directory::apikeys::{Apikey, ApikeyHolder};
 use slotbook::domain::directory::professionals::Pro;
 use slotbook::domain::records::fiche::Fiche;
-use slotbook::domain::records::ids::{FicheId, ProId};
+use slotbook::domain::records::ids::{FicheId, ProId, VeventId};
 use slotbook::domain::records::text::{Email, Name, Text};
+use slotbook::domain::records::vevent::{Vevent, VeventKind};
+use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::group_state::GroupState;
+use slotbook::domain::time::{DAY, HOUR, MINUTE};
 use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
@@ -138,6 +141,29 @@ impl Client {
         let mut body = vec![0; self.head().expect("a length")];
         self.0.read_exact(&mut body).expect("all of it");
         body
+    }
+
+    /// The whole body of an answer of any length.
+    fn collect(&mut self, path: &str) -> Vec<u8> {
+        self.send(path, true);
+        let mut body = Vec::new();
+        if let Some(length) = self.head() {
+            body.resize(length, 0);
+            self.0.read_exact(&mut body).expect("all of it");
+            return body;
+        }
+        loop {
+            let mut line = String::new();
+            self.0.read_line(&mut line).expect("a chunk");
+            let length = usize::from_str_radix(line.trim(), 16).expect("a length");
+            let kept = body.len();
+            body.resize(kept + length + 2, 0);
+            self.0.read_exact(&mut body[kept..]).expect("all of it");
+            body.truncate(kept + length);
+            if length == 0 {
+                return body;
+            }
+        }
     }
 
     /// How many bytes an answer has, none of which is kept.
@@ -346,6 +372,53 @@ fn credentials(c: &mut Criterion) {
     }
 }
 
+/// A week of 1,250 events of 90,000 and more: 1,225 appointments, and a lunch of each calendar that began years before.
+fn agenda_practice() -> GroupState {
+    let mut group_state = practice(25, 515, 7);
+    let zone = group_state.catalogue.zone();
+    let last = group_state.highest_ids.vevent;
+    for number in 1..=25 {
+        let start = practice::MONDAY.plus_seconds(12 * HOUR + 30 * MINUTE - 2_002 * DAY);
+        let rule = Some("FREQ=WEEKLY".parse().expect("a rule"));
+        let lunch =
+            Series::new(zone, start, start.plus_seconds(HOUR / 2), rule, Exceptions::default());
+        let row = Vevent {
+            id: VeventId::new(last + number).expect("an id"),
+            calendar_id: practice::calendar(number),
+            kind: VeventKind::Plage(Box::new(lunch.expect("a series"))),
+            deleted: false,
+            created_at: morning(),
+            updated_at: morning(),
+            rare: None,
+        };
+        group_state.put_vevent(row.into());
+    }
+    group_state
+}
+
+/// The agenda of a week, on one connection, without compression: near the first events, and a year later.
+fn agenda(c: &mut Criterion) {
+    let group_state = agenda_practice();
+    assert!(group_state.rows.len() > 90_000);
+    let (_runtime, address) = start(group_state, 2);
+    let mut client = Client::to(address);
+    let mut group = c.benchmark_group("service");
+    for (name, from, to) in
+        [("first", "2026-01-05", "2026-01-12"), ("later", "2027-01-04", "2027-01-11")]
+    {
+        let path = format!("/1/agenda?apikey=key&from={from}&to={to}");
+        let body = client.collect(&path);
+        let answer: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        let events = answer["events"].as_array().expect("events");
+        assert_eq!(events.len(), 1_250);
+        assert_eq!(events.iter().filter(|event| event["kind"] == "plage").count(), 25);
+        group.bench_function(format!("agenda_of_1250_of_90000_events_{name}"), |b| {
+            b.iter(|| assert_eq!(client.collect(&path), body));
+        });
+    }
+    group.finish();
+}
+
 // Memory is measured before anything else has had some and given it back.
-criterion_group!(benches, whole_list, lists, holds, credentials);
+criterion_group!(benches, whole_list, lists, holds, credentials, agenda);
 criterion_main!(benches);

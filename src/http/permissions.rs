@@ -48,6 +48,7 @@ pub enum Resource {
     Customfield,
     Fiche,
     Vevent,
+    Agenda,
     Slot,
     Hold,
     Appointment,

@@ -11,7 +11,7 @@ use crate::domain::records::ids::VeventId;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
 use crate::http::answer::answer_parts::AnswerParts;
-use crate::http::answer::entity_tag::object_tag;
+use crate::http::answer::entity_tag::{object_tag, quoted_tag};
 use crate::http::error::ApiError;
 use crate::http::error::RATE_LIMIT;
 use crate::http::limits::booking_limit::RateLimit;
@@ -57,10 +57,11 @@ pub(crate) struct CreatedAnswer {
     pub(crate) limit: Option<RateLimit>,
 }
 
-/// The id in the response to a POST, or those of its records.
+/// The id in the response to a POST, or those of its records, and the revision of an event.
 #[derive(Deserialize)]
 struct CreatedIds {
     id: Option<u64>,
+    revision: Option<String>,
     #[serde(default)]
     records: Vec<CreatedIds>,
 }
@@ -85,8 +86,11 @@ pub(crate) fn created_parts(
         Some(id) => Some(id.number()),
         None => {
             let ids: Option<CreatedIds> = serde_json::from_slice(&bytes).ok();
-            if ids.as_ref().is_some_and(|ids| ids.id.is_some()) {
-                tag = Some(object_tag(&bytes));
+            if let Some(CreatedIds { id: Some(_), revision, .. }) = &ids {
+                tag = Some(match revision {
+                    Some(revision) => quoted_tag(revision),
+                    None => object_tag(&bytes),
+                });
             }
             ids.and_then(|ids| ids.first())
         }

@@ -5,12 +5,12 @@ use axum::http::Method;
 use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{keys, pros as operator_pros, store};
 use crate::http::resources::{
-    accounts, alike, appointments, batch, calendars, customfields, docs, fiches, groups, health,
-    holds, interventions, messages, modules, pros, sessions, sets, slots, vevents,
+    accounts, agenda, alike, appointments, batch, calendars, customfields, docs, fiches, groups,
+    health, holds, interventions, messages, modules, pros, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 19] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 20] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -24,6 +24,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 19] = [
     messages::ENDPOINTS,
     pros::ENDPOINTS,
     vevents::ENDPOINTS,
+    agenda::ENDPOINTS,
     slots::ENDPOINTS,
     appointments::ENDPOINTS,
     alike::ENDPOINTS,

@@ -1,6 +1,7 @@
 //! The HTTP API against a real server: shapes, the order of errors, rights.
 
 mod accounts;
+mod agenda;
 mod appointments;
 mod auth;
 mod batch;

@@ -232,6 +232,8 @@ fn cases(walk: &Walk, path: &'static str) -> Vec<(Option<Whose>, String)> {
         format!("?intervention_ids[]={CUT}&start=2025-06-02 09:00:00")
     } else if path.ends_with("availabletimeslots") {
         format!("?intervention_ids[]={CUT}")
+    } else if path.ends_with("/agenda") {
+        "?from=2025-06-02&to=2025-06-03".to_owned()
     } else if path.ends_with("/{group_id}/fiches") {
         "?externid=77".to_owned()
     } else {

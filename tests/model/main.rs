@@ -1,6 +1,7 @@
 //! The rules, told as scripts and held against naive models; then the engine around them, in simulated time.
 
 mod agenda;
+mod agenda_window;
 mod alike;
 mod batches;
 mod bookings;

@@ -104,6 +104,14 @@ impl Catalogue {
         self.group.timezone.zone()
     }
 
+    /// The live calendars in the order in which they are shown: by `sort`, then by id.
+    pub fn live_calendars(&self) -> impl Iterator<Item = &Calendar> {
+        let mut live: Vec<&Calendar> = self.calendars.values().map(AsRef::as_ref).collect();
+        live.retain(|calendar| !calendar.deleted);
+        live.sort_by_key(|calendar| calendar.sort);
+        live.into_iter()
+    }
+
     /// Finds the live definition of a customised attribute.
     pub fn customfield(&self, model: Model, name: CustomName) -> Option<&Customfield> {
         let mut fields = self.customfields.values().map(Arc::as_ref);

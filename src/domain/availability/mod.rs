@@ -10,6 +10,7 @@ pub mod module_offer;
 pub mod obstacle;
 pub mod open_time;
 pub mod postal_address;
+pub mod series_index;
 pub mod slot_request;
 pub mod slots;
 pub mod taken_time;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
+use crate::domain::availability::series_index::SeriesIndex;
 use crate::domain::availability::slot_request::OwnTime;
 use crate::domain::availability::taken_time::{TakenInterval, TakenTime, TimeHolder};
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
@@ -16,24 +17,23 @@ use crate::domain::time::{DAY, Instant};
 /// Number of days, from yesterday on, that are kept expanded.
 const EXPANDED_DAYS: i64 = 101;
 
-/// Live availabilities and plages of a calendar, each list ascending by id.
+/// Live availabilities and plages of a calendar, each list ascending by id, and an index of them
+/// and of the notes.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Events that open time.
     availabilities: Vec<Arc<Vevent>>,
     /// Events that take time without a client.
     plages: Vec<Arc<Vevent>>,
+    /// Both, and live notes, by their time.
+    by_time: SeriesIndex,
 }
 
 impl Rules {
-    /// Puts a live availability or plage in place of the event of its id. Any other event only
-    /// removes the one of its id.
-    pub fn put(&mut self, row: &Arc<Vevent>) {
-        for list in [&mut self.availabilities, &mut self.plages] {
-            if let Ok(at) = list.binary_search_by_key(&row.id, |r| r.id) {
-                list.remove(at);
-            }
-        }
+    /// Adds a live availability, plage or note whose id is not among them. Any other event changes
+    /// nothing.
+    pub fn add(&mut self, row: &Arc<Vevent>) {
+        self.by_time.add(row);
         let list = match &row.kind {
             VeventKind::Availability(_) if !row.deleted => &mut self.availabilities,
             VeventKind::Plage(_) if !row.deleted => &mut self.plages,
@@ -46,10 +46,22 @@ impl Rules {
         list.insert(at, Arc::clone(row));
     }
 
-    /// Removes the event of this id.
-    pub fn remove(&mut self, id: VeventId) {
-        self.availabilities.retain(|r| r.id != id);
-        self.plages.retain(|r| r.id != id);
+    /// Removes an event that was added.
+    ///
+    /// # Panics
+    /// If it was not added in exactly this form.
+    pub fn remove(&mut self, row: &Vevent) {
+        self.by_time.remove(row);
+        for list in [&mut self.availabilities, &mut self.plages] {
+            if let Ok(at) = list.binary_search_by_key(&row.id, |r| r.id) {
+                list.remove(at);
+            }
+        }
+    }
+
+    /// The availabilities, plages and notes by their time.
+    pub fn by_time(&self) -> &SeriesIndex {
+        &self.by_time
     }
 
     /// Returns each occurrence of a plage that overlaps `interval`, with the id of the plage.

@@ -118,6 +118,12 @@ impl Fiche {
         self.firstphone.as_str().contains(is_digit) || self.secondphone.as_str().contains(is_digit)
     }
 
+    /// The first telephone number, or else the second; empty if neither is given.
+    pub fn any_phone(&self) -> &str {
+        let first = self.firstphone.as_str();
+        if first.is_empty() { self.secondphone.as_str() } else { first }
+    }
+
     /// Records that a channel reaches the client from `now` on, if it did not `before`.
     fn record_reachability(&mut self, before: Option<&Self>, now: Instant) {
         for channel in Channel::ALL {

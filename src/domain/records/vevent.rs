@@ -92,7 +92,7 @@ pub struct Availability {
 }
 
 /// The interventions that an availability is open for. Reference 12.7 `availableInterventions`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Permits {
     /// Every intervention.
     All,

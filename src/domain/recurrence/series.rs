@@ -1,5 +1,7 @@
 //! The series: an event with its rule and its exceptions. Reference 5.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::recurrence::days::DayPlan;
@@ -13,7 +15,7 @@ use crate::planted_faults::PlantedFault;
 ///
 /// Start and end are wall-clock times and belong to no zone: the same series in another zone keeps
 /// its wall clock. UNTIL is the only instant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "StoredSeries", into = "StoredSeries")]
 pub struct Series {
     start: Civil,
@@ -252,6 +254,19 @@ impl Series {
             series.rule = Some(rule.with_until(until));
         }
         series
+    }
+
+    /// Returns the days from the first on which it takes place to one on or after the last, in any
+    /// zone. Days count from 1970-01-01.
+    pub fn days_spanned(&self) -> RangeInclusive<i64> {
+        let first = i64::from(self.start.day().0);
+        let mut last_start = if self.rule.is_some() { self.last_day_counted } else { first };
+        if let Some(until) = self.repeat_until() {
+            // No zone is ahead of UTC by more than a day.
+            last_start = last_start.min(until.0.div_euclid(DAY) + 1).max(first);
+        }
+        let length_days = self.wall_length_seconds().max(0) / DAY + 1;
+        first..=last_start + length_days
     }
 
     /// Returns the seconds from start to end on the wall clock. Negative only for an event whose

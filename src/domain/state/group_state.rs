@@ -144,7 +144,7 @@ impl GroupState {
                 assert!(state.fiches.contains_key(&client), "an event's client exists");
             }
             let Some(appointment) = row.appointment() else {
-                rules.entry(row.calendar_id).or_default().put(row);
+                rules.entry(row.calendar_id).or_default().add(row);
                 continue;
             };
             if !row.deleted {
@@ -299,7 +299,7 @@ impl GroupState {
                 self.overwrite_holds(row.calendar_id, taken.interval);
             }
         } else {
-            self.view(row.calendar_id).change_rules(|rules| rules.put(&row));
+            self.view(row.calendar_id).change_rules(|rules| rules.add(&row));
         }
         self.record_bytes += vevent_bytes(&row);
         self.cancelled.add(&row);
@@ -328,7 +328,7 @@ impl GroupState {
                 }
                 self.clients.remove(appointment.fiche_id, taken);
             }
-            None => self.view(old.calendar_id).change_rules(|rules| rules.remove(old.id)),
+            None => self.view(old.calendar_id).change_rules(|rules| rules.remove(old)),
         }
     }
 }

@@ -103,7 +103,12 @@ pub(crate) fn make_tag(bytes: &[u8]) -> String {
 /// Returns the tag of an object whose own fields are these bytes of JSON.
 pub(crate) fn object_tag(fields: &[u8]) -> String {
     let hash: [u8; 32] = Sha256::digest(fields).into();
-    format!("\"{}\"", HEXLOWER.encode(&hash[..TAG_BYTES]))
+    quoted_tag(&HEXLOWER.encode(&hash[..TAG_BYTES]))
+}
+
+/// Returns the strong tag of a text of digits and letters.
+pub(crate) fn quoted_tag(text: &str) -> String {
+    format!("\"{text}\"")
 }
 
 /// Returns whether a header If-None-Match names a tag.

@@ -52,8 +52,9 @@ public key, carry `RateLimit` with the places left (`r`) and the seconds until a
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags, which group operations, with their descriptions.
-const TAGS: [(&str, &str); 19] = [
+const TAGS: [(&str, &str); 20] = [
     ("accounts", "Clients that log in: links to open an account and to set a password."),
+    ("agenda", "All that takes place on calendars in a window, as screens draw it."),
     ("appointments", "Booking, reading and cancelling."),
     ("availabletimeslots", "Free starts, and the reasons why a start is not free."),
     ("calendars", "Agendas, each of which takes one appointment at a time."),

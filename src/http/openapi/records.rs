@@ -174,7 +174,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         Resource::Appointment => &*APPOINTMENT,
         Resource::Pro => &*PROFESSIONAL,
         Resource::Message => &*MESSAGE,
-        Resource::Slot
+        Resource::Agenda
+        | Resource::Slot
         | Resource::Hold
         | Resource::Account
         | Resource::Session

@@ -99,6 +99,7 @@ async fn list(request: ApiRequest) -> HandlerResult {
         PageAnswer::new(head, numbers, move |number, bytes| {
             let state = &states[&number];
             GROUP.append(&state.catalogue.group, &Scope::for_group(state), audience, bytes);
+            0
         })
     })
     .await

@@ -55,6 +55,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
                 |message: &Message| gateways.preview_without_tokens(ledger.group_state(), message);
             let object = render_entry(&entry, ledger.group_state(), audience, preview);
             write_object(&object, bytes);
+            0
         })
     };
     Ok(request.server.blocking_pool.run(compute).await?.into_response(&request.server))

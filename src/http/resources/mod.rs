@@ -1,6 +1,7 @@
 //! One file per resource of the API.
 
 pub(crate) mod accounts;
+pub(crate) mod agenda;
 pub(crate) mod alike;
 pub(crate) mod appointments;
 pub(crate) mod batch;

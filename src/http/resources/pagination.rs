@@ -26,7 +26,8 @@ use crate::wire::list::{EnvelopeHead, PagePlace, Query};
 const INLINE_COST_MAX: usize = 1_000;
 /// Maximum number of records in a response that is rendered at once, unless their texts are long.
 const INLINE_RECORDS_MAX: usize = 50;
-/// Size in bytes at which a part of a longer response ends: about a millisecond of work.
+/// Size in bytes, of those that are read for it too, at which a part of a longer response ends:
+/// about a millisecond of work.
 const PART_BYTES: usize = 64 * 1_024;
 /// Delay before a part retries to get a permit of a full pool.
 const RETRY_DELAY: Duration = Duration::from_millis(10);
@@ -73,6 +74,7 @@ pub(crate) async fn list_response<R: ListedRecord>(
         PageAnswer::new(head, numbers, move |number, bytes| {
             let record = R::find_by_number(&state, number).expect("the page is from this state");
             write(record, &Scope::for_group(&state).at_moment(now), bytes);
+            0
         })
     })
     .await
@@ -82,7 +84,7 @@ pub(crate) async fn list_response<R: ListedRecord>(
 ///
 /// # Errors
 /// 503 if too many long lists are waiting.
-pub(crate) async fn compute_page<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
+pub(crate) async fn compute_page<W: Fn(u64, &mut Vec<u8>) -> usize + Send + 'static>(
     server: &Arc<Server>,
     cost: usize,
     compute: impl FnOnce() -> PageAnswer<W> + Send + 'static,
@@ -100,48 +102,62 @@ pub(crate) fn write_object(object: &Map<String, Value>, bytes: &mut Vec<u8>) {
 /// A page of a list, and its place there.
 pub(crate) struct PageAnswer<W> {
     place: PagePlace,
-    body: PageBody<W>,
+    body: ListBody<W>,
 }
 
-/// The body of a page, rendered or still to be rendered.
-enum PageBody<W> {
+impl<W: Fn(u64, &mut Vec<u8>) -> usize + Send + 'static> PageAnswer<W> {
+    /// A page whose body begins with `head`, followed by the records with these numbers, which
+    /// `write` appends as [`ListBody::new`] says.
+    pub(crate) fn new(head: EnvelopeHead, numbers: Vec<u64>, write: W) -> Self {
+        let EnvelopeHead { bytes: pending, place } = head;
+        Self { place, body: ListBody::new(pending, numbers, write) }
+    }
+
+    /// Returns the response, whose body may be rendered part by part. Its place is an extension of
+    /// it, for the header Link.
+    pub(crate) fn into_response(self, server: &Arc<Server>) -> Response {
+        let mut response = self.body.into_response(server);
+        response.extensions_mut().insert(self.place);
+        response
+    }
+}
+
+/// A JSON object that ends with a list, rendered or still to be rendered.
+pub(crate) enum ListBody<W> {
     /// The whole body.
     Short(Vec<u8>),
     /// The records still to be rendered.
     Long(UnrenderedPage<W>),
 }
 
-impl<W: Fn(u64, &mut Vec<u8>) + Send + 'static> PageAnswer<W> {
-    /// A page whose body begins with `head`, followed by the records with these numbers, which
-    /// `write` appends. `write` owns the one state that the whole body is made from, for as long as
-    /// the client reads.
-    pub(crate) fn new(head: EnvelopeHead, numbers: Vec<u64>, write: W) -> Self {
-        let EnvelopeHead { bytes: pending, place } = head;
+impl<W: Fn(u64, &mut Vec<u8>) -> usize + Send + 'static> ListBody<W> {
+    /// A body that begins with `head`, up to the bracket that opens the list, followed by the
+    /// records with these numbers. `write` appends one of them, and returns how many bytes it has
+    /// read beside those that it wrote, if these may be many. It owns the one state that the whole
+    /// body is made from, for as long as the client reads.
+    pub(crate) fn new(head: Vec<u8>, numbers: Vec<u64>, write: W) -> Self {
         let is_short = numbers.len() <= INLINE_RECORDS_MAX;
-        let page = UnrenderedPage { numbers: numbers.into_iter(), write, pending, is_first: true };
+        let numbers = numbers.into_iter();
+        let page = UnrenderedPage { numbers, write, pending: head, is_first: true };
         if !is_short {
-            return Self { place, body: PageBody::Long(page) };
+            return Self::Long(page);
         }
-        let body = match page.render_part() {
-            (bytes, None) => PageBody::Short(bytes),
+        match page.render_part() {
+            (bytes, None) => Self::Short(bytes),
             // Few records with long texts.
-            (bytes, Some(rest)) => PageBody::Long(UnrenderedPage { pending: bytes, ..rest }),
-        };
-        Self { place, body }
+            (bytes, Some(rest)) => Self::Long(UnrenderedPage { pending: bytes, ..rest }),
+        }
     }
 
-    /// Returns the response, whose body may be rendered part by part. Its place is an extension of
-    /// it, for the header Link.
+    /// Returns the response, whose body may be rendered part by part.
     pub(crate) fn into_response(self, server: &Arc<Server>) -> Response {
-        let mut response = match self.body {
-            PageBody::Short(bytes) => json_response(StatusCode::OK, bytes),
-            PageBody::Long(rest) => {
+        match self {
+            Self::Short(bytes) => json_response(StatusCode::OK, bytes),
+            Self::Long(rest) => {
                 let parts = render_parts(rest, Arc::clone(server));
                 json_response(StatusCode::OK, Body::from_stream(parts))
             }
-        };
-        response.extensions_mut().insert(self.place);
-        response
+        }
     }
 }
 
@@ -156,11 +172,12 @@ pub(crate) struct UnrenderedPage<W> {
     is_first: bool,
 }
 
-impl<W: Fn(u64, &mut Vec<u8>)> UnrenderedPage<W> {
+impl<W: Fn(u64, &mut Vec<u8>) -> usize> UnrenderedPage<W> {
     /// Renders the next part of the body, and returns it with the rest; `None` after the last part.
     fn render_part(mut self) -> (Vec<u8>, Option<Self>) {
         let mut bytes = std::mem::take(&mut self.pending);
-        while bytes.len() < PART_BYTES {
+        let mut read_bytes = 0;
+        while bytes.len() + read_bytes < PART_BYTES {
             let Some(number) = self.numbers.next() else {
                 bytes.extend_from_slice(b"]}");
                 return (bytes, None);
@@ -168,14 +185,14 @@ impl<W: Fn(u64, &mut Vec<u8>)> UnrenderedPage<W> {
             if !std::mem::take(&mut self.is_first) {
                 bytes.push(b',');
             }
-            (self.write)(number, &mut bytes);
+            read_bytes += (self.write)(number, &mut bytes);
         }
         (bytes, Some(self))
     }
 }
 
 /// Renders a page part by part, each after the client has taken the one before.
-fn render_parts<W: Fn(u64, &mut Vec<u8>) + Send + 'static>(
+fn render_parts<W: Fn(u64, &mut Vec<u8>) -> usize + Send + 'static>(
     page: UnrenderedPage<W>,
     server: Arc<Server>,
 ) -> impl Stream<Item = io::Result<Vec<u8>>> {

@@ -77,6 +77,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
             let id = ProId::new(number).expect("the page holds ids");
             let pro = directory.pros.get(&id).expect("the page is from this directory");
             PROFESSIONAL.append(pro, &Scope::for_group(&state), audience, bytes);
+            0
         })
     })
     .await

@@ -8,7 +8,7 @@ use crate::domain::state::command::{Command, PutVevent, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
 use crate::engine::Committed;
-use crate::http::answer::entity_tag::object_tag;
+use crate::http::answer::entity_tag::quoted_tag;
 use crate::http::endpoint::{Body, Endpoint, EndpointPath, QueryKind, handler, write_handler};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
@@ -21,7 +21,7 @@ use crate::http::writes::prepared_write::PreparedWrite;
 use crate::wire::field::{Audience, Scope, is_filled};
 use crate::wire::list::Query;
 use crate::wire::query::{FaultCollector, parse_id, parse_moment};
-use crate::wire::vevent::{VEVENT, first_start, parse, revise};
+use crate::wire::vevent::{VEVENT, first_start, parse, revise, revision_text};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/vevents");
 const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents", LegacyRecord::Vevent);
@@ -144,10 +144,11 @@ fn write_vevent(request: &GroupRequest, id: VeventId, command: PutVevent) -> Pre
     request.prepare_change(command, audience, show).renaming_field("date", "start")
 }
 
-/// Shows an event. Its tag leaves out what the time of the request changes, the times of reminders.
+/// Shows an event. Its tag is its revision, which leaves out what follows from other records and
+/// from the time of the request.
 fn show_vevent(vevent: &Vevent, scope: &Scope<'_>, audience: Audience) -> ShownObject {
-    let fields = VEVENT.to_json(vevent, &Scope::for_group(scope.state), audience);
-    ShownObject { json: VEVENT.to_json(vevent, scope, audience), tag: object_tag(&fields) }
+    let json = VEVENT.to_json(vevent, scope, audience);
+    ShownObject { json, tag: quoted_tag(&revision_text(vevent)) }
 }
 
 /// Returns the object of a vevent, which may be wrapped or be the body itself. Reference 12.7.

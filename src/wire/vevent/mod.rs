@@ -3,11 +3,13 @@
 mod input;
 mod reader;
 mod revision;
+mod revision_tag;
 mod table;
 
 pub use crate::wire::vevent::input::{AppointmentInput, KindInput, VeventInput};
 pub use crate::wire::vevent::reader::parse;
 pub use crate::wire::vevent::revision::revise;
+pub use crate::wire::vevent::revision_tag::{REVISION_LENGTH, revision_text};
 pub use crate::wire::vevent::table::{AVAILABILITY, VEVENT, first_start, render_stored};
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use crate::domain::time::{Civil, DAY, INSTANT_MAX, Instant};
 use crate::wire::custom_values::CustomMember;
 use crate::wire::datetime;
 use crate::wire::field::{Audience, ColumnValue, Field, FieldType, Scope, Table, fields};
+use crate::wire::vevent::revision_tag::{REVISION_LENGTH, revision_text};
 
 /// The `type` of an availability. Reference 12.7.
 pub const AVAILABILITY: &str = "VfreebusyEvent";
@@ -93,6 +94,9 @@ fn appointment_flag(row: &Vevent, read: fn(&Appointment) -> bool) -> ColumnValue
     ColumnValue::Boolean(row.appointment().is_some_and(read))
 }
 
+/// Type of the revision of an event.
+const REVISION: FieldType = FieldType::Text { max: REVISION_LENGTH };
+
 fn common_fields() -> Vec<Field<Vevent>> {
     fields!(
         Vevent,
@@ -117,6 +121,9 @@ fn common_fields() -> Vec<Field<Vevent>> {
             pro_field("deleted", FieldType::Boolean, |row: &Vevent, _| ColumnValue::Boolean(
                 row.deleted
             )),
+            Field::derived("revision", REVISION, Audience::Pro, |row, _| {
+                ColumnValue::Text(revision_text(row).into())
+            }),
         ]
     )
 }
