@@ -1,0 +1,77 @@
+//! Commands about vevents, as professionals give them. Every field holds a legal value.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::domain::records::fault::Fault;
+use crate::domain::records::ids::VeventId;
+use crate::domain::records::vevent::{AppointmentKey, Vevent};
+use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
+
+/// Makes, changes or deletes a vevent on behalf of a professional. Reference 6.14, 13.7.
+#[derive(Clone, Debug)]
+pub enum PutVevent {
+    /// A new event.
+    Make(VeventDraft),
+    /// A change of an existing event. It may restore a deleted one.
+    Change(VeventId, VeventDraft),
+    /// The deletion of an event.
+    Delete(VeventId),
+}
+
+/// The new form of an event, as a function of the state when the command is decided. The meaning of
+/// a field depends on the kind of the event, and the kind depends on fields that may not be given.
+#[derive(Clone)]
+pub struct VeventDraft(Arc<DrawUp>);
+
+type DrawUp = dyn Fn(&GroupState, Option<&Vevent>, &VeventDraws, Instant) -> Result<Vevent, Vec<Fault>>
+    + Send
+    + Sync;
+
+impl VeventDraft {
+    /// Makes a draft from a function of the state, the present event if there is one, the random
+    /// values and the stamp. The function must depend on nothing else.
+    pub fn new(
+        draw_up: impl Fn(
+            &GroupState,
+            Option<&Vevent>,
+            &VeventDraws,
+            Instant,
+        ) -> Result<Vevent, Vec<Fault>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Arc::new(draw_up))
+    }
+
+    /// Returns the complete event.
+    ///
+    /// # Errors
+    /// All faults, each by its field.
+    pub fn draw_up(
+        &self,
+        state: &GroupState,
+        before: Option<&Vevent>,
+        draws: &VeventDraws,
+        at: Instant,
+    ) -> Result<Vevent, Vec<Fault>> {
+        (self.0)(state, before, draws, at)
+    }
+}
+
+impl fmt::Debug for VeventDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("VeventDraft(…)")
+    }
+}
+
+/// The random values of an event, for a new one or one that becomes an appointment.
+#[derive(Clone, Copy, Debug)]
+pub struct VeventDraws {
+    /// The id of a new event.
+    pub id: VeventId,
+    /// The secret of a new appointment.
+    pub key: AppointmentKey,
+}
