@@ -58,6 +58,7 @@ pub enum Resource {
     Session,
     Module,
     Batch,
+    Hours,
 }
 
 /// An action on a resource.

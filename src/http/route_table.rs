@@ -6,17 +6,18 @@ use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{keys, pros as operator_pros, store};
 use crate::http::resources::{
     accounts, agenda, alike, appointments, batch, calendars, customfields, docs, fiches, groups,
-    health, holds, interventions, messages, modules, pros, sessions, sets, slots, vevents,
+    health, holds, hours, interventions, messages, modules, pros, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 20] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 21] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
     accounts::ENDPOINTS,
     groups::ENDPOINTS,
     calendars::ENDPOINTS,
+    hours::ENDPOINTS,
     sets::ENDPOINTS,
     interventions::ENDPOINTS,
     customfields::ENDPOINTS,

@@ -19,6 +19,7 @@ pub mod field_codec;
 pub mod filter;
 pub mod group;
 pub mod hold;
+pub mod hours;
 pub mod intervention;
 pub mod json_writer;
 mod like_pattern;

@@ -17,6 +17,7 @@ mod fiches;
 mod fields;
 mod groups;
 mod holds;
+mod hours;
 mod idempotency;
 mod instants;
 mod legacy_paths;

@@ -136,6 +136,7 @@ impl Walk {
                 let date = self.new_body("appointments", role)["appointment"]["date"].clone();
                 Some(json!({"appointment": {"date": date}}))
             }
+            Verb::Change if right.resource == Resource::Hours => Some(json!({"rows": []})),
             Verb::Change => Some(json!({ segment.trim_end_matches('s'): {} })),
             Verb::List | Verb::Show | Verb::Delete | Verb::DeleteMany => None,
         }

@@ -10,6 +10,7 @@ mod clock_ahead;
 mod engine;
 mod held_share;
 mod holds;
+mod hours;
 mod idempotency;
 mod in_flight;
 mod naive_agenda;

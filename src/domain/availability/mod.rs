@@ -15,3 +15,4 @@ pub mod slot_request;
 pub mod slots;
 pub mod taken_time;
 pub(crate) mod unverified_share;
+pub mod weekly_hours;

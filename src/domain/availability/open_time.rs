@@ -64,6 +64,11 @@ impl Rules {
         &self.by_time
     }
 
+    /// Returns the live availabilities, ascending by id.
+    pub fn availabilities(&self) -> &[Arc<Vevent>] {
+        &self.availabilities
+    }
+
     /// Returns each occurrence of a plage that overlaps `interval`, with the id of the plage.
     pub fn plages_overlapping(
         &self,

@@ -17,6 +17,7 @@ pub mod enrolment;
 pub mod founding;
 pub(crate) mod held_share;
 pub mod hold;
+pub(crate) mod hours;
 pub(crate) mod login_notice;
 pub mod manual_change;
 pub(crate) mod overlap_check;
@@ -27,7 +28,7 @@ pub(crate) mod unconfirmed;
 pub mod upkeep;
 
 use crate::domain::decisions::decision::{Context, Decision};
-use crate::domain::state::command::Command;
+use crate::domain::state::command::{Command, PutVevents};
 use crate::domain::state::refusal::{Refusal, Refusals};
 
 /// Decides a command. It changes nothing: the caller applies the event, or asks the calendar.
@@ -39,6 +40,9 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::BookAppointment(command) => book::decide(context, command),
         Command::CancelAppointment(command) => cancellation::decide(context, command),
         Command::PutVevent(command) => manual_change::decide(context, command),
+        Command::PutVevents(command) => match command.as_ref() {
+            PutVevents::Hours(command) => hours::decide(context, command),
+        },
         Command::ChangeRecord(change) => record_change::decide(context, change),
         Command::Deliver(step) => delivery::decide(context, step),
         Command::Quietly(command) => decide(context, command),

@@ -19,6 +19,7 @@ mod tests;
 pub use self::exceptions::{EXCEPTIONS_MAX, Exceptions, ExceptionsError};
 pub use self::expand::Occurrences;
 pub use self::legacy::{LegacyError, LegacyFields};
+pub(crate) use self::rule::weekday_letters;
 pub use self::rule::{NthWeekday, Repetition, Rule, RuleEnd, WEEK, Weekdays};
 pub use self::rule_error::{RuleError, RuleKey};
 pub use self::series::{Occurrence, Series, SeriesError};

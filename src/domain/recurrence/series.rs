@@ -288,6 +288,13 @@ impl Series {
         }
     }
 
+    /// Returns the last day on which an occurrence may begin: by COUNT, UNTIL and the end of the
+    /// calendar. The rule need not fall on it.
+    pub fn last_day_allowed(&self, zone: Zone) -> CivilDay {
+        let last = self.last_day(zone, &self.day_plan());
+        CivilDay(i32::try_from(last).expect("the days of the calendar are few"))
+    }
+
     /// Returns the last day on which an occurrence may begin by UNTIL.
     ///
     /// UNTIL is compared with start instants. These ascend with the days: all starts have the same

@@ -30,9 +30,10 @@ use crate::domain::state::login_notice::NotifyOfLogin;
 use crate::domain::state::precondition::Precondition;
 use crate::domain::time::{Civil, Instant};
 
-pub use crate::domain::state::put_vevent::{PutVevent, VeventDraft, VeventDraws};
+pub use crate::domain::state::put_vevent::{PutVevent, PutVevents, VeventDraft, VeventDraws};
 
-/// Maximum number of ids of one kind that a command uses, if it is no batch.
+/// Maximum number of ids of one kind that a command uses, if it is no batch and about one vevent at
+/// most.
 pub const IDS_MAX: u64 = 100;
 
 /// The caller of a command. Reference 3.
@@ -70,6 +71,7 @@ pub enum Command {
     Batch(Batch),
     WarnShop(WarnShop),
     NotifyOfLogin(Box<NotifyOfLogin>),
+    PutVevents(Box<PutVevents>),
 }
 
 /// Warns the professionals of a group, once in 24 hours of the same. Reference 7.3.
@@ -277,6 +279,7 @@ impl Command {
             Self::MoveAppointment(command) => matches!(command.right, CancelRight::Secret(_)),
             Self::Conditional(conditional) => conditional.command.is_by_key(),
             Self::PutVevent(_)
+            | Self::PutVevents(_)
             | Self::ChangeRecord(_)
             | Self::Deliver(_)
             | Self::Quietly(_)
@@ -301,6 +304,7 @@ impl Command {
             Self::BookAppointment(_)
             | Self::CancelAppointment(_)
             | Self::PutVevent(_)
+            | Self::PutVevents(_)
             | Self::ChangeRecord(_)
             | Self::Deliver(_)
             | Self::RequestLink(_)
@@ -321,7 +325,7 @@ impl Command {
     pub fn needed_ids(&self) -> Cow<'static, [IdKind]> {
         let kinds: &'static [IdKind] = match self {
             Self::BookAppointment(_) | Self::ConfirmBooking(_) => &[IdKind::Fiche, IdKind::Vevent],
-            Self::PutVevent(_) => &[IdKind::Vevent],
+            Self::PutVevent(_) | Self::PutVevents(_) => &[IdKind::Vevent],
             Self::ChangeRecord(change) => change.needed_ids(),
             Self::FollowLink(_) => &[IdKind::Fiche],
             Self::Quietly(inner) => return inner.needed_ids(),
@@ -345,13 +349,15 @@ impl Command {
         Cow::Borrowed(kinds)
     }
 
-    /// Maximum number of ids of one kind that it uses, at most [`IDS_MAX`] but for a batch.
+    /// Maximum number of ids of one kind that it uses, at most [`IDS_MAX`] but for a batch and for
+    /// several vevents.
     pub fn ids_max(&self) -> u64 {
         match self {
             Self::BookAppointment(command) => command.intervention_ids.len() as u64,
             Self::Quietly(inner) => inner.ids_max(),
             Self::Conditional(conditional) => conditional.command.ids_max(),
             Self::Batch(batch) => batch.commands.iter().map(Self::ids_max).sum(),
+            Self::PutVevents(command) => command.ids_max(),
             Self::PutVevent(_)
             | Self::ChangeRecord(_)
             | Self::FollowLink(_)

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::domain::availability::weekly_hours::WeeklyRange;
 use crate::domain::records::fault::Fault;
-use crate::domain::records::ids::VeventId;
+use crate::domain::records::ids::{CalendarId, VeventId};
+use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -18,6 +20,37 @@ pub enum PutVevent {
     Change(VeventId, VeventDraft),
     /// The deletion of an event.
     Delete(VeventId),
+}
+
+/// Makes, changes or deletes several vevents as one change: all or none. Its event has at most
+/// [`ROWS_MAX`] rows.
+#[derive(Clone, Debug)]
+pub enum PutVevents {
+    /// The weekly opening hours of a calendar.
+    Hours(PutHours),
+}
+
+/// Maximum number of vevents that one command writes.
+pub const ROWS_MAX: usize = 2_000;
+
+/// Replaces the weekly opening hours of a calendar. Reference 6.17.
+#[derive(Clone, Debug)]
+pub struct PutHours {
+    /// The calendar.
+    pub calendar_id: CalendarId,
+    /// The ranges, sorted. None of the same interventions overlap.
+    pub ranges: Vec<WeeklyRange>,
+    /// The names of the professional, which new availabilities show as their creator.
+    pub taker: Text<255>,
+}
+
+impl PutVevents {
+    /// Maximum number of new vevents.
+    pub fn ids_max(&self) -> u64 {
+        match self {
+            Self::Hours(hours) => hours.ranges.len() as u64,
+        }
+    }
 }
 
 /// The new form of an event, as a function of the state when the command is decided. The meaning of

@@ -180,7 +180,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::Account
         | Resource::Session
         | Resource::Module
-        | Resource::Batch => return None,
+        | Resource::Batch
+        | Resource::Hours => return None,
     })
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod fiches;
 pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod holds;
+pub(crate) mod hours;
 pub(crate) mod interventions;
 pub(crate) mod messages;
 pub(crate) mod modules;

@@ -21,7 +21,7 @@ use crate::http::error::ApiError;
 use crate::http::pipeline::{name_asked_object, parse_id};
 use crate::http::request::GroupRequest;
 use crate::http::resources::{
-    appointments, calendars, customfields, fiches, interventions, sets, vevents,
+    appointments, calendars, customfields, fiches, hours, interventions, sets, vevents,
 };
 use crate::http::writes::prepared_write::RowAnswers;
 use crate::wire::errors::Problem;
@@ -29,8 +29,9 @@ use crate::wire::field::{Scope, foreign_group};
 use crate::wire::params::Params;
 
 /// The endpoints among which a batch finds its writes.
-pub(crate) static ENDPOINT_LISTS: [&[Endpoint]; 7] = [
+pub(crate) static ENDPOINT_LISTS: [&[Endpoint]; 8] = [
     calendars::ENDPOINTS,
+    hours::ENDPOINTS,
     sets::ENDPOINTS,
     interventions::ENDPOINTS,
     customfields::ENDPOINTS,

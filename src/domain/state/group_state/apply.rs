@@ -34,10 +34,12 @@ impl GroupState {
     }
 
     /// Returns the calendars whose view an event on this state can change; `None` for any of them.
-    /// An actor of a calendar that is not named keeps its view.
+    /// Each is named once. An actor of a calendar that is not named keeps its view.
     pub fn calendars_changed_by(&self, event: &Event) -> Option<Vec<CalendarId>> {
         let mut changed = self.calendars_named_by(event)?;
         changed.extend(self.holds().removed_at(event.at()).map(|hold| hold.calendar_id));
+        changed.sort_unstable();
+        changed.dedup();
         Some(changed)
     }
 
