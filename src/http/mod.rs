@@ -25,9 +25,11 @@ mod server;
 mod service;
 mod writes;
 
-pub(crate) use auth::AuthRequest;
 pub(crate) use auth::login_uses::ActiveLogin;
+pub(crate) use auth::own_sessions::{EndedSessions, OwnSessions};
 pub(crate) use auth::screen_login::{LoginCookies, ScreenLogin};
+pub(crate) use auth::session::SessionView;
+pub(crate) use auth::{AuthRequest, Person};
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX};
 pub use connection::forwarded::ForwardingHeader;
 pub use connection::listener::{serve, serve_operator};

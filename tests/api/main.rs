@@ -28,6 +28,7 @@ mod paths;
 mod raw;
 mod replays;
 mod rights;
+mod screen_logins;
 mod server;
 mod sessions;
 mod shop;

@@ -23,10 +23,10 @@ use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
 use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::{Claimant, LoginProofs};
-use crate::http::auth::login_uses::LoginUses;
+use crate::http::auth::login_uses::{ActiveLogin, LoginUse, LoginUses, find_login};
 use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::request_origin::{
-    is_foreign, is_foreign_form, is_from_other_page, only_origin,
+    is_foreign, is_foreign_form, is_from_other_page, is_shown_as_own, only_origin,
 };
 use crate::http::auth::session::{ActiveSession, Sessions, find_password_hash};
 use crate::http::error::ApiError;
@@ -86,7 +86,8 @@ impl Authenticator {
 
     /// Returns the caller of a request. At the operator's socket that is the operator, whatever the
     /// request holds. HTTP Basic precedes a session. A session counts only with the key that opened
-    /// it, which it stands for if the request has none. Reference 3.3.
+    /// it, which it stands for if the request has none. A login at the screens counts in place of a
+    /// key alone. Reference 3.3.
     ///
     /// # Errors
     /// 403 without a known key, for a change from a page that the key does not name, and for one by
@@ -97,12 +98,18 @@ impl Authenticator {
             return Ok(Identity::operator(Arc::clone(request.directory)));
         }
         let given = request.params.value("apikey");
+        let basic = apikey::credentials(&request.parts.headers);
+        if given.is_none()
+            && basic.is_none()
+            && let Some(login) = self.login_in_place_of_key(request)?
+        {
+            return Ok(Identity::logged_in(Arc::clone(request.directory), login));
+        }
         let mut session = self.session(request);
         let apikey = request.key(given, session.as_ref())?;
         self.refuse_unnamed_page(request, apikey)?;
         // Under another key the session is ignored.
         session.take_if(|session| session.apikey != apikey);
-        let basic = apikey::credentials(&request.parts.headers);
         if let Some(session) = &session
             && (given.is_none() || basic.is_none())
         {
@@ -177,6 +184,34 @@ impl Authenticator {
         let email = credential.email.as_bytes();
         let password = credential.password.as_bytes();
         self.verified.key([b"login", role, apikey, group, email, password])
+    }
+
+    /// Returns the login at the screens that stands for the key of a request, and records its use.
+    /// A read counts as without it unless a page of this server may have sent it.
+    ///
+    /// # Errors
+    /// 403 for a change, unless the browser shows that a page of this server sends it.
+    fn login_in_place_of_key(
+        &self,
+        request: &AuthRequest<'_>,
+    ) -> Result<Option<ActiveLogin>, ApiError> {
+        let AuthRequest { parts, directory, from, now, .. } = *request;
+        let behind_tls = self.sessions.behind_tls;
+        let Some(login) = find_login(&parts.headers, behind_tls, directory, now) else {
+            return Ok(None);
+        };
+        if parts.method == Method::GET || parts.method == Method::HEAD {
+            if is_foreign_form(&parts.headers, behind_tls, &self.public_url) {
+                return Ok(None);
+            }
+        } else if !is_shown_as_own(&parts.headers, behind_tls, &self.public_url) {
+            return Err(ApiError::unauthorized(
+                "a login changes something only from a page of this very address: \
+                 Origin or Sec-Fetch-Site must show that",
+            ));
+        }
+        self.login_uses.touch(login, LoginUse { at: now, from }, directory);
+        Ok(Some(login))
     }
 
     /// Returns the session that the request's cookies name, if it is active.

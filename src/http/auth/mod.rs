@@ -10,6 +10,7 @@ pub(crate) mod login_cookie;
 pub(crate) mod login_mailer;
 pub(crate) mod login_proof;
 pub(crate) mod login_uses;
+pub(crate) mod own_sessions;
 pub(crate) mod person;
 pub(crate) mod request_origin;
 pub(crate) mod screen_login;

@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
+use crate::domain::directory::pro_logins::LoginHash;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
 use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::Text;
 use crate::domain::state::command::Caller;
+use crate::http::auth::login_uses::ActiveLogin;
 use crate::wire::field::Audience;
 
 /// Stands for the operator, who is no professional.
 const OPERATOR: ProId = ProId::new(ID_MAX).expect("the largest number is an id");
 /// Stands for the operator's socket, which has no application key.
 const SOCKET_KEY: [u8; 32] = [0xff; 32];
+/// Stands for a login at the screens, which needs no application key.
+const LOGIN_KEY: [u8; 32] = [0xfe; 32];
 
 /// A person with a password.
 #[derive(Clone, Debug)]
@@ -32,13 +36,24 @@ pub(crate) struct Candidate {
     pub(crate) password_hash: Text<255>,
 }
 
+/// The means by which a caller shows that it may ask at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admission {
+    /// An application key, which the directory has.
+    Apikey,
+    /// The login of a professional at the screens.
+    Login(LoginHash),
+    /// The operator's socket, where no key is needed or looked at.
+    Socket,
+}
+
 /// The authenticated caller of a request: an application key, and the person on whose behalf the
 /// application asks. Reference 3.2.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     /// The directory in which the key and the person were found.
     directory: Arc<Directory>,
-    /// SHA-256 of the application key. The directory has it, except at the operator's socket.
+    /// SHA-256 of the application key. Without one it stands for the way in.
     pub(crate) apikey: [u8; 32],
     /// The role and the person.
     pub(crate) caller: Caller,
@@ -46,8 +61,7 @@ pub(crate) struct Identity {
     account_group: Option<GroupId>,
     /// Whether the request carries the person's password, rather than a session.
     pub(crate) has_password: bool,
-    /// Whether the request came over the operator's socket, where no key is needed or looked at.
-    is_at_socket: bool,
+    admission: Admission,
 }
 
 impl Identity {
@@ -64,7 +78,21 @@ impl Identity {
             Some(Person::Pro(id)) => (Caller::Pro(id), None),
             Some(Person::Account(group, account)) => (Caller::Account(account), Some(group)),
         };
-        Self { directory, apikey, caller, account_group, has_password, is_at_socket: false }
+        let admission = Admission::Apikey;
+        Self { directory, apikey, caller, account_group, has_password, admission }
+    }
+
+    /// Returns the identity of a professional who is logged in at the screens, and whom the
+    /// directory has. The login covers the professional's own groups. Reference 3.3.
+    pub(crate) fn logged_in(directory: Arc<Directory>, login: ActiveLogin) -> Self {
+        Self {
+            directory,
+            apikey: LOGIN_KEY,
+            caller: Caller::Pro(login.pro),
+            account_group: None,
+            has_password: false,
+            admission: Admission::Login(login.hash),
+        }
     }
 
     /// Returns the identity of the operator at the socket of the data directory, who has the rights
@@ -73,22 +101,37 @@ impl Identity {
         let caller = Caller::Pro(OPERATOR);
         let apikey = SOCKET_KEY;
         let account_group = None;
-        Self { directory, apikey, caller, account_group, has_password: false, is_at_socket: true }
+        let admission = Admission::Socket;
+        Self { directory, apikey, caller, account_group, has_password: false, admission }
     }
 
-    /// Returns the application key; `None` at the operator's socket.
+    /// Returns the application key; `None` at the operator's socket and for a login.
     fn apikey(&self) -> Option<&Apikey> {
-        if self.is_at_socket {
-            return None;
+        match self.admission {
+            Admission::Apikey => {
+                let apikey = self.directory.apikeys.get(&self.apikey);
+                Some(apikey.expect("the key was found in this directory"))
+            }
+            Admission::Login(_) | Admission::Socket => None,
         }
-        let apikey = self.directory.apikeys.get(&self.apikey);
-        Some(apikey.expect("the key was found in this directory"))
+    }
+
+    fn is_at_socket(&self) -> bool {
+        self.admission == Admission::Socket
+    }
+
+    /// Returns the login at the screens that the request carries.
+    pub(crate) fn login(&self) -> Option<LoginHash> {
+        match self.admission {
+            Admission::Login(hash) => Some(hash),
+            Admission::Apikey | Admission::Socket => None,
+        }
     }
 
     /// Returns the professional, if the caller is one.
     fn pro(&self) -> Option<&Pro> {
         // The number that stands for the operator may be the id of a professional too.
-        if self.is_at_socket {
+        if self.is_at_socket() {
             return None;
         }
         match self.caller {
@@ -114,7 +157,7 @@ impl Identity {
 
     /// Returns the person on whose behalf the application asks, if there is one.
     pub(crate) fn person(&self) -> Option<Person> {
-        if self.is_at_socket {
+        if self.is_at_socket() {
             return None;
         }
         match (&self.caller, self.account_group) {
@@ -136,13 +179,13 @@ impl Identity {
 
     /// Returns whether the key belongs to a server, whose source address stands for many clients.
     pub(crate) fn is_server(&self) -> bool {
-        self.apikey().is_none_or(Apikey::is_server)
+        self.is_at_socket() || self.apikey().is_some_and(Apikey::is_server)
     }
 
     /// Returns whether the key is one of the operator, which may found groups, or the caller is at
     /// the operator's socket.
     pub(crate) fn is_operator(&self) -> bool {
-        self.apikey().is_none_or(Apikey::is_operator)
+        self.is_at_socket() || self.apikey().is_some_and(Apikey::is_operator)
     }
 
     /// Returns whether the caller may see a group: the key covers it, a professional works for it,
@@ -162,9 +205,13 @@ impl Identity {
         }
     }
 
-    /// Returns whether the key covers a group.
+    /// Returns whether the key covers a group. A login covers those of its professional.
     pub(crate) fn key_covers(&self, group: GroupId) -> bool {
-        self.apikey().is_none_or(|apikey| apikey.covers(group))
+        match self.admission {
+            Admission::Apikey => self.apikey().is_some_and(|apikey| apikey.covers(group)),
+            Admission::Login(_) => self.pro().is_some_and(|pro| pro.works_for(group)),
+            Admission::Socket => true,
+        }
     }
 
     /// Returns the groups that the caller may list, ascending: a person's own groups that the key
@@ -173,6 +220,8 @@ impl Identity {
         let mut own = match (self.pro(), self.account_group) {
             (Some(pro), _) => pro.groups.clone(),
             (None, Some(group)) => vec![group],
+            // A login without its professional covers nothing.
+            (None, None) if self.login().is_some() => Vec::new(),
             (None, None) => return self.apikey()?.groups.clone(),
         };
         own.retain(|group| self.key_covers(*group));

@@ -37,15 +37,21 @@ pub(crate) fn is_foreign(headers: &HeaderMap, behind_tls: bool, public_url: &str
 /// has a public site that is the only one, so that a foreign name that leads to this server (DNS
 /// rebinding) books for no visitor. Without one, Host is believed.
 pub(crate) fn is_foreign_form(headers: &HeaderMap, behind_tls: bool, public_url: &str) -> bool {
-    if let Some(site) = headers.get(SEC_FETCH_SITE)
-        && site != "same-origin"
-    {
+    // No browser sends two.
+    if headers.get_all(SEC_FETCH_SITE).iter().any(|site| site != "same-origin") {
         return true;
     }
     if has_public_name(public_url) {
         return is_from_other_page(headers, public_url);
     }
     !headers.contains_key(SEC_FETCH_SITE) && is_foreign(headers, behind_tls, public_url)
+}
+
+/// Returns whether a browser shows that a page of this server sends a request. Programs that send
+/// neither header show nothing.
+pub(crate) fn is_shown_as_own(headers: &HeaderMap, behind_tls: bool, public_url: &str) -> bool {
+    let shows = headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
+    shows && !is_foreign_form(headers, behind_tls, public_url)
 }
 
 /// Whether a URL names a host that others than this machine reach.
@@ -170,6 +176,26 @@ mod tests {
             let mut headers = headers("shop.example", &[]);
             headers.append(SEC_FETCH_SITE, site.parse().expect("a header"));
             assert!(is_foreign_form(&headers, false, ""), "{site}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_shown_as_own_by_a_browser_alone() {
+        for (origins, sites, shown) in [
+            (&[][..], &[][..], false),
+            (&["http://shop.example"], &[], true),
+            (&[], &["same-origin"], true),
+            (&["http://shop.example"], &["same-origin"], true),
+            (&["http://evil.example"], &[], false),
+            (&["http://shop.example"], &["same-site"], false),
+            (&[], &["same-origin", "cross-site"], false),
+            (&[], &["none"], false),
+        ] {
+            let mut headers = headers("shop.example", origins);
+            for site in sites {
+                headers.append(SEC_FETCH_SITE, site.parse().expect("a header"));
+            }
+            assert_eq!(is_shown_as_own(&headers, false, ""), shown, "{origins:?} {sites:?}");
         }
     }
 

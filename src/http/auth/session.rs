@@ -71,7 +71,7 @@ pub(crate) struct SessionLogin<'l> {
     pub(crate) now: Instant,
 }
 
-/// A session as its person is shown it.
+/// A session, or a login at the screens, as its person is shown it.
 pub(crate) struct SessionView {
     /// A number by which the person can end it. The token cannot be computed from it.
     pub(crate) id: u64,
@@ -83,7 +83,7 @@ pub(crate) struct SessionView {
     /// Whether it outlasts the hour of inactivity.
     pub(crate) stays: bool,
     /// The client address of the last use.
-    pub(crate) from: IpAddr,
+    pub(crate) source: String,
     /// The name that the browser gave itself at the login.
     pub(crate) device: Box<str>,
     /// Whether the request at hand uses it.
@@ -219,7 +219,7 @@ impl Sessions {
                     last_used: session.last_used,
                     ends: session.ends(),
                     stays: session.stays,
-                    from: session.from,
+                    source: session.from.to_string(),
                     device: session.device.clone(),
                     is_current: current.is_some_and(|current| current.token_hash == token_hash),
                 });
@@ -362,8 +362,8 @@ impl From<&Person> for SessionPerson {
     }
 }
 
-/// Returns the number that stands for a session: 52 bits, which every client reads exactly.
-fn session_id(token_hash: &[u8; 32]) -> u64 {
+/// Returns the number that stands for a session or a login: 52 bits, which every client reads exactly.
+pub(crate) fn session_id(token_hash: &[u8; 32]) -> u64 {
     let first = token_hash[..8].try_into().expect("8 bytes");
     u64::from_be_bytes(first) >> 12
 }

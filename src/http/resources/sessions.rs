@@ -12,7 +12,9 @@ use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{FicheId, GroupId};
-use crate::http::auth::session::{ActiveSession, SessionLogin, Sessions};
+use crate::http::auth::login_uses::ActiveLogin;
+use crate::http::auth::own_sessions::{EndedSessions, OwnSessions};
+use crate::http::auth::session::SessionLogin;
 use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
 };
@@ -288,8 +290,8 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     Ok(response)
 }
 
-/// POST /api/v1/sessions/logout: ends the session of the cookie, if it is valid, and removes the
-/// cookie from the browser. A foreign page is refused if the cookie names a valid session, under
+/// POST /api/v1/sessions/logout: ends the session of the cookie, or the login that stands for the
+/// key, if it is valid, and removes the cookie from the browser. A foreign page is refused if the cookie names a valid session, under
 /// whichever key.
 async fn log_out(request: SessionRequest<'_>) -> HandlerResult {
     let SessionRequest { server, auth, .. } = request;
@@ -305,22 +307,23 @@ async fn log_out(request: SessionRequest<'_>) -> HandlerResult {
     let mut response = ok_response(&LoggedOut { error: () });
     let cookie = server.authenticator.sessions.end(session.as_ref());
     response.headers_mut().insert(SET_COOKIE, cookie);
+    if let (Some(Person::Pro(pro)), Some(hash)) = (identity.person(), identity.login()) {
+        let login = Some(ActiveLogin { pro, hash });
+        let cookie = server.authenticator.log_out_at_screens(login).await?;
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
     Ok(response)
 }
 
-/// GET /api/v1/sessions: the caller's own. With HTTP Basic none of them is the current one.
+/// GET /api/v1/sessions: the caller's own, with the logins at the screens. With HTTP Basic none of
+/// them is the current one.
 async fn list(request: ApiRequest) -> HandlerResult {
-    let own = OwnSessions::find(&request)?;
-    let published = request.server.engine.published();
-    let directory = request.identity.directory();
-    let current = own.current.as_ref();
-    let views = own.sessions.list(&own.person, current, published, directory, request.now);
-    let rows = views.into_iter().map(|view| SessionRow {
+    let rows = own_sessions(&request)?.list().into_iter().map(|view| SessionRow {
         id: view.id,
         created_at_utc: format_rfc_3339(view.begun),
         last_used_at_utc: format_rfc_3339(view.last_used),
         expires_at_utc: format_rfc_3339(view.ends),
-        source: view.from.to_string(),
+        source: view.source,
         device: view.device.into(),
         stay_signed_in: view.stays,
         is_current: view.is_current,
@@ -330,43 +333,35 @@ async fn list(request: ApiRequest) -> HandlerResult {
 
 /// DELETE /api/v1/sessions: all of the caller but the one of this request.
 async fn end_others(request: ApiRequest) -> HandlerResult {
-    let own = OwnSessions::find(&request)?;
-    let ended = own.sessions.end_some(&own.person, own.current.as_ref(), |_| true);
+    let ended = own_sessions(&request)?.end(EndedSessions::Others).await?;
     Ok(ok_response(&SessionsEnded { ended }))
 }
 
 /// DELETE /api/v1/sessions/{id}: one of the caller. A logout ends the one of the request.
 async fn end_one(request: ApiRequest) -> HandlerResult {
     let id = request.path_id.ok_or_else(ApiError::no_result)?;
-    let own = OwnSessions::find(&request)?;
-    match own.sessions.end_some(&own.person, own.current.as_ref(), |other| other == id) {
+    match own_sessions(&request)?.end(EndedSessions::One(id)).await? {
         0 => Err(ApiError::no_result()),
         ended => Ok(ok_response(&SessionsEnded { ended })),
     }
 }
 
-/// The sessions of the person who asks.
-struct OwnSessions<'r> {
-    sessions: &'r Sessions,
-    person: Person,
-    /// That of the request; `None` with HTTP Basic.
-    current: Option<ActiveSession>,
-}
-
-impl<'r> OwnSessions<'r> {
-    /// # Errors
-    /// 403 for the operator, who has no sessions.
-    fn find(request: &'r ApiRequest) -> Result<Self, ApiError> {
-        let Some(person) = request.identity.person() else {
-            return Err(ApiError::unauthorized("only people who log in have sessions"));
-        };
-        let ApiRequest { server, identity, headers, now, .. } = request;
-        let sessions = &server.authenticator.sessions;
-        let published = server.engine.published();
-        let mut current = sessions.find(headers, published, identity.directory(), *now);
-        current.take_if(|session| identity.has_password || session.apikey != identity.apikey);
-        Ok(Self { sessions, person, current })
-    }
+/// Returns the sessions of the person who asks.
+///
+/// # Errors
+/// 403 for the operator, who has none.
+fn own_sessions(request: &ApiRequest) -> Result<OwnSessions<'_>, ApiError> {
+    let Some(person) = request.identity.person() else {
+        return Err(ApiError::unauthorized("only people who log in have sessions"));
+    };
+    let ApiRequest { server, identity, headers, now, .. } = request;
+    let authenticator = &server.authenticator;
+    let published = server.engine.published();
+    let directory = identity.directory();
+    let mut session = authenticator.sessions.find(headers, published, directory, *now);
+    session.take_if(|session| identity.has_password || session.apikey != identity.apikey);
+    let login = identity.login();
+    Ok(OwnSessions { authenticator, published, directory, person, session, login, now: *now })
 }
 
 /// Returns whether the person of a login stays signed in.
