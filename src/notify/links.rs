@@ -3,7 +3,7 @@
 //! A token carries its own proof, so nothing is stored for a link. The link that cancels an
 //! appointment carries the appointment's key. The link that ends reminders carries a MAC by the
 //! server's secret, since an application that booked in the client's name knows the key too. So
-//! does the link that lets a professional log in while strangers guess.
+//! do the links that let a professional log in while strangers guess, and set another password.
 //! The parts of these tokens are joined by dots. A token without dots belongs to an account.
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -38,7 +38,7 @@ pub enum MailLink {
     Cancel(CancelLink),
     /// Ends e-mail reminders to a client.
     Unsubscribe(UnsubscribeLink),
-    /// Lets a professional log in while strangers guess.
+    /// Lets a professional log in while strangers guess, or set another password.
     Login(LoginLink),
     /// An account's token, unchanged.
     Account(String),
@@ -66,9 +66,38 @@ pub struct UnsubscribeLink {
     mac: String,
 }
 
-/// The token of a link by which a professional logs in while strangers guess.
+/// The effect of following a link that is mailed to a professional.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginLinkAction {
+    /// Lets the browser try to log in while strangers guess.
+    Admit,
+    /// Sets another password.
+    SetPassword,
+}
+
+impl LoginLinkAction {
+    /// The first part of its tokens.
+    const fn letter(self) -> &'static str {
+        match self {
+            Self::Admit => "l",
+            Self::SetPassword => "p",
+        }
+    }
+
+    /// The first word under the MAC, which keeps the links apart.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Admit => "login",
+            Self::SetPassword => "pro-password",
+        }
+    }
+}
+
+/// The token of a link that is mailed to a professional.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoginLink {
+    /// The effect of following it.
+    pub action: LoginLinkAction,
     /// The group whose mail it stands in.
     pub group: GroupId,
     /// The professional.
@@ -82,8 +111,8 @@ pub struct LoginLink {
 
 impl LoginLink {
     /// Returns the link of a professional until a moment.
-    pub fn new(pro: &Pro, expires: Instant, secret: &LinkSecret) -> Self {
-        let link = Self { group: pro.main, pro: pro.id, expires, mac: [0; MAC_BYTES] };
+    pub fn new(action: LoginLinkAction, pro: &Pro, expires: Instant, secret: &LinkSecret) -> Self {
+        let link = Self { action, group: pro.main, pro: pro.id, expires, mac: [0; MAC_BYTES] };
         let mac = link.make_mac(pro, secret).finalize().into_bytes();
         Self { mac: mac[..MAC_BYTES].try_into().expect("a MAC has 32 bytes"), ..link }
     }
@@ -94,7 +123,8 @@ impl LoginLink {
     /// Never: numbers and a MAC are short.
     pub fn token(&self) -> LinkToken {
         let mac = HEXLOWER.encode(&self.mac);
-        let token = format!("l.{}.{}.{}-{mac}", self.group, self.pro, self.expires.0);
+        let Self { action, group, pro, expires, .. } = self;
+        let token = format!("{}.{group}.{pro}.{}-{mac}", action.letter(), expires.0);
         LinkToken::new(&token).expect("a token of numbers is short")
     }
 
@@ -107,10 +137,11 @@ impl LoginLink {
 
     fn make_mac(&self, pro: &Pro, secret: &LinkSecret) -> Hmac<Sha256> {
         let mut mac = Hmac::new_from_slice(secret.bits()).expect("any length makes a key");
-        let Self { group, pro: id, expires, .. } = self;
+        let Self { action, group, pro: id, expires, .. } = self;
+        let word = action.word();
         let email = pro.email.folded();
         let password = pro.password_hash.as_str();
-        mac.update(format!("login.{group}.{id}.{}.{email}.{password}", expires.0).as_bytes());
+        mac.update(format!("{word}.{group}.{id}.{}.{email}.{password}", expires.0).as_bytes());
         mac
     }
 }
@@ -213,11 +244,14 @@ pub fn parse(token: &str) -> Option<MailLink> {
             let client = FicheId::new(id.parse().ok()?)?;
             Some(MailLink::Unsubscribe(UnsubscribeLink { group, client, mac: proof.to_owned() }))
         }
-        "l" => {
+        "l" | "p" => {
+            let is_admission = action == LoginLinkAction::Admit.letter();
+            let action =
+                if is_admission { LoginLinkAction::Admit } else { LoginLinkAction::SetPassword };
             let pro = ProId::new(id.parse().ok()?)?;
             let (expires, mac) = proof.split_once('-')?;
             let expires = Instant(expires.parse().ok()?);
-            Some(MailLink::Login(LoginLink { group, pro, expires, mac: parse_mac(mac)? }))
+            Some(MailLink::Login(LoginLink { action, group, pro, expires, mac: parse_mac(mac)? }))
         }
         _ => None,
     }

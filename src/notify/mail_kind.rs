@@ -21,6 +21,7 @@ pub(crate) enum MailKind {
     CodesHalfUsed,
     CodesAsked,
     CodesNoLongerAsked,
+    ProPassword,
 }
 
 impl MailKind {
@@ -43,6 +44,7 @@ impl MailKind {
             | Self::EmailChanged
             | Self::NewDevice
             | Self::LoginLink
+            | Self::ProPassword
             | Self::CodesHalfUsed
             | Self::CodesAsked
             | Self::CodesNoLongerAsked => None,

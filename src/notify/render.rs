@@ -246,6 +246,7 @@ fn find_subject_matter(
                 LinkPurpose::NewPassword => MailKind::NewPassword,
                 LinkPurpose::NewEmail => MailKind::NewEmail,
                 LinkPurpose::Login => MailKind::LoginLink,
+                LinkPurpose::ProPassword => MailKind::ProPassword,
             };
             let link = links::account_url(settings.public_url, token.as_str());
             SubjectMatter { link, ..SubjectMatter::new(kind, None) }

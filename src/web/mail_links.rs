@@ -10,12 +10,11 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path};
+use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 
-use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account_link::{AccountLink, LinkAction};
 use crate::domain::records::author::Author;
 use crate::domain::records::fiche::Fiche;
@@ -24,7 +23,9 @@ use crate::domain::state::command::{Command, FollowLink, Patch, Put, RecordChang
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Rejection;
 use crate::http::{ClientAddress, FoundLink, Incoming, SMALL_BYTES, find_link, group_in_token};
-use crate::notify::links::{CancelLink, LoginLink, MailLink, UnsubscribeLink, parse};
+use crate::notify::links::{
+    CancelLink, LoginLink, LoginLinkAction, MailLink, UnsubscribeLink, parse,
+};
 use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
 use crate::web::holder::Holder;
@@ -34,6 +35,9 @@ use crate::web::manage_page;
 use crate::web::message_page;
 use crate::web::move_page;
 use crate::web::pages::Pages;
+use crate::web::practice::new_password;
+use crate::web::practice::screen_request::ScreenRequest;
+use crate::web::pro_link::find_pro;
 use crate::web::shop::Visit;
 use crate::wire::params::Params;
 
@@ -51,21 +55,23 @@ fn parse_link(token: &Token) -> Option<MailLink> {
 /// A request for the page of a link.
 pub(crate) struct LinkVisit {
     pages: Arc<Pages>,
-    uri: Uri,
-    headers: HeaderMap,
+    parts: Parts,
 }
 
 impl FromRequestParts<Arc<Pages>> for LinkVisit {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Infallible> {
-        let uri = parts.uri.clone();
-        let headers = parts.headers.clone();
-        Ok(Self { pages: Arc::clone(pages), uri, headers })
+        Ok(Self { pages: Arc::clone(pages), parts: parts.clone() })
     }
 }
 
 impl LinkVisit {
+    /// The same as a request for a screen of the practice.
+    fn screen(&self) -> ScreenRequest {
+        ScreenRequest::without_login(&self.pages, &self.parts)
+    }
+
     /// Returns the holder of an appointment; `None` for a wrong secret.
     fn find_holder(&self, link: &CancelLink) -> Option<Holder> {
         let state = self.pages.server.engine.published().group_state(link.group)?;
@@ -73,7 +79,8 @@ impl LinkVisit {
         if !appointment.key.matches(&link.key) {
             return None;
         }
-        let visit = Visit::of_group(Arc::clone(&self.pages), state, &self.uri, &self.headers);
+        let visit =
+            Visit::of_group(Arc::clone(&self.pages), state, &self.parts.uri, &self.parts.headers);
         Some(Holder { visit, id: link.appointment, key: link.key.clone() })
     }
 
@@ -95,9 +102,9 @@ impl LinkVisit {
 
     /// Returns the response with a page, in the language of a group unless the visitor has another.
     fn respond(&self, status: StatusCode, page: &LinkPage, state: Option<&GroupState>) -> Response {
-        let params = Params::from_query(self.uri.query().unwrap_or_default());
+        let params = Params::from_query(self.parts.uri.query().unwrap_or_default());
         let country = state.map_or("", |state| state.catalogue.group.country.as_str());
-        let choice = LanguageChoice::new(params.value("lang"), &self.headers, country);
+        let choice = LanguageChoice::new(params.value("lang"), &self.parts.headers, country);
         respond_with_link(&self.pages, status, page, choice.language)
     }
 
@@ -132,9 +139,9 @@ pub(crate) async fn show(request: LinkVisit, token: Token) -> Response {
             let group = state.catalogue.group.name.as_str().to_owned();
             request.respond_ok(&LinkPage::AskUnsubscribe { group }, &state)
         }
-        Some(MailLink::Login(link)) => match find_pro(&request.pages, &link) {
-            Some((state, _)) => request.respond_ok(&LinkPage::AskLogin, &state),
-            None => request.gone(Some(link.group)),
+        Some(MailLink::Login(link)) => match link.action {
+            LoginLinkAction::Admit => ask_login(&request, &link),
+            LoginLinkAction::SetPassword => new_password::show(&request.screen(), &link),
         },
         Some(MailLink::Account(token)) => match find_account_link(&request.pages, &token) {
             Some((state, found)) => request.respond_ok(&account_page(&found.link), &state),
@@ -163,7 +170,7 @@ pub(crate) async fn act_on_move(
         Ok(holder) => holder,
         Err(gone) => return *gone,
     };
-    let mut body = Incoming::new(&request.pages.server, &request.headers, from, body);
+    let mut body = Incoming::new(&request.pages.server, &request.parts.headers, from, body);
     match body.read_form(SMALL_BYTES).await {
         Ok(form) => move_page::act(holder, &form.params, from).await,
         Err(error) => message_page::failed(&holder.visit, &error),
@@ -183,9 +190,15 @@ pub(crate) async fn act(
             None => request.gone(Some(link.group)),
         },
         Some(MailLink::Unsubscribe(subscriber)) => unsubscribe(&request, &subscriber).await,
-        Some(MailLink::Login(link)) => follow_login_link(&request, from, &link),
+        Some(MailLink::Login(link)) => match link.action {
+            LoginLinkAction::Admit => follow_login_link(&request, from, &link),
+            LoginLinkAction::SetPassword => {
+                let headers = &request.parts.headers;
+                new_password::act(&request.screen(), &link, headers, body).await
+            }
+        },
         Some(MailLink::Account(token)) => {
-            let mut body = Incoming::new(&request.pages.server, &request.headers, from, body);
+            let mut body = Incoming::new(&request.pages.server, &request.parts.headers, from, body);
             follow_account_link(&request, from, &token, &mut body).await
         }
         None => request.gone(None),
@@ -219,17 +232,12 @@ async fn unsubscribe(request: &LinkVisit, subscriber: &UnsubscribeLink) -> Respo
     }
 }
 
-/// Returns the professional of a link with the state of the group; `None` for a forged link, and
-/// for one that has ended.
-fn find_pro(pages: &Pages, link: &LoginLink) -> Option<(Arc<GroupState>, Pro)> {
-    let server = &pages.server;
-    let published = server.engine.published();
-    let directory = published.directory();
-    let pro = directory.pros.get(&link.pro)?;
-    if !link.verify(pro, &server.link_secret(), server.engine.clock().now()) {
-        return None;
+/// Asks whether the browser is to be let in.
+fn ask_login(request: &LinkVisit, link: &LoginLink) -> Response {
+    match find_pro(&request.pages, link) {
+        Some((state, _)) => request.respond_ok(&LinkPage::AskLogin, &state),
+        None => request.gone(Some(link.group)),
     }
-    Some((published.group_state(link.group)?, Pro::clone(pro)))
 }
 
 /// Lets the browser try to log in.
@@ -241,7 +249,8 @@ fn follow_login_link(request: &LinkVisit, from: IpAddr, link: &LoginLink) -> Res
     let now = server.engine.clock().now();
     let directory = server.engine.published().directory();
     let authenticator = &server.authenticator;
-    let cookie = authenticator.admit_by_link(link, &pro, &request.headers, from, &directory, now);
+    let cookie =
+        authenticator.admit_by_link(link, &pro, &request.parts.headers, from, &directory, now);
     let mut response = request.respond_ok(&LinkPage::LoginDone, &state);
     response.headers_mut().append(SET_COOKIE, cookie);
     response

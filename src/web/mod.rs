@@ -33,6 +33,7 @@ mod move_page;
 mod page;
 mod pages;
 mod practice;
+mod pro_link;
 mod refusal_text;
 mod service_step;
 mod shop;

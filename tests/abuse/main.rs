@@ -24,6 +24,7 @@ mod operator_routes;
 mod others_names;
 mod public_paths;
 mod public_reads;
+mod screen_logins;
 mod searches;
 mod space;
 mod stolen_sessions;

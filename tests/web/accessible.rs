@@ -6,14 +6,16 @@ use std::sync::Arc;
 use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::records::ids::{FicheId, GroupId};
 use slotbook::domain::records::message::MessageContent;
-use slotbook::domain::records::text::{Bounded, LongText};
+use slotbook::domain::records::text::{Bounded, LongText, Text};
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::notify::links::unsubscribe_url;
 
 use crate::browser::{Browser, Look, PHONE};
 use crate::codes::{secret, verifying_shop};
+use crate::login::{Professional, await_tokens, forget, mailed_tokens};
 use crate::manage::link_of;
 use crate::server::{TestServer, answer};
-use crate::shop::{self, CUT, KNOWN_FICHE, clock};
+use crate::shop::{self, ANN, CUT, KNOWN_FICHE, clock};
 use crate::visitor::{Visitor, set, shop_with};
 
 /// A screen, and the way to it.
@@ -231,4 +233,61 @@ async fn the_page_to_try_the_api_is_accessible() {
         after("docs-older", "/docs", opened("#appointments .older > summary")),
     ];
     check(&server, "en", screens).await;
+}
+
+#[tokio::test]
+async fn the_login_and_the_frame_of_the_screens_are_accessible() {
+    let mut directory = shop::directory();
+    let mut ann = directory.pros.values().next().expect("Ann").clone();
+    ann.groups.push(GroupId::new(5).expect("an id"));
+    directory.pros.insert(ann.id, ann);
+    let mut five = shop::group_five();
+    let mut catalogue = five.catalogue.as_ref().clone();
+    catalogue.group.urlname = Text::new("elsewhere").expect("a text");
+    catalogue.group.city = Text::new("Saint-Aubin").expect("a text");
+    five.catalogue = Arc::new(catalogue);
+    let groups = vec![shop::group_four(|_| {}), five];
+    let server = TestServer::begin(AdmissionLimits::default(), directory, groups, |it| it).await;
+    book(&server, "zoe@example.org", "2025-06-02T09:00").await;
+    let other = Professional::logged_in(&server, ANN).await;
+    other.open("/p/cut-co/agenda").await;
+    for language in ["en", "fr"] {
+        forget(&server, ANN.0).await;
+        let token = mailed_tokens(&server).pop();
+        let token = match token {
+            Some(token) => token,
+            None => await_tokens(&server, 1).await[0].clone(),
+        };
+        let log_in = |password: &'static str| {
+            vec![
+                Act::Type("#email", ANN.0),
+                Act::Type("#password", password),
+                Act::Click("main button"),
+            ]
+        };
+        let mut wrong = log_in("a wrong one");
+        wrong.push(Act::Await("#wrong"));
+        let mut right = log_in(ANN.1);
+        right.push(Act::Await(".rows"));
+        let sent = |selector, text, shown| {
+            vec![Act::Type(selector, text), Act::Click("main button"), Act::Await(shown)]
+        };
+        let link = format!("/m/{token}");
+        let screens = vec![
+            screen("login", "/login"),
+            after("login-wrong", "/login", wrong),
+            screen("forgotten", "/login/forgotten"),
+            after("forgotten-mailed", "/login/forgotten", sent("#email", ANN.0, "h1 + p")),
+            screen("new-password", &link),
+            after("new-password-bad", &link, sent("#password", "password2026", ".fault")),
+            screen("link-gone", "/m/p.4.1.5-00"),
+            after("choose", "/login", right),
+            screen("agenda", "/p/cut-co/agenda"),
+            screen("agenda-empty", "/p/elsewhere/agenda"),
+            screen("logins", "/p/cut-co/logins"),
+            screen("screen-not-found", "/p/nowhere/agenda"),
+            screen("logout", "/logout"),
+        ];
+        check(&server, language, screens).await;
+    }
 }

@@ -89,7 +89,11 @@ impl Visitor {
 
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Page {
         let request = request.header("accept-language", self.language);
-        let response = request.send().await.expect("the server answers");
+        self.execute(request.build().expect("a request")).await
+    }
+
+    pub(crate) async fn execute(&self, request: reqwest::Request) -> Page {
+        let response = self.client.execute(request).await.expect("the server answers");
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         Page { status, headers, html: response.text().await.expect("a text") }
     }

@@ -5,7 +5,7 @@ use crate::domain::records::message::{AccountChange, LinkPurpose, MessageContent
 use crate::domain::state::event::Event;
 use crate::domain::state::login_notice::{LoginNotice, NotifyOfLogin};
 
-/// Decides a mail to a person. It changes nothing once the person has had those of a day.
+/// Decides a mail to a person. It changes nothing once the person has had enough of them.
 pub(crate) fn decide(context: &Context<'_>, command: &NotifyOfLogin) -> Decision {
     let NotifyOfLogin { email, notice } = command;
     let outbox = &context.state.outbox;
@@ -17,6 +17,11 @@ pub(crate) fn decide(context: &Context<'_>, command: &NotifyOfLogin) -> Decision
         LoginNotice::NewDevice => MessageContent::AccountNotice(AccountChange::Device),
         LoginNotice::Link { token, expires } => MessageContent::AccountLink {
             purpose: LinkPurpose::Login,
+            token: token.clone(),
+            expires: *expires,
+        },
+        LoginNotice::NewPassword { token, expires } => MessageContent::AccountLink {
+            purpose: LinkPurpose::ProPassword,
             token: token.clone(),
             expires: *expires,
         },

@@ -248,6 +248,8 @@ pub enum LinkPurpose {
     NewEmail,
     /// Lets a professional log in while strangers guess.
     Login,
+    /// Gives a professional another password.
+    ProPassword,
 }
 
 /// The state of a message's delivery. The order of the variants is the format on disk.
@@ -352,6 +354,7 @@ pub enum MessageKind {
     CodesHalfUsed,
     CodesAsked,
     CodesNoLongerAsked,
+    ProPassword,
 }
 
 impl MessageKind {
@@ -494,6 +497,9 @@ impl Message {
             }
             MessageContent::AccountLink { purpose: LinkPurpose::Login, .. } => {
                 MessageKind::LoginLink
+            }
+            MessageContent::AccountLink { purpose: LinkPurpose::ProPassword, .. } => {
+                MessageKind::ProPassword
             }
             MessageContent::Confirmation(_) => MessageKind::Confirmation,
             MessageContent::Change { .. } | MessageContent::Restoration(_) => MessageKind::Change,

@@ -3,9 +3,9 @@
 use crate::domain::records::account_link::LinkToken;
 use crate::domain::records::message::MessageKind;
 use crate::domain::records::text::Email;
-use crate::domain::time::Instant;
+use crate::domain::time::{DAY, HOUR, Instant};
 
-/// Mails a person about logins, a few times in 24 hours at most. Reference 3.3, 3.6.
+/// Mails a person about logins, a few times at most. Reference 3.3, 3.6.
 #[derive(Clone, Debug)]
 pub struct NotifyOfLogin {
     /// The address that the person logs in with.
@@ -26,6 +26,13 @@ pub enum LoginNotice {
         /// The end of its validity.
         expires: Instant,
     },
+    /// A professional has forgotten the password. The link sets another one.
+    NewPassword {
+        /// The token of the link.
+        token: LinkToken,
+        /// The end of its validity.
+        expires: Instant,
+    },
 }
 
 impl LoginNotice {
@@ -34,14 +41,26 @@ impl LoginNotice {
         match self {
             Self::NewDevice => MessageKind::NewDevice,
             Self::Link { .. } => MessageKind::LoginLink,
+            Self::NewPassword { .. } => MessageKind::ProPassword,
         }
     }
 
-    /// Maximum number of such messages to one recipient within 24 hours.
-    pub const fn daily_max(&self) -> usize {
+    /// The number of such messages to one recipient.
+    pub const fn limit(&self) -> NoticeLimit {
         match self {
-            Self::NewDevice => 3,
-            Self::Link { .. } => 1,
+            Self::NewDevice => NoticeLimit { most: 3, seconds: DAY },
+            Self::Link { .. } => NoticeLimit { most: 1, seconds: DAY },
+            // Enough that a link which is good for long enough is always there.
+            Self::NewPassword { .. } => NoticeLimit { most: 2, seconds: HOUR },
         }
     }
+}
+
+/// The number of messages of a kind to one recipient within some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoticeLimit {
+    /// The maximum number.
+    pub most: usize,
+    /// The time.
+    pub seconds: i64,
 }

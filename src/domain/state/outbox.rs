@@ -213,12 +213,13 @@ impl Outbox {
     }
 
     /// Whether a person may be mailed once more about logins: few mails of the kind were caused
-    /// within 24 hours.
+    /// lately.
     pub fn has_room_for_login(&self, command: &NotifyOfLogin, now: Instant) -> bool {
         let NotifyOfLogin { email, notice } = command;
-        let first = (notice.kind(), email.folded(), now.plus_seconds(1 - DAY), FIRST);
+        let limit = notice.limit();
+        let first = (notice.kind(), email.folded(), now.plus_seconds(1 - limit.seconds), FIRST);
         let last = (notice.kind(), email.folded(), Instant(i64::MAX), LAST);
-        self.login_messages.range(first..=last).count() < notice.daily_max()
+        self.login_messages.range(first..=last).count() < limit.most
     }
 
     /// The messages that are new or changed since an earlier state of this outbox.
@@ -477,7 +478,9 @@ fn is_new_link(message: &Message) -> bool {
 /// The entry of a message about logins in their index.
 fn login_entry(message: &Message) -> Option<(MessageKind, Box<str>, Instant, MessageId)> {
     let kind = message.kind();
-    if !matches!(kind, MessageKind::NewDevice | MessageKind::LoginLink) {
+    let is_of_login =
+        matches!(kind, MessageKind::NewDevice | MessageKind::LoginLink | MessageKind::ProPassword);
+    if !is_of_login {
         return None;
     }
     Some((kind, folded(message.recipient.as_str()), message.created_at, message.id))

@@ -69,7 +69,10 @@ impl Message {
     const fn is_caused_by_key(&self) -> bool {
         match &self.content {
             MessageContent::AccountLink { purpose, .. } => match purpose {
-                LinkPurpose::Confirm | LinkPurpose::NewPassword | LinkPurpose::Login => true,
+                LinkPurpose::Confirm
+                | LinkPurpose::NewPassword
+                | LinkPurpose::Login
+                | LinkPurpose::ProPassword => true,
                 // Only the owner of the account requests it.
                 LinkPurpose::NewEmail => false,
             },
@@ -87,13 +90,13 @@ impl Message {
     }
 
     /// Whether the daily maximum of messages caused by a key alone stops it. A link for another
-    /// password goes to a client with an account only, and a link to log in to a professional. The
-    /// public must not lock these out.
+    /// password goes to a person who has one, and a link to log in to a professional. The public must
+    /// not lock these out.
     const fn is_stopped_by_key_quota(&self) -> bool {
         let lets_in = matches!(
             &self.content,
             MessageContent::AccountLink {
-                purpose: LinkPurpose::NewPassword | LinkPurpose::Login,
+                purpose: LinkPurpose::NewPassword | LinkPurpose::Login | LinkPurpose::ProPassword,
                 ..
             }
         );

@@ -421,6 +421,13 @@ impl Authenticator {
         self.login_proofs.cookie_of(device, headers, claimant, behind_tls, now)
     }
 
+    /// Mails the professional of an address, if there is one, a link that sets another password.
+    /// The look-up too is left to a task, so that the time of the answer tells nothing.
+    pub(crate) fn mail_password_link(&self, email: Email, now: Instant) {
+        let Some(mailer) = self.login_mailer.clone() else { return };
+        tokio::spawn(async move { mailer.mail_password_link(&email, now) });
+    }
+
     /// Records in the store that a person has logged in at a source, unless that is known. The
     /// answer does not wait for it.
     fn record_login(&self, place: LoginPlace, directory: &Directory, now: Instant) {

@@ -9,12 +9,16 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Command;
 use crate::domain::state::login_notice::{LoginNotice, NotifyOfLogin};
-use crate::domain::time::Instant;
+use crate::domain::time::{HOUR, Instant};
 use crate::engine::Engine;
 use crate::http::auth::person::{Candidate, Person};
-use crate::notify::links::LoginLink;
+use crate::notify::links::{LoginLink, LoginLinkAction};
+
+/// Seconds for which a link to set another password is good.
+const PASSWORD_LINK_SECONDS: i64 = HOUR;
 
 /// Mails people about their logins, on a server that sends mails.
+#[derive(Clone)]
 pub(crate) struct LoginMailer {
     engine: Engine,
     /// Signs the links.
@@ -44,12 +48,23 @@ impl LoginMailer {
 
     fn mail_link(&self, pro: &Pro, now: Instant) {
         let expires = now.plus_seconds(LINK_SECONDS);
-        let token = LoginLink::new(pro, expires, &self.secret).token();
+        let token = LoginLink::new(LoginLinkAction::Admit, pro, expires, &self.secret).token();
         self.mail(pro.main, &pro.email, LoginNotice::Link { token, expires }, now);
     }
 
-    /// The answer does not wait for it. Once a person has had the mails of a day, nothing is
-    /// written, whatever strangers do.
+    /// Mails a link that sets another password to an address, if a professional has it. The steady
+    /// time decides when the link expires.
+    pub(crate) fn mail_password_link(&self, email: &Email, now: Instant) {
+        let directory = self.engine.published().directory();
+        let Some(pro) = directory.pros.find_by_email(&email.folded()) else { return };
+        let expires = self.engine.steady_now().plus_seconds(PASSWORD_LINK_SECONDS);
+        let link = LoginLink::new(LoginLinkAction::SetPassword, pro, expires, &self.secret);
+        let notice = LoginNotice::NewPassword { token: link.token(), expires };
+        self.mail(pro.main, &pro.email, notice, now);
+    }
+
+    /// The answer does not wait for it. Once a person has had enough mails, nothing is written,
+    /// whatever strangers do.
     fn mail(&self, group: GroupId, email: &Email, notice: LoginNotice, now: Instant) {
         let Some(state) = self.engine.published().group_state(group) else { return };
         let command = NotifyOfLogin { email: email.clone(), notice };

@@ -78,6 +78,7 @@ fn contents() -> Vec<MessageContent> {
         code(Channel::Mail),
         code(Channel::Sms),
         link(LinkPurpose::Login),
+        link(LinkPurpose::ProPassword),
     ]
 }
 

@@ -41,7 +41,7 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
     let text = AgendaTexts::in_language(language);
     let today = visit.zone().civil_of(visit.request.now).day();
     let screen = AgendaScreen {
-        frame: visit.frame(text.title, Some(Section::Agenda)),
+        frame: visit.frame(text.title, Section::Agenda),
         text,
         day: format::day(language, today),
         rows: find_rows(&visit),

@@ -10,6 +10,8 @@ pub(crate) const SECTIONS: &[Section] = &[Section::Agenda];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     Agenda,
+    /// The professional's own logins. The name of the professional leads there.
+    Logins,
 }
 
 impl Section {
@@ -17,6 +19,7 @@ impl Section {
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Agenda => "/agenda",
+            Self::Logins => "/logins",
         }
     }
 
@@ -24,6 +27,7 @@ impl Section {
     pub(crate) const fn label(self, text: &FrameTexts) -> &'static str {
         match self {
             Self::Agenda => text.agenda,
+            Self::Logins => text.logins,
         }
     }
 }
@@ -48,6 +52,8 @@ pub(crate) struct ScreenFrame<'v> {
 pub(crate) struct FramePerson {
     /// The names, or else the address.
     pub(crate) name: String,
+    /// The list of logins; `None` on a page that belongs to no group.
+    pub(crate) logins: Option<SectionLink>,
     /// The form that logs out.
     pub(crate) logout_url: String,
     /// The choice of a group; empty with one group only.

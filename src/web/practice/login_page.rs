@@ -7,6 +7,7 @@ use axum::response::Response;
 
 use crate::http::{AuthRequest, LoginCookies, ScreenLogin};
 use crate::web::page::{Privacy, redirect, render, respond};
+use crate::web::practice::forgotten;
 use crate::web::practice::form::ScreenForm;
 use crate::web::practice::frame::ScreenFrame;
 use crate::web::practice::message;
@@ -27,6 +28,7 @@ struct LoginScreen<'v> {
     action: String,
     email: &'v str,
     stays: bool,
+    forgotten_url: String,
     /// Whether the address or the password was wrong.
     is_wrong: bool,
 }
@@ -96,6 +98,7 @@ fn respond_with_form(request: &ScreenRequest, status: StatusCode, given: &Params
         action,
         email: given.value("email").unwrap_or_default(),
         stays: given.value("stay").is_some(),
+        forgotten_url: request.url(forgotten::PATH, &[]),
         is_wrong: status == StatusCode::UNAUTHORIZED,
     };
     respond(status, Privacy::Client, render(&screen))

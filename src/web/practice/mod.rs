@@ -6,13 +6,16 @@
 
 mod agenda;
 mod choose;
+mod forgotten;
 mod form;
 mod frame;
 mod login_page;
+mod logins;
 mod logout;
 mod message;
+pub(crate) mod new_password;
 mod next_page;
-mod screen_request;
+pub(crate) mod screen_request;
 mod texts;
 mod visit;
 
@@ -27,8 +30,10 @@ use crate::web::pages::Pages;
 pub(crate) fn routes() -> Router<Arc<Pages>> {
     Router::new()
         .route("/login", get(login_page::show).post(login_page::log_in))
+        .route(forgotten::PATH, get(forgotten::show).post(forgotten::ask))
         .route("/logout", get(logout::show).post(logout::log_out))
         .route("/p", get(choose::show))
         .route("/p/{urlname}", get(agenda::lead))
         .route("/p/{urlname}/agenda", get(agenda::show))
+        .route("/p/{urlname}/logins", get(logins::show).post(logins::end))
 }

@@ -43,26 +43,33 @@ impl FromRequestParts<Arc<Pages>> for ScreenRequest {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Infallible> {
-        let server = &pages.server;
-        let from = parts.extensions.get::<ClientAddress>().expect("the service sets the address").0;
-        let now = server.engine.clock().now();
-        let directory = server.engine.published().directory();
-        let params = Params::from_query(parts.uri.query().unwrap_or_default());
-        Ok(Self {
-            pages: Arc::clone(pages),
-            login: server.authenticator.page_login(&parts.headers, from, &directory, now),
-            lang: LanguageChoice::new(params.value("lang"), &parts.headers, ""),
-            directory,
-            from,
-            now,
-            params,
-            method: parts.method.clone(),
-            uri: parts.uri.clone(),
-        })
+        let bare = Self::without_login(pages, parts);
+        let Self { directory, from, now, .. } = &bare;
+        let authenticator = &pages.server.authenticator;
+        let login = authenticator.page_login(&parts.headers, *from, directory, *now);
+        Ok(Self { login, ..bare })
     }
 }
 
 impl ScreenRequest {
+    /// A request whose cookies say nothing.
+    pub(crate) fn without_login(pages: &Arc<Pages>, parts: &Parts) -> Self {
+        let Parts { uri, headers, .. } = parts;
+        let from = parts.extensions.get::<ClientAddress>().expect("the service sets the address").0;
+        let params = Params::from_query(uri.query().unwrap_or_default());
+        Self {
+            pages: Arc::clone(pages),
+            directory: pages.server.engine.published().directory(),
+            login: None,
+            from,
+            now: pages.server.engine.clock().now(),
+            lang: LanguageChoice::new(params.value("lang"), headers, ""),
+            params,
+            method: parts.method.clone(),
+            uri: uri.clone(),
+        }
+    }
+
     /// The same in another language.
     pub(crate) fn speaking(self, lang: LanguageChoice) -> Self {
         Self { lang, ..self }
@@ -120,6 +127,7 @@ impl ScreenRequest {
             let has_several = pro.groups.len() > 1;
             FramePerson {
                 name: name.to_owned(),
+                logins: None,
                 logout_url: self.url("/logout", &[]),
                 groups_url: if has_several { self.url("/p", &[]) } else { String::new() },
             }

@@ -7,7 +7,6 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::domain::directory::professionals::Pro;
 use crate::domain::records::group::Group;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
@@ -62,11 +61,6 @@ struct UrlnamePath {
 }
 
 impl ProVisit {
-    /// The professional.
-    pub(crate) fn pro(&self) -> &Pro {
-        self.request.pro(self.login)
-    }
-
     pub(crate) fn group(&self) -> &Group {
         &self.state.catalogue.group
     }
@@ -84,21 +78,24 @@ impl ProVisit {
         self.request.url(&group_path(self.group(), step), pairs)
     }
 
-    /// Returns the frame of a screen with this title. `section` is the one that the frame marks as
-    /// the present one.
-    pub(crate) fn frame(&self, title: &str, section: Option<Section>) -> ScreenFrame<'_> {
+    /// Returns the frame of a screen with this title. The frame marks `section` as the present one.
+    pub(crate) fn frame(&self, title: &str, section: Section) -> ScreenFrame<'_> {
         let text = self.request.text();
-        let links = SECTIONS.iter().map(|other| SectionLink {
-            label: other.label(text),
-            url: self.url(other.path(), &[]),
-            is_current: section == Some(*other),
-        });
+        let link = |to: Section| SectionLink {
+            label: to.label(text),
+            url: self.url(to.path(), &[]),
+            is_current: to == section,
+        };
         let shop = FrameShop {
             name: self.group().name.as_str(),
             home: self.url(Section::Agenda.path(), &[]),
-            links: links.collect(),
+            links: SECTIONS.iter().map(|to| link(*to)).collect(),
         };
-        ScreenFrame { shop: Some(shop), ..self.request.frame(title) }
+        let mut frame = self.request.frame(title);
+        if let Some(person) = &mut frame.person {
+            person.logins = Some(link(Section::Logins));
+        }
+        ScreenFrame { shop: Some(shop), ..frame }
     }
 }
 

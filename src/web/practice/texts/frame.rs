@@ -9,6 +9,7 @@ text_table! {
     skip: "Aller au contenu", "Skip to content";
     screens: "Écrans", "Screens";
     agenda: "Agenda", "Agenda";
+    logins: "Vos connexions", "Your logins";
     log_out: "Se déconnecter", "Log out";
     other_group: "Changer d’établissement", "Change practice";
     choose_title: "Choisissez un établissement", "Choose a practice";

@@ -1,5 +1,7 @@
 //! The texts of the practice's own screens, one table for each area.
 
 pub(crate) mod agenda;
+pub(crate) mod forgotten;
 pub(crate) mod frame;
 pub(crate) mod login;
+pub(crate) mod logins;
