@@ -24,6 +24,8 @@ pub(crate) const BYTES_MAX: usize = 256 * 1_024;
 const RAW_BYTES_MAX: usize = 1_024 * 1_024;
 /// Maximum size of a page's form, in bytes: more than the longest texts of a booking take.
 pub(crate) const PAGE_FORM_BYTES_MAX: usize = 32 * 1_024;
+/// Maximum size of a form that a professional sends, in bytes: long texts with each sign escaped.
+pub(crate) const PRO_FORM_BYTES_MAX: usize = 1_024 * 1_024;
 /// Maximum nesting depth of a JSON body.
 const DEPTH_MAX: usize = 32;
 /// Maximum time in which a body must arrive.

@@ -42,7 +42,7 @@ pub(crate) struct FieldView {
 }
 
 impl FieldView {
-    fn new(name: &str, label: &str, widget: Widget) -> Self {
+    pub(crate) fn new(name: &str, label: &str, widget: Widget) -> Self {
         Self {
             name: name.to_owned(),
             label: label.to_owned(),
@@ -135,7 +135,12 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
         FieldView { chars_max: 25, ..field("fiche.secondphone", text.secondphone, "tel", "") },
         field("fiche.birthdate", text.birthdate, "date", "bday"),
     ];
-    fields.extend(visible_attributes(visit).into_iter().map(attribute_field));
+    for definition in visible_attributes(visit) {
+        let labels = [definition.user_label.as_str(), definition.pro_label.as_str()];
+        let field = attribute_field(definition, labels, definition.user_inputex.as_str());
+        let name = attribute_path(definition);
+        fields.push(FieldView { name, is_required: definition.user_required, ..field });
+    }
     fields.push(FieldView::new("comments", text.comments, Widget::LongText));
     with_values(fields, given)
 }
@@ -177,9 +182,16 @@ fn attribute_path(definition: &Customfield) -> String {
     }
 }
 
-fn attribute_field(definition: &Customfield) -> FieldView {
-    let options = parse_options(definition.user_inputex.as_str());
-    let widget = match definition.name.kind() {
+/// Returns the field of an attribute, under the first of these labels that is not blank. Its input
+/// follows a description, of which only a list of choices counts.
+pub(crate) fn attribute_field(
+    definition: &Customfield,
+    labels: [&str; 2],
+    description: &str,
+) -> FieldView {
+    let options = parse_options(description);
+    let kind = definition.name.kind();
+    let widget = match kind {
         CustomKind::Boolean => Widget::Checkbox,
         CustomKind::Datetime => Widget::Input("datetime-local"),
         CustomKind::Number => Widget::Input("number"),
@@ -187,15 +199,10 @@ fn attribute_field(definition: &Customfield) -> FieldView {
         CustomKind::String => Widget::Input("text"),
         CustomKind::Text => Widget::LongText,
     };
-    let labels = [definition.user_label.as_str(), definition.pro_label.as_str()];
     let name = definition.name.to_string();
     let label = labels.into_iter().find(|label| !label.trim().is_empty()).unwrap_or(&name);
-    FieldView {
-        options,
-        is_required: definition.user_required,
-        chars_max: if definition.name.kind() == CustomKind::String { 255 } else { 0 },
-        ..FieldView::new(&attribute_path(definition), label, widget)
-    }
+    let chars_max = if kind == CustomKind::String { 255 } else { 0 };
+    FieldView { options, chars_max, ..FieldView::new(&name, label, widget) }
 }
 
 /// Returns the texts in the list `choices` of a description of an input; none if it has no such

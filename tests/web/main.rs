@@ -3,6 +3,7 @@
 mod accessible;
 mod booking;
 mod browser;
+mod clients;
 mod codes;
 mod crash;
 mod figures;
@@ -13,6 +14,7 @@ mod manage;
 mod modules;
 mod moves;
 mod offered;
+mod practice_looks;
 #[expect(dead_code, reason = "the program's tests use more of it")]
 #[path = "../binary/server.rs"]
 mod program;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::Response;
 
-use crate::http::{Incoming, PAGE_FORM_BYTES_MAX};
+use crate::http::{Incoming, PAGE_FORM_BYTES_MAX, PRO_FORM_BYTES_MAX};
 use crate::web::pages::Pages;
 use crate::web::practice::message;
 use crate::web::practice::screen_request::ScreenRequest;
@@ -60,7 +60,7 @@ impl FromRequest<Arc<Pages>> for ProForm {
         }
         let visit = ProVisit::from_request_parts(&mut parts, pages).await?;
         let mut body = Incoming::new(&pages.server, &parts.headers, visit.request.from, body);
-        match body.read_form(PAGE_FORM_BYTES_MAX).await {
+        match body.read_form(PRO_FORM_BYTES_MAX).await {
             Ok(form) => Ok(Self { given: form.params, visit }),
             Err(error) => Err(message::failed(&visit.request, &error)),
         }

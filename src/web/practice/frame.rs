@@ -4,7 +4,7 @@ use crate::notify::language::Language;
 use crate::web::practice::texts::frame::FrameTexts;
 
 /// The screens that the frame leads to, in order.
-pub(crate) const SECTIONS: &[Section] = &[Section::Agenda];
+pub(crate) const SECTIONS: &[Section] = &[Section::Agenda, Section::Clients];
 
 /// A screen of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,7 @@ pub(crate) enum Section {
     Agenda,
     /// The professional's own logins. The name of the professional leads there.
     Logins,
+    Clients,
 }
 
 impl Section {
@@ -20,6 +21,7 @@ impl Section {
         match self {
             Self::Agenda => "/agenda",
             Self::Logins => "/logins",
+            Self::Clients => "/clients",
         }
     }
 
@@ -28,6 +30,7 @@ impl Section {
         match self {
             Self::Agenda => text.agenda,
             Self::Logins => text.logins,
+            Self::Clients => text.clients,
         }
     }
 }

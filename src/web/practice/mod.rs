@@ -5,7 +5,10 @@
 //! [`visit::ProVisit`], or with a [`form::ProForm`] if it sends something.
 
 mod agenda;
+mod appointment_lines;
 mod choose;
+mod client_list;
+mod client_page;
 mod forgotten;
 mod form;
 mod frame;
@@ -13,8 +16,12 @@ mod login_page;
 mod logins;
 mod logout;
 mod message;
+mod new_client;
 pub(crate) mod new_password;
 mod next_page;
+mod record_fields;
+mod record_path;
+mod revision;
 pub(crate) mod screen_request;
 mod texts;
 mod visit;
@@ -36,4 +43,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}", get(agenda::lead))
         .route("/p/{urlname}/agenda", get(agenda::show))
         .route("/p/{urlname}/logins", get(logins::show).post(logins::end))
+        .route("/p/{urlname}/clients", get(client_list::show))
+        .route("/p/{urlname}/clients/new", get(new_client::show).post(new_client::make))
+        .route("/p/{urlname}/clients/{id}", get(client_page::show).post(client_page::change))
 }

@@ -10,6 +10,7 @@ text_table! {
     screens: "Écrans", "Screens";
     agenda: "Agenda", "Agenda";
     logins: "Vos connexions", "Your logins";
+    clients: "Clients", "Clients";
     log_out: "Se déconnecter", "Log out";
     other_group: "Changer d’établissement", "Change practice";
     choose_title: "Choisissez un établissement", "Choose a practice";

@@ -1,7 +1,10 @@
 //! The texts of the practice's own screens, one table for each area.
 
 pub(crate) mod agenda;
+pub(crate) mod client;
+pub(crate) mod field_labels;
 pub(crate) mod forgotten;
+pub(crate) mod form;
 pub(crate) mod frame;
 pub(crate) mod login;
 pub(crate) mod logins;

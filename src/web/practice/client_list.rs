@@ -1,0 +1,166 @@
+//! The clients of a group: search, pages. Reference 15.3.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::FicheId;
+use crate::web::format;
+use crate::web::page::{Privacy, render, respond};
+use crate::web::practice::frame::{ScreenFrame, Section};
+use crate::web::practice::message;
+use crate::web::practice::texts::client::ClientTexts;
+use crate::web::practice::visit::ProVisit;
+use crate::web::text::fill;
+use crate::wire::fiche::FICHE;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::list::Query;
+use crate::wire::params::Params;
+
+/// Number of clients on a page.
+const PAGE_CLIENTS: usize = 50;
+/// Cost up to which a search runs on a thread that serves connections.
+const INLINE_COST_MAX: usize = 1_000;
+
+#[derive(Template)]
+#[template(path = "web/practice/clients.html")]
+struct ClientsScreen<'v> {
+    frame: ScreenFrame<'v>,
+    text: &'static ClientTexts,
+    /// The address of the search.
+    action: String,
+    /// The pair of the address that names the language, if it does.
+    lang: Option<&'static str>,
+    search: &'v str,
+    with_deleted: bool,
+    /// The sentence of a search that is refused; empty without one.
+    fault: &'static str,
+    /// The place of the page in the list; empty if nothing was found.
+    place: String,
+    rows: Vec<ClientRow>,
+    previous: String,
+    next: String,
+    add: String,
+}
+
+/// A client in the list.
+struct ClientRow {
+    url: String,
+    /// The names; empty without any.
+    name: String,
+    facts: String,
+    is_deleted: bool,
+}
+
+/// Clients that a search has found, in order.
+struct FoundClients {
+    page: Vec<FicheId>,
+    /// Number of clients on all pages.
+    total: usize,
+}
+
+/// GET /p/{urlname}/clients.
+pub(crate) async fn show(visit: ProVisit) -> Response {
+    let params = &visit.request.params;
+    let search = params.value("search").unwrap_or_default();
+    let with_deleted = params.value("deleted").is_some();
+    let first = params.value("from").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut listed = Params::default();
+    listed.push("search", search);
+    listed.push("sort", "lastname");
+    listed.push("results", &PAGE_CLIENTS.to_string());
+    listed.push("startIndex", &first.to_string());
+    let scope = Scope::for_group(&visit.state);
+    let Ok(query) = Query::parse(&listed, &FICHE, &scope, Audience::Pro) else {
+        let nothing = FoundClients { page: Vec::new(), total: 0 };
+        return respond_with(&visit, StatusCode::BAD_REQUEST, first, &nothing);
+    };
+    let cost = visit.state.fiches.len().saturating_mul(query.cost_per_record());
+    let state = Arc::clone(&visit.state);
+    let find = move || {
+        let all = state.fiches.values().map(AsRef::as_ref);
+        let wanted: Vec<&Fiche> = all.filter(|fiche| with_deleted || !fiche.deleted).collect();
+        let page = query.select_page(wanted, &Scope::for_group(&state));
+        FoundClients {
+            page: page.records.iter().map(|fiche| fiche.id).collect(),
+            total: page.total,
+        }
+    };
+    let found = if cost <= INLINE_COST_MAX {
+        Ok(find())
+    } else {
+        visit.request.pages.server.blocking_pool.run(find).await
+    };
+    match found {
+        Ok(found) => respond_with(&visit, StatusCode::OK, first, &found),
+        Err(error) => message::failed(&visit.request, &error),
+    }
+}
+
+fn respond_with(
+    visit: &ProVisit,
+    status: StatusCode,
+    first: usize,
+    found: &FoundClients,
+) -> Response {
+    let text = ClientTexts::in_language(visit.language());
+    let params = &visit.request.params;
+    let search = params.value("search").unwrap_or_default();
+    let with_deleted = params.value("deleted").is_some();
+    let page_from = |from: usize| {
+        let from = from.to_string();
+        let mut pairs = vec![("search", search), ("from", from.as_str())];
+        if with_deleted {
+            pairs.push(("deleted", "1"));
+        }
+        visit.url(Section::Clients.path(), &pairs)
+    };
+    let last = first.saturating_add(found.page.len());
+    let mut place = String::new();
+    if !found.page.is_empty() {
+        place = fill(text.found, "first", &(first + 1).to_string());
+        place = fill(&place, "last", &last.to_string());
+        place = fill(&place, "total", &found.total.to_string());
+    }
+    let rows = found.page.iter().filter_map(|id| visit.state.fiches.get(id));
+    let screen = ClientsScreen {
+        frame: visit.frame(text.title, Some(Section::Clients)),
+        text,
+        action: visit.url(Section::Clients.path(), &[]),
+        lang: params.value("lang").map(|_| visit.frame("", None).lang),
+        search,
+        with_deleted,
+        fault: if status == StatusCode::BAD_REQUEST { text.search_too_long } else { "" },
+        place,
+        rows: rows.map(|fiche| view_client(visit, fiche)).collect(),
+        previous: if first > 0 {
+            page_from(first.saturating_sub(PAGE_CLIENTS))
+        } else {
+            String::new()
+        },
+        next: if last < found.total && !found.page.is_empty() {
+            page_from(last)
+        } else {
+            String::new()
+        },
+        add: visit.url("/clients/new", &[]),
+    };
+    respond(status, Privacy::Client, render(&screen))
+}
+
+fn view_client(visit: &ProVisit, fiche: &Fiche) -> ClientRow {
+    let email = fiche.email.as_ref().map_or("", |email| email.as_str());
+    let birthdate = fiche.birthdate.map(|at| format::date(visit.language(), at.day()));
+    let facts = [fiche.firstphone.as_str(), fiche.secondphone.as_str(), email];
+    let facts = facts.into_iter().chain(birthdate.as_deref());
+    let facts: Vec<&str> = facts.filter(|fact| !fact.trim().is_empty()).collect();
+    ClientRow {
+        url: visit.url(&format!("/clients/{}", fiche.id), &[]),
+        name: fiche.names(),
+        facts: facts.join(" · "),
+        is_deleted: fiche.deleted,
+    }
+}

@@ -1,0 +1,213 @@
+//! One client: details, appointments, and the form that changes the record. Reference 15.3.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::domain::availability::taken_time::TakenInterval;
+use crate::domain::records::fault::Fault;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::ids::FicheId;
+use crate::domain::state::command::{Command, Put, RecordChange};
+use crate::domain::state::refusal::Refusal;
+use crate::engine::Rejection;
+use crate::http::{GuardedRejection, show_record};
+use crate::web::contact_fields::FieldView;
+use crate::web::page::{Privacy, redirect, render, respond};
+use crate::web::practice::appointment_lines::{ListedAppointment, appointment_lines};
+use crate::web::practice::form::ProForm;
+use crate::web::practice::frame::{ScreenFrame, Section};
+use crate::web::practice::message;
+use crate::web::practice::new_client::faults_among;
+use crate::web::practice::record_fields::{
+    Fact, VersionRow, changed_object, compare_versions, facts, fiche_fields, filled_in,
+    place_faults,
+};
+use crate::web::practice::record_path::RecordPath;
+use crate::web::practice::revision::{REVISION, revision, still_at, write};
+use crate::web::practice::texts::client::ClientTexts;
+use crate::web::practice::texts::form::FormTexts;
+use crate::web::practice::visit::ProVisit;
+use crate::web::text::fill;
+use crate::wire::fiche::FICHE;
+use crate::wire::field::{Audience, Scope};
+
+/// Number of past appointments that are shown at first.
+const PAST_SHOWN: usize = 20;
+/// Maximum number of appointments of each list on request.
+const LISTED_MAX: usize = 1_000;
+
+#[derive(Template)]
+#[template(path = "web/practice/client.html")]
+struct ClientScreen<'v> {
+    frame: ScreenFrame<'v>,
+    text: &'static ClientTexts,
+    form: &'static FormTexts,
+    /// The address of this screen.
+    here: String,
+    name: String,
+    is_deleted: bool,
+    is_saved: bool,
+    facts: Vec<Fact>,
+    upcoming: Vec<ListedAppointment>,
+    past: Vec<ListedAppointment>,
+    /// The link to all past appointments; empty if they are shown.
+    all_past: String,
+    all_past_label: String,
+    book_again: String,
+    list: String,
+    edit: EditForm,
+}
+
+/// The form that changes the record.
+struct EditForm {
+    fields: Vec<FieldView>,
+    /// The revision that it was filled in on.
+    revision: String,
+    /// Sentences about the whole form.
+    others: Vec<String>,
+    has_faults: bool,
+    /// The fields in which the record differs, if it was changed meanwhile.
+    versions: Vec<VersionRow>,
+}
+
+impl EditForm {
+    /// Whether the form is in the foreground, since it was refused.
+    fn is_refused(&self) -> bool {
+        self.has_faults || !self.versions.is_empty()
+    }
+}
+
+/// GET /p/{urlname}/clients/{id}.
+pub(crate) async fn show(Path(path): Path<RecordPath>, visit: ProVisit) -> Response {
+    let Some(fiche) = path.id(FicheId::new).and_then(|id| visit.state.fiches.get(&id)) else {
+        return message::not_found(&visit.request);
+    };
+    let edit = EditForm {
+        fields: fiche_fields(&visit.state, fiche, visit.language()),
+        revision: revision(show_record::<Fiche>(fiche.id, Audience::Pro)(&visit.state)),
+        others: Vec::new(),
+        has_faults: false,
+        versions: Vec::new(),
+    };
+    respond_with_client(&visit, StatusCode::OK, fiche, edit)
+}
+
+/// POST /p/{urlname}/clients/{id}.
+pub(crate) async fn change(Path(path): Path<RecordPath>, form: ProForm) -> Response {
+    let ProForm { visit, given } = form;
+    let Some(fiche) = path.id(FicheId::new).and_then(|id| visit.state.fiches.get(&id)) else {
+        return message::not_found(&visit.request);
+    };
+    let id = fiche.id;
+    let before = fiche_fields(&visit.state, fiche, visit.language());
+    let fields = filled_in(&before, &given);
+    let based_on = given.value(REVISION).unwrap_or_default().to_owned();
+    let object = changed_object(&before, &fields);
+    let saved = visit.url(&format!("/clients/{id}"), &[("saved", "1")]);
+    if object.is_empty() {
+        return redirect(&saved);
+    }
+    let scope = Scope::for_group(&visit.state).at_moment(visit.request.now);
+    let patch = match FICHE.parse(&object, &scope, Audience::Pro) {
+        Ok(patch) => patch,
+        Err(faults) => return respond_with_faults(&visit, fiche, fields, based_on, &faults),
+    };
+    let command = Command::ChangeRecord(RecordChange::Fiche(Put { id: Some(id), fields: patch }))
+        .only_if(still_at(&based_on, show_record::<Fiche>(id, Audience::Pro)));
+    match write(&visit, command).await {
+        Ok(_) => redirect(&saved),
+        Err(GuardedRejection::Rejected(Rejection::Refused(refusals))) => match refusals.first() {
+            Some(Refusal::PreconditionFailed(_)) => respond_with_versions(visit, id, fields),
+            Some(Refusal::NoResult) => message::not_found(&visit.request),
+            _ => {
+                let faults = faults_among(refusals);
+                respond_with_faults(&visit, fiche, fields, based_on, &faults)
+            }
+        },
+        Err(rejection) => {
+            let error = rejection.into_error(visit.zone(), Audience::Pro);
+            message::failed(&visit.request, &error)
+        }
+    }
+}
+
+/// Returns the screen with the faults of a form, each beside its field.
+fn respond_with_faults(
+    visit: &ProVisit,
+    fiche: &Fiche,
+    mut fields: Vec<FieldView>,
+    revision: String,
+    faults: &[Fault],
+) -> Response {
+    let text = FormTexts::in_language(visit.language());
+    let others = place_faults(&mut fields, faults, text);
+    let edit = EditForm { fields, revision, others, has_faults: true, versions: Vec::new() };
+    respond_with_client(visit, StatusCode::BAD_REQUEST, fiche, edit)
+}
+
+/// Returns the screen of a record that was changed meanwhile, with both versions. The form keeps
+/// what was typed, and is based on the newest record now.
+fn respond_with_versions(mut visit: ProVisit, id: FicheId, mine: Vec<FieldView>) -> Response {
+    let group = visit.group().id;
+    if let Some(newest) = visit.request.pages.server.engine.published().group_state(group) {
+        visit.state = newest;
+    }
+    let Some(fiche) = visit.state.fiches.get(&id) else {
+        return message::not_found(&visit.request);
+    };
+    let theirs = fiche_fields(&visit.state, fiche, visit.language());
+    let edit = EditForm {
+        versions: compare_versions(&theirs, &mine, visit.language()),
+        fields: mine,
+        revision: revision(show_record::<Fiche>(id, Audience::Pro)(&visit.state)),
+        others: Vec::new(),
+        has_faults: false,
+    };
+    respond_with_client(&visit, StatusCode::PRECONDITION_FAILED, fiche, edit)
+}
+
+fn respond_with_client(
+    visit: &ProVisit,
+    status: StatusCode,
+    fiche: &Fiche,
+    edit: EditForm,
+) -> Response {
+    let text = ClientTexts::in_language(visit.language());
+    let params = &visit.request.params;
+    let shows_all = params.value("past") == Some("all");
+    let appointments = visit.state.appointments_of(fiche.id);
+    let now = visit.request.now;
+    let (upcoming, past): (Vec<&TakenInterval>, Vec<&TakenInterval>) =
+        appointments.iter().partition(|taken| taken.interval.end > now);
+    let shown = if shows_all { LISTED_MAX } else { PAST_SHOWN };
+    let here = format!("/clients/{}", fiche.id);
+    let mut stored = fiche_fields(&visit.state, fiche, visit.language());
+    stored.retain(|field| field.name != "deleted");
+    let id = fiche.id.to_string();
+    let name = fiche.names();
+    let title = if name.trim().is_empty() { text.no_name } else { name.as_str() };
+    let screen = ClientScreen {
+        frame: visit.frame(title, Some(Section::Clients)),
+        text,
+        form: FormTexts::in_language(visit.language()),
+        is_deleted: fiche.deleted,
+        is_saved: status == StatusCode::OK && params.value("saved").is_some(),
+        facts: facts(&stored, visit.language()),
+        upcoming: appointment_lines(visit, upcoming.iter().take(LISTED_MAX).map(|taken| taken.id)),
+        past: appointment_lines(visit, past.iter().rev().take(shown).map(|taken| taken.id)),
+        all_past: if past.len() > shown && !shows_all {
+            visit.url(&here, &[("past", "all")])
+        } else {
+            String::new()
+        },
+        all_past_label: fill(text.all_past, "total", &past.len().to_string()),
+        book_again: visit.url(Section::Agenda.path(), &[("client", &id)]),
+        list: visit.url(Section::Clients.path(), &[]),
+        here: visit.url(&here, &[]),
+        name: title.to_owned(),
+        edit,
+    };
+    respond(status, Privacy::Client, render(&screen))
+}

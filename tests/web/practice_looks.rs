@@ -1,0 +1,88 @@
+//! The practice's own screens in a browser: axe, the width of a small phone, targets, both
+//! languages and both schemes of colours, without a message about the policy.
+
+use crate::browser::{Browser, Look, PHONE};
+use crate::clients::{add, book};
+use crate::server::TestServer;
+use crate::shop::{ANN, KNOWN_FICHE};
+
+/// A screen, and what is pressed on it before it is checked.
+struct Step {
+    name: &'static str,
+    path: String,
+    pressed: &'static [&'static str],
+    /// An element of the state that is checked.
+    awaited: &'static str,
+}
+
+fn step(name: &'static str, path: &str) -> Step {
+    Step { name, path: path.to_owned(), pressed: &[], awaited: "h1" }
+}
+
+/// Logs in at the form.
+pub(crate) async fn log_in(browser: &Browser) {
+    browser.goto("/login").await;
+    browser.type_into("#email", ANN.0).await;
+    browser.type_into("#password", ANN.1).await;
+    browser.click("main button").await;
+    browser.arrive_at("/p/cut-co/agenda").await;
+}
+
+async fn check(server: &TestServer, language: &'static str, steps: Vec<Step>) {
+    let look = Look { language, ..PHONE };
+    let Some(browser) = Browser::open(server.address(), look).await else { return };
+    log_in(&browser).await;
+    for Step { name, path, pressed, awaited } in steps {
+        browser.emulate(look).await;
+        browser.goto(&path).await;
+        for selector in pressed {
+            browser.click(selector).await;
+        }
+        browser.await_element(awaited).await;
+        for (width, is_dark) in [(320, false), (320, true), (1_280, false), (1_280, true)] {
+            browser.emulate(Look { width, is_dark, ..look }).await;
+            browser.assert_accessible(&format!("{name} {language} {width} dark={is_dark}")).await;
+            let scheme = if is_dark { "dark" } else { "light" };
+            browser.picture(&format!("practice-{name}-{language}-{width}-{scheme}")).await;
+        }
+        browser.emulate(Look { width: 320, ..look }).await;
+        browser.assert_fits(&format!("{name} {language}")).await;
+        browser.assert_targets(&format!("{name} {language}")).await;
+        let logs = browser.console().await;
+        assert!(!logs.contains("Content Security Policy"), "{name}: {logs}");
+    }
+}
+
+#[tokio::test]
+async fn the_screens_of_clients_are_accessible() {
+    let server = TestServer::start().await;
+    for nth in 0..51 {
+        add(&server, serde_json::json!({"lastname": format!("Row {nth:02}")})).await;
+    }
+    let hostile = "<script>document.title='owned'</script>שלוםWWWWWWWWWWWWWWWWW";
+    let long = serde_json::json!({"lastname": hostile, "comments": hostile, "email": "a@b.org"});
+    let long = add(&server, long).await;
+    book(&server, "2025-06-03 09:00:00", "2025-06-03 09:30:00").await;
+    let known = format!("/p/cut-co/clients/{KNOWN_FICHE}");
+    for language in ["en", "fr"] {
+        let steps = vec![
+            step("clients", "/p/cut-co/clients"),
+            step("clients-nothing", "/p/cut-co/clients?search=nothing"),
+            step("clients-fault", &format!("/p/cut-co/clients?search={}", "a".repeat(256))),
+            step("client-new", "/p/cut-co/clients/new"),
+            Step {
+                pressed: &["form.once:not(.account form) p button"],
+                awaited: ".fault",
+                ..step("client-faults", "/p/cut-co/clients/new")
+            },
+            step("client", &known),
+            Step {
+                pressed: &["#edit summary"],
+                awaited: "#lastname",
+                ..step("client-edit", &known)
+            },
+            step("client-hostile", &format!("/p/cut-co/clients/{long}")),
+        ];
+        check(&server, language, steps).await;
+    }
+}
