@@ -50,6 +50,7 @@ pub(crate) use resources::accounts::{FoundLink, find_link, group_in_token};
 pub(crate) use resources::crud::show_record;
 pub(crate) use resources::holds::{confirmation, tries_left};
 pub(crate) use resources::slots::INLINE_COST_MAX;
+pub(crate) use resources::vevents::{make_change, show_vevent_later};
 pub use route_table::{operator_routes, routes};
 pub use server::{ServedStore, Server};
 pub use service::HttpService;

@@ -11,7 +11,7 @@ use crate::visitor::{Page, set};
 const CLIENTS: &str = "/p/cut-co/clients";
 
 /// The newest state of group 4.
-fn state(server: &TestServer) -> std::sync::Arc<GroupState> {
+pub(crate) fn state(server: &TestServer) -> std::sync::Arc<GroupState> {
     let four = GroupId::new(4).expect("an id");
     server.engine.published().group_state(four).expect("group 4")
 }
@@ -21,9 +21,17 @@ fn fiche(server: &TestServer, id: u64) -> slotbook::domain::records::fiche::Fich
     state(server).fiches[&id].as_ref().clone()
 }
 
-/// The form of a client as a browser sends it, with all that it shows.
+/// The first form of a record as a browser sends it, with all that it shows.
 fn form_of(page: &Page) -> Vec<(String, String)> {
-    let form = page.html.split("<form method=\"post\" action=\"/p/").nth(1).expect("a form");
+    form_to(page, "")
+}
+
+/// The form that a page sends to an address with this end, as a browser sends it.
+pub(crate) fn form_to(page: &Page, action: &str) -> Vec<(String, String)> {
+    let mut forms = page.html.split("<form method=\"post\" action=\"/p/").skip(1);
+    let is_sent_there =
+        |form: &&str| form.split('"').next().is_some_and(|address| address.ends_with(action));
+    let form = forms.find(is_sent_there).expect("a form");
     let form = form.split("</form>").next().expect("its end");
     let mut pairs = Vec::new();
     for input in form.split("<input ").skip(1) {
@@ -36,6 +44,12 @@ fn form_of(page: &Page) -> Vec<(String, String)> {
             pairs.push((part("name").to_owned(), part("value").to_owned()));
         }
     }
+    for select in form.split("<select ").skip(1) {
+        let name = select.split("name=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let chosen = select.split("<option value=\"").find(|option| option.contains(" selected"));
+        let value = chosen.and_then(|option| option.split('"').next());
+        pairs.push((name.expect("a name").to_owned(), value.unwrap_or_default().to_owned()));
+    }
     for area in form.split("<textarea ").skip(1) {
         let name = area.split("name=\"").nth(1).and_then(|rest| rest.split('"').next());
         let text = area.split('>').nth(1).and_then(|rest| rest.split('<').next());
@@ -44,7 +58,7 @@ fn form_of(page: &Page) -> Vec<(String, String)> {
     pairs
 }
 
-fn as_str(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
+pub(crate) fn as_str(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
     pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 

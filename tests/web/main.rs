@@ -6,6 +6,7 @@ mod browser;
 mod clients;
 mod codes;
 mod crash;
+mod events;
 mod figures;
 mod hostile;
 mod in_browser;

@@ -86,3 +86,30 @@ async fn the_screens_of_clients_are_accessible() {
         check(&server, language, steps).await;
     }
 }
+
+#[tokio::test]
+async fn the_records_of_events_are_accessible() {
+    let server = TestServer::start().await;
+    let id = book(&server, "2025-06-04 09:00:00", "2025-06-04 09:30:00").await;
+    book(&server, "2025-06-05 09:00:00", "2025-06-05 09:30:00").await;
+    let event = format!("/p/cut-co/events/{id}");
+    let moved = format!("{event}/move");
+    let taken = format!("{moved}?day=2025-06-05");
+    let closed = format!("{moved}?time=20:00");
+    let send = &["form.narrow p button"];
+    for language in ["en", "fr"] {
+        let steps = vec![
+            step("event", &event),
+            Step {
+                pressed: &["#cancel summary"],
+                awaited: "#cancel button",
+                ..step("event-cancel", &event)
+            },
+            step("move", &moved),
+            Step { pressed: send, awaited: ".alert", ..step("move-taken", &taken) },
+            Step { pressed: send, awaited: ".alert", ..step("move-warned", &closed) },
+            step("availability", "/p/cut-co/events/51"),
+        ];
+        check(&server, language, steps).await;
+    }
+}

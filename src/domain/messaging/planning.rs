@@ -52,39 +52,115 @@ pub struct PlannedReminder {
     pub channel: Channel,
 }
 
-/// Returns the due time of a reminder, whatever its outcome; `None` if none is wanted.
+/// The reason why no reminder is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoReminder {
+    /// It is no appointment, or a cancelled one.
+    NoAppointment,
+    /// The public made the appointment beyond the number of messages that it may cause.
+    Withheld,
+    /// The client is deleted.
+    ClientDeleted,
+    /// The client accepts none.
+    Declined,
+    /// The client has no address or number.
+    NoAddress,
+    /// The group sends none.
+    SwitchedOff,
+    /// The appointment asks for none.
+    NotAskedFor,
+    /// The shop pays for no text message to the client's country.
+    ForeignCountry,
+    /// It was due before the last change that moved it.
+    DueBefore,
+}
+
+/// The reminder of an appointment by a channel, for those who ask why none comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReminderPlan {
+    /// It is to be sent at this time, which may be in the past.
+    Due(Instant),
+    /// It was sent.
+    Sent,
+    /// It was given up.
+    GivenUp,
+    /// None is planned.
+    Unplanned(NoReminder),
+}
+
+/// Returns the due time of a reminder, whatever its outcome, or why none is wanted.
 fn find_due_time(
     state: &GroupState,
     zone: Zone,
     row: &Vevent,
     channel: Channel,
-) -> Option<DueTime> {
-    let appointment = row.appointment()?;
+) -> Result<DueTime, NoReminder> {
+    let appointment = row.appointment().ok_or(NoReminder::NoAppointment)?;
     if row.deleted {
-        return None;
+        return Err(NoReminder::NoAppointment);
     }
     // The public may have made it beyond the number of messages that it may cause.
     if row.is_booked_by_key() && state.outbox.is_withheld(row.id) {
-        return None;
+        return Err(NoReminder::Withheld);
     }
     let group = &state.catalogue.group;
-    let fiche = state.fiches.get(&appointment.fiche_id)?;
+    let fiche = state.fiches.get(&appointment.fiche_id).ok_or(NoReminder::NoAddress)?;
     if !fiche.can_be_reached(channel) {
-        return None;
+        return Err(find_unreachability(fiche, channel));
     }
     let due = match channel {
         Channel::Mail => {
-            reminder::mail_time(appointment.start, lead_minutes(group.mailreminder.minutes()?))?
+            let lead = group.mailreminder.minutes().ok_or(NoReminder::SwitchedOff)?;
+            reminder::mail_time(appointment.start, lead_minutes(lead))
         }
         Channel::Sms => {
-            if !appointment.smsreminder || !may_be_texted(state, row) {
-                return None;
+            if !appointment.smsreminder {
+                return Err(NoReminder::NotAskedFor);
             }
-            let lead = lead_minutes(group.smsreminder.minutes()?);
-            reminder::sms_time(zone, appointment.start, lead)?
+            if !may_be_texted(state, row) {
+                return Err(NoReminder::ForeignCountry);
+            }
+            let lead = group.smsreminder.minutes().ok_or(NoReminder::SwitchedOff)?;
+            reminder::sms_time(zone, appointment.start, lead_minutes(lead))
         }
     };
-    Some(DueTime { due, moved_at: moved_at(group, fiche, appointment, channel) })
+    let due = due.ok_or(NoReminder::SwitchedOff)?;
+    Ok(DueTime { due, moved_at: moved_at(group, fiche, appointment, channel) })
+}
+
+/// The reason why a channel does not reach a client.
+fn find_unreachability(fiche: &Fiche, channel: Channel) -> NoReminder {
+    let accepts = match channel {
+        Channel::Mail => fiche.rappel_email,
+        Channel::Sms => fiche.rappel_sms,
+    };
+    if fiche.deleted {
+        NoReminder::ClientDeleted
+    } else if !accepts {
+        NoReminder::Declined
+    } else {
+        NoReminder::NoAddress
+    }
+}
+
+/// Returns whether a reminder is planned, and why not.
+pub fn explain_reminder(
+    state: &GroupState,
+    zone: Zone,
+    row: &Vevent,
+    channel: Channel,
+    now: Instant,
+) -> ReminderPlan {
+    match current_outcome(state, row, channel, now) {
+        Some(ReminderOutcome::Sent(_)) => return ReminderPlan::Sent,
+        Some(ReminderOutcome::GivenUp(_)) => return ReminderPlan::GivenUp,
+        Some(ReminderOutcome::No) | None => {}
+    }
+    match find_due_time(state, zone, row, channel) {
+        Ok(DueTime { due, moved_at }) if moved_at <= due => ReminderPlan::Due(due),
+        Ok(_) => ReminderPlan::Unplanned(NoReminder::DueBefore),
+        Err(reason) => ReminderPlan::Unplanned(reason),
+    }
 }
 
 /// Whether text messages about an appointment may go to its client's country. The public may give
@@ -117,7 +193,7 @@ fn moved_at(group: &Group, fiche: &Fiche, appointment: &Appointment, channel: Ch
 /// Returns the due time of the reminder of a live appointment, whatever moved it and whatever its
 /// outcome; `None` if none is wanted.
 pub fn due_time(state: &GroupState, zone: Zone, row: &Vevent, channel: Channel) -> Option<Instant> {
-    Some(find_due_time(state, zone, row, channel)?.due)
+    Some(find_due_time(state, zone, row, channel).ok()?.due)
 }
 
 /// Returns the time at which a reminder is or was due, as records show it. `None` if none is wanted
@@ -129,7 +205,7 @@ pub fn shown_time(
     channel: Channel,
     now: Instant,
 ) -> Option<Instant> {
-    let DueTime { due, moved_at } = find_due_time(state, zone, row, channel)?;
+    let DueTime { due, moved_at } = find_due_time(state, zone, row, channel).ok()?;
     match current_outcome(state, row, channel, now)? {
         ReminderOutcome::Sent(_) => Some(due),
         ReminderOutcome::No if moved_at <= due => Some(due),
@@ -150,7 +226,7 @@ pub fn pending_due_time(
         ReminderOutcome::Sent(_) | ReminderOutcome::GivenUp(_) => return None,
         ReminderOutcome::No => {}
     }
-    let DueTime { due, moved_at } = find_due_time(state, zone, row, channel)?;
+    let DueTime { due, moved_at } = find_due_time(state, zone, row, channel).ok()?;
     if moved_at <= due { Some(due) } else { None }
 }
 

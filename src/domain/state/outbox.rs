@@ -316,7 +316,7 @@ impl Outbox {
     }
 
     /// The kept messages about an appointment, ascending by id.
-    fn messages_about(
+    pub fn messages_about(
         &self,
         appointment: VeventId,
     ) -> impl DoubleEndedIterator<Item = &Arc<Message>> {

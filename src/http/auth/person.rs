@@ -142,16 +142,17 @@ impl Identity {
 
     /// Returns the author of what the caller changes.
     pub(crate) fn author(&self) -> Author {
-        if self.is_at_socket {
-            return Author::Operator;
-        }
         let key = KeyId::of_hash(&self.apikey);
-        match &self.caller {
-            Caller::Application => Author::Application(key),
-            Caller::Account(account) => {
+        match (&self.caller, self.admission) {
+            (_, Admission::Socket) => Author::Operator,
+            (Caller::Application, _) => Author::Application(key),
+            (Caller::Account(account), _) => {
                 Author::Account { client: account.fiche_id, key: Some(key) }
             }
-            Caller::Pro(id) => Author::Professional { id: *id, key: Some(key) },
+            (Caller::Pro(id), Admission::Login(_)) => Author::Professional { id: *id, key: None },
+            (Caller::Pro(id), Admission::Apikey) => {
+                Author::Professional { id: *id, key: Some(key) }
+            }
         }
     }
 

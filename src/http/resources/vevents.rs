@@ -120,12 +120,17 @@ fn create(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
 fn change(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
     let object = read_object(request)?.clone();
+    Ok(write_vevent(request, id, make_change(id, object)))
+}
+
+/// Makes the command that gives a vevent these fields. Those that are not given stay.
+pub(crate) fn make_change(id: VeventId, object: Map<String, Value>) -> PutVevent {
     let draft = VeventDraft::new(move |state, before, draws, _| {
         let before = before.expect("the engine finds the vevent of a change first");
         let input = revise(before, &object, &Scope::for_group(state))?;
         Ok(input.into_vevent(before.id, draws.key, before.created_at, before.updated_at))
     });
-    Ok(write_vevent(request, id, PutVevent::Change(id, draft)))
+    PutVevent::Change(id, draft)
 }
 
 /// DELETE /api/v1/groups/{group_id}/vevents/{id}. The vevent remains, marked as deleted.
@@ -137,11 +142,20 @@ fn delete(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
 fn write_vevent(request: &GroupRequest, id: VeventId, command: PutVevent) -> PreparedWrite {
     let command = request.quiet_if_requested(Command::PutVevent(command), VEVENT.resource);
     let audience = request.audience();
-    let show = move |state: &GroupState| {
+    request
+        .prepare_change(command, audience, show_vevent_later(id, audience))
+        .renaming_field("date", "start")
+}
+
+/// Returns a function that shows a vevent as an audience sees it in a state.
+pub(crate) fn show_vevent_later(
+    id: VeventId,
+    audience: Audience,
+) -> impl Fn(&GroupState) -> Option<ShownObject> + Clone + Send + Sync + 'static {
+    move |state: &GroupState| {
         let vevent = state.rows.get(&id)?;
         Some(show_vevent(vevent, &Scope::for_group(state), audience))
-    };
-    request.prepare_change(command, audience, show).renaming_field("date", "start")
+    }
 }
 
 /// Shows an event. Its tag is its revision, which leaves out what follows from other records and

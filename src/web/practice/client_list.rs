@@ -127,10 +127,10 @@ fn respond_with(
     }
     let rows = found.page.iter().filter_map(|id| visit.state.fiches.get(id));
     let screen = ClientsScreen {
-        frame: visit.frame(text.title, Some(Section::Clients)),
+        frame: visit.frame(text.title, Section::Clients),
         text,
         action: visit.url(Section::Clients.path(), &[]),
-        lang: params.value("lang").map(|_| visit.frame("", None).lang),
+        lang: params.value("lang").map(|_| visit.frame("", Section::Clients).lang),
         search,
         with_deleted,
         fault: if status == StatusCode::BAD_REQUEST { text.search_too_long } else { "" },

@@ -19,13 +19,12 @@ use crate::web::practice::appointment_lines::{ListedAppointment, appointment_lin
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
-use crate::web::practice::new_client::faults_among;
 use crate::web::practice::record_fields::{
     Fact, VersionRow, changed_object, compare_versions, facts, fiche_fields, filled_in,
     place_faults,
 };
 use crate::web::practice::record_path::RecordPath;
-use crate::web::practice::revision::{REVISION, revision, still_at, write};
+use crate::web::practice::revision::{REVISION, faults_among, revision, still_at, write};
 use crate::web::practice::texts::client::ClientTexts;
 use crate::web::practice::texts::form::FormTexts;
 use crate::web::practice::visit::ProVisit;
@@ -150,10 +149,7 @@ fn respond_with_faults(
 /// Returns the screen of a record that was changed meanwhile, with both versions. The form keeps
 /// what was typed, and is based on the newest record now.
 fn respond_with_versions(mut visit: ProVisit, id: FicheId, mine: Vec<FieldView>) -> Response {
-    let group = visit.group().id;
-    if let Some(newest) = visit.request.pages.server.engine.published().group_state(group) {
-        visit.state = newest;
-    }
+    visit.renew();
     let Some(fiche) = visit.state.fiches.get(&id) else {
         return message::not_found(&visit.request);
     };
@@ -189,7 +185,7 @@ fn respond_with_client(
     let name = fiche.names();
     let title = if name.trim().is_empty() { text.no_name } else { name.as_str() };
     let screen = ClientScreen {
-        frame: visit.frame(title, Some(Section::Clients)),
+        frame: visit.frame(title, Section::Clients),
         text,
         form: FormTexts::in_language(visit.language()),
         is_deleted: fiche.deleted,

@@ -10,26 +10,32 @@ mod choose;
 mod client_list;
 mod client_page;
 mod forgotten;
+mod event_change;
+mod event_move;
+mod event_page;
 mod form;
 mod frame;
 mod login_page;
 mod logins;
 mod logout;
 mod message;
+mod message_lines;
 mod new_client;
 pub(crate) mod new_password;
 mod next_page;
+mod obstacle_words;
 mod record_fields;
 mod record_path;
 mod revision;
 pub(crate) mod screen_request;
+mod series_event;
 mod texts;
 mod visit;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 
 use crate::web::pages::Pages;
 
@@ -46,4 +52,10 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/clients", get(client_list::show))
         .route("/p/{urlname}/clients/new", get(new_client::show).post(new_client::make))
         .route("/p/{urlname}/clients/{id}", get(client_page::show).post(client_page::change))
+        .route("/p/{urlname}/events/{id}", get(event_page::show).post(event_change::change))
+        .route("/p/{urlname}/events/{id}/state", post(event_change::set_state))
+        .route("/p/{urlname}/events/{id}/cancel", post(event_change::cancel))
+        .route("/p/{urlname}/events/{id}/restore", post(event_change::restore))
+        .route("/p/{urlname}/events/{id}/move", get(event_move::show).post(event_move::act))
+        .route("/p/{urlname}/events/{id}/series", post(series_event::change))
 }

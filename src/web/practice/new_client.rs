@@ -7,7 +7,6 @@ use axum::response::Response;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::state::command::{Command, Put, RecordChange};
-use crate::domain::state::refusal::Refusal;
 use crate::engine::Rejection;
 use crate::http::GuardedRejection;
 use crate::web::contact_fields::FieldView;
@@ -16,7 +15,7 @@ use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::record_fields::{changed_object, fiche_fields, filled_in, place_faults};
-use crate::web::practice::revision::write;
+use crate::web::practice::revision::{faults_among, write};
 use crate::web::practice::texts::client::ClientTexts;
 use crate::web::practice::texts::form::FormTexts;
 use crate::web::practice::visit::ProVisit;
@@ -74,17 +73,6 @@ pub(crate) async fn make(form: ProForm) -> Response {
     respond_with_form(&visit, StatusCode::BAD_REQUEST, fields, others)
 }
 
-/// Returns the faults among refusals.
-pub(crate) fn faults_among(refusals: Vec<Refusal>) -> Vec<crate::domain::records::fault::Fault> {
-    let mut faults = Vec::new();
-    for refusal in refusals {
-        if let Refusal::InvalidParameter(fault) = refusal {
-            faults.push(fault);
-        }
-    }
-    faults
-}
-
 /// The fields of a client with their defaults. A new one is not deleted.
 fn blank_fields(visit: &ProVisit) -> Vec<FieldView> {
     let blank = Fiche::new(FicheId::new(1).expect("1 is an id"), visit.request.now);
@@ -101,7 +89,7 @@ fn respond_with_form(
 ) -> Response {
     let text = ClientTexts::in_language(visit.language());
     let screen = NewClientScreen {
-        frame: visit.frame(text.add, Some(Section::Clients)),
+        frame: visit.frame(text.add, Section::Clients),
         text,
         form: FormTexts::in_language(visit.language()),
         action: visit.url("/clients/new", &[]),

@@ -9,11 +9,12 @@ use serde_json::{Map, Value};
 use crate::domain::records::customfield::{Customfield, Customs, Model};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
+use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::notify::language::Language;
 use crate::web::contact_fields::{FieldView, Widget, attribute_field};
 use crate::web::format::{self, iso_time, parse_start};
-use crate::web::practice::texts::field_labels::fiche_label;
+use crate::web::practice::texts::field_labels::{fiche_label, vevent_label};
 use crate::web::practice::texts::form::FormTexts;
 use crate::web::text::fill;
 use crate::wire::custom_values::custom_column_value;
@@ -21,6 +22,7 @@ use crate::wire::datetime::format_civil;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, ColumnValue, FieldType, Scope};
 use crate::wire::params::Params;
+use crate::wire::vevent::VEVENT;
 
 /// Maximum number of characters of a text that fits on a line.
 const LINE_CHARS_MAX: usize = 255;
@@ -44,6 +46,23 @@ pub(crate) fn fiche_fields(
         fields.push(typed(view, field.field_type, &value));
     }
     fields.extend(attribute_fields(state, Model::Fiche, Some(&fiche.customs)));
+    fields
+}
+
+/// Returns some fields of an event, with its values.
+pub(crate) fn vevent_fields(
+    state: &GroupState,
+    row: &Vevent,
+    names: &[&'static str],
+    language: Language,
+) -> Vec<FieldView> {
+    let scope = Scope::for_group(state);
+    let mut fields = Vec::new();
+    for name in names {
+        let field = VEVENT.field(name).expect("the table has the fields of the screens");
+        let view = FieldView::new(name, vevent_label(name, language), Widget::LongText);
+        fields.push(typed(view, field.field_type, &field.read_value(row, &scope)));
+    }
     fields
 }
 

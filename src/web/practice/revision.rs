@@ -1,8 +1,10 @@
 //! Revisions of records in forms, and the writes that are based on them. Reference 15.2.
 
+use crate::domain::records::fault::Fault;
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::{Precondition, ShownObject};
+use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::engine::Committed;
 use crate::http::{GuardedRejection, GuardedWrite};
 use crate::web::practice::visit::ProVisit;
@@ -37,5 +39,16 @@ pub(crate) async fn write(
     command: Command,
 ) -> Result<Committed, GuardedRejection> {
     let write = GuardedWrite::unlimited(visit.group().id, command);
-    write.send(&visit.request.pages.server, None).await.map(|(done, _)| done)
+    write.send(&visit.request.pages.server, visit.author(), None).await.map(|(done, _)| done)
+}
+
+/// Returns the faults among refusals.
+pub(crate) fn faults_among(refusals: Refusals) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for refusal in refusals {
+        if let Refusal::InvalidParameter(fault) = refusal {
+            faults.push(fault);
+        }
+    }
+    faults
 }

@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::domain::records::author::Author;
 use crate::domain::records::group::Group;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
@@ -61,6 +62,11 @@ struct UrlnamePath {
 }
 
 impl ProVisit {
+    /// The author of what the professional changes here.
+    pub(crate) fn author(&self) -> Author {
+        Author::Professional { id: self.login.pro, key: None }
+    }
+
     pub(crate) fn group(&self) -> &Group {
         &self.state.catalogue.group
     }
@@ -71,6 +77,14 @@ impl ProVisit {
 
     pub(crate) fn zone(&self) -> Zone {
         self.state.catalogue.zone()
+    }
+
+    /// Takes the newest state of the group, after a write that was refused because of it.
+    pub(crate) fn renew(&mut self) {
+        let published = self.request.pages.server.engine.published();
+        if let Some(newest) = published.group_state(self.group().id) {
+            self.state = newest;
+        }
     }
 
     /// Returns the URL of a screen of the group. `step` is its path below `/p/<urlname>`.

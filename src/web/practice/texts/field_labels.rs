@@ -30,9 +30,23 @@ static FICHE_LABELS: &[FieldLabel] = &[
     label("deleted", "Fiche supprimée", "Record deleted"),
 ];
 
+/// The labels of the fields of an event that screens show in forms.
+static VEVENT_LABELS: &[FieldLabel] = &[
+    label("comments", "Commentaires du client", "Comments of the client"),
+    label("internal_comments", "Commentaires internes", "Internal comments"),
+    label("text", "Texte", "Text"),
+    label("start", "Début", "Start"),
+    label("end", "Fin", "End"),
+];
+
 /// Returns the label of a field of a client, or its name without one.
 pub(crate) fn fiche_label(field: &'static str, language: Language) -> &'static str {
     find_label(FICHE_LABELS, field, language)
+}
+
+/// Returns the label of a field of an event, or its name without one.
+pub(crate) fn vevent_label(field: &'static str, language: Language) -> &'static str {
+    find_label(VEVENT_LABELS, field, language)
 }
 
 fn find_label(labels: &[FieldLabel], field: &'static str, language: Language) -> &'static str {

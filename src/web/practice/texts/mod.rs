@@ -2,9 +2,12 @@
 
 pub(crate) mod agenda;
 pub(crate) mod client;
+pub(crate) mod event;
 pub(crate) mod field_labels;
 pub(crate) mod forgotten;
 pub(crate) mod form;
 pub(crate) mod frame;
 pub(crate) mod login;
 pub(crate) mod logins;
+pub(crate) mod messages;
+pub(crate) mod obstacles;

@@ -1,0 +1,74 @@
+//! The texts of the record of an event.
+
+use crate::web::text_table::text_table;
+
+text_table! {
+    /// The texts of the record of an event in one language.
+    EventTexts;
+
+    title: "Rendez-vous", "Appointment";
+    when: "Horaire", "Time";
+    calendar: "Agenda", "Calendar";
+    service: "Prestation", "Service";
+    origin: "Pris", "Booked";
+    from_web: "en ligne", "online";
+    from_practice: "par l’établissement", "by the practice";
+    taker: "Pris par", "Booked by";
+    presence: "Présence", "Attendance";
+    state_open: "pas encore notée", "not recorded yet";
+    state_attended: "venu", "attended";
+    state_no_show: "absent", "no-show";
+    state_pending: "en attente", "pending";
+    attended: "Venu", "Attended";
+    no_show: "Absent", "No-show";
+    back: "Effacer la présence", "Clear attendance";
+    client: "Client", "Client";
+    open_client: "Ouvrir la fiche", "Open the record";
+    details: "Commentaires et attributs", "Comments and attributes";
+    messages: "Messages", "Messages";
+    no_mails: "L’établissement n’envoie aucun e-mail aux clients.",
+        "The practice sends no mails to clients.";
+    cancel: "Annuler le rendez-vous", "Cancel the appointment";
+    cancel_sure: "Le rendez-vous sera annulé et son horaire libéré.",
+        "The appointment will be cancelled, and its time set free.";
+    cancel_yes: "Annuler ce rendez-vous", "Cancel this appointment";
+    mail_client: "Prévenir le client par e-mail", "Mail the client";
+    cancelled: "Ce rendez-vous est annulé.", "This appointment is cancelled.";
+    restore: "Rétablir le rendez-vous", "Restore the appointment";
+    book_again: "Nouveau rendez-vous", "Book again";
+    others: "Autres rendez-vous du client", "Other appointments of the client";
+    previous: "Précédent", "Previous";
+    next: "Suivant", "Next";
+    none: "Aucun.", "None.";
+    overtaken: "Ce rendez-vous a été modifié entre-temps. Rien n’a été enregistré ; voici son état actuel.",
+        "This appointment was changed meanwhile. Nothing was saved; this is how it is now.";
+
+    move_it: "Déplacer…", "Move…";
+    move_title: "Déplacer le rendez-vous", "Move the appointment";
+    day: "Jour", "Day";
+    time: "Heure", "Time";
+    move_do: "Déplacer", "Move";
+    move_anyway: "Déplacer quand même", "Move anyway";
+    move_warnings: "À savoir avant de déplacer :", "Before you move it:";
+    move_taken: "Cet horaire est pris.", "This time is taken.";
+    bad_day: "Indiquez une date qui existe.", "Enter a date that exists.";
+    bad_time: "Indiquez une heure, comme 14:30.", "Enter a time, such as 14:30.";
+    time_left_out: "Cette heure n’a pas lieu ce jour-là : les horloges avancent.",
+        "This hour does not take place on that day: the clocks go forward.";
+    bad_calendar: "Choisissez un agenda.", "Choose a calendar.";
+    moved: "Déplacé.", "Moved.";
+    back_to_record: "Retour au rendez-vous", "Back to the appointment";
+
+    plage_title: "Absence ou indisponibilité", "Absence or blocked time";
+    note_title: "Note", "Note";
+    availability_title: "Heures d’ouverture", "Opening hours";
+    availability_why: "Les heures d’ouverture se changent à leur écran.",
+        "Opening hours are changed on their screen.";
+    series: "Se répète : {rule}. Les modifications valent pour toute la série.",
+        "Repeats: {rule}. Changes are for the whole series.";
+    delete: "Supprimer", "Delete";
+    delete_series: "Supprimer toute la série", "Delete the whole series";
+    deleted: "Cet élément est supprimé.", "This event is deleted.";
+    restore_event: "Rétablir", "Restore";
+    end_before_start: "La fin doit être après le début.", "The end must be after the start.";
+}
