@@ -306,7 +306,8 @@ async fn serve_until_signal(
     Ok(())
 }
 
-/// Prints the addresses of the pages for clients, for those who try the demonstration.
+/// Prints the addresses of the pages for clients and of the screens of the practice, for those who
+/// try the demonstration.
 fn print_demo_pages(engine: &Engine, address: SocketAddr) {
     let published = engine.published();
     for id in published.groups() {
@@ -317,6 +318,8 @@ fn print_demo_pages(engine: &Engine, address: SocketAddr) {
             print_error(&format!("demonstration: page for clients http://{address}/b/{urlname}"));
         }
     }
+    let login = "as anna@example.org with demo-password";
+    print_error(&format!("demonstration: screens of the practice http://{address}/login {login}"));
 }
 
 fn create_routes(

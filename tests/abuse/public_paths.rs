@@ -11,7 +11,7 @@ use crate::fixture::{KEY, Practice, answer};
 const PAGE: &str = "cabinet-de-sante-des-tilleuls";
 
 /// Returns the path and query of each GET without a right or by a key alone, of the longest
-/// search, of the pages of a booking and of its mailed link, and of their assets.
+/// search, of the pages of a booking and of its mailed link, of the login, and of their assets.
 pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
     let mut starts = practice.free_starts().await;
     let start = starts.pop_front().expect("a free start");
@@ -28,7 +28,9 @@ pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
     for instants in ["", "&instants=1"] {
         paths.push(format!("{search}?apikey={KEY}&intervention_ids[]=1&nDays=366{instants}"));
     }
-    paths.push("/".to_owned());
+    for page in ["/", "/login", "/login/forgotten", "/p", "/m/p.1.1.5-00"] {
+        paths.push(page.to_owned());
+    }
     for page in ["", "/time?s=1", "/colours.css"] {
         paths.push(format!("/b/{PAGE}{page}"));
     }

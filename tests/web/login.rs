@@ -9,7 +9,7 @@ use slotbook::domain::records::text::{Name, Text};
 use slotbook::engine::admission::AdmissionLimits;
 
 use crate::browser::{Browser, PHONE};
-use crate::program::{Served, practice, store_of};
+use crate::program::{Served, complaint, practice, run, store_of};
 use crate::server::TestServer;
 use crate::shop::{self, ANN, EVE, clock};
 use crate::visitor::{Page, Visitor};
@@ -445,4 +445,13 @@ async fn a_login_survives_a_killed_server_and_its_end_too() {
         ended.get("/p/practice/agenda").await.location();
         server.end("KILL");
     }
+    // A backup holds snapshots, and no journal.
+    let copy = folder.path().join("copy");
+    let made = run(&["backup", copy.to_str().expect("a text")], &data);
+    assert!(made.status.success(), "{}", complaint(&made));
+    let server = Served::on(&copy, &[]);
+    kept.visitor = Visitor::at(&at(&server));
+    ended.visitor = Visitor::at(&at(&server));
+    kept.open("/p/practice/agenda").await;
+    ended.get("/p/practice/agenda").await.location();
 }

@@ -90,8 +90,8 @@ impl Message {
     }
 
     /// Whether the daily maximum of messages caused by a key alone stops it. A link for another
-    /// password goes to a person who has one, and a link to log in to a professional. The public must
-    /// not lock these out.
+    /// password goes to a person who has one, and a link to log in to a professional. The public
+    /// must not lock these out.
     const fn is_stopped_by_key_quota(&self) -> bool {
         let lets_in = matches!(
             &self.content,

@@ -362,7 +362,8 @@ impl From<&Person> for SessionPerson {
     }
 }
 
-/// Returns the number that stands for a session or a login: 52 bits, which every client reads exactly.
+/// Returns the number that stands for a session or a login: 52 bits, which every client reads
+/// exactly.
 pub(crate) fn session_id(token_hash: &[u8; 32]) -> u64 {
     let first = token_hash[..8].try_into().expect("8 bytes");
     u64::from_be_bytes(first) >> 12

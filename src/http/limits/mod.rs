@@ -30,6 +30,8 @@
 //! | bytes read of an answer | connection | `http/connection/slow_reader_timeout.rs` | none | 1.1 |
 //! | parameters | request | `PARAMETERS_MAX` of `wire/params.rs` | none | 10 |
 //! | sessions | all; person | `SESSIONS_…MAX` of `http/auth/session.rs` | none | 3.3 |
+//! | logins at the screens | all; person | `LOGINS_…MAX` of `pro_logins.rs` | none | 15.1 |
+//! | mails about logins | person | `NoticeLimit` of `login_notice.rs` | none | 3.3, 3.6, 15.2 |
 //! | writes under way | all; group | `AdmissionLimits`, by [`write_capacity`] | none | 2.3 |
 //! | holds that wait for a booking | source, networks; day | `held_share.rs` | none | 6.7 |
 //! | wrong codes | booking | `WRONG_CODES_MAX` | none | 6.8 |

@@ -3,6 +3,7 @@ use crate::domain::decisions::held_share::{
 };
 use crate::domain::decisions::hold::{CHOSEN_MINUTES, UNCONFIRMED_MINUTES};
 use crate::domain::directory::known_logins::KNOWN_SECONDS;
+use crate::domain::directory::pro_logins::{LOGINS_MAX, LOGINS_PER_PRO_MAX, STAY_SECONDS};
 use crate::domain::records::hold::WRONG_CODES_MAX;
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::recipient_quota::MessageQuota;
@@ -139,6 +140,18 @@ fn the_reference_states_the_limits_on_callers_in_force() {
             ),
             format!("- At {KEY_ALONE_PERCENT} % of `--group-mib`"),
             format!("at {ACCOUNT_PERCENT} % those by accounts"),
+        ],
+    );
+}
+
+#[test]
+fn the_reference_states_the_limits_on_logins_at_the_screens_in_force() {
+    assert_says(
+        "docs/reference/15-screens.md",
+        include_str!("../../../docs/reference/15-screens.md"),
+        &[
+            format!("at most {LOGINS_PER_PRO_MAX} logins and the server at most {LOGINS_MAX}."),
+            format!("it ends after {} days", STAY_SECONDS / DAY),
         ],
     );
 }

@@ -291,8 +291,8 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
 }
 
 /// POST /api/v1/sessions/logout: ends the session of the cookie, or the login that stands for the
-/// key, if it is valid, and removes the cookie from the browser. A foreign page is refused if the cookie names a valid session, under
-/// whichever key.
+/// key, if it is valid, and removes the cookie from the browser. A foreign page is refused if the
+/// cookie names a valid session, under whichever key.
 async fn log_out(request: SessionRequest<'_>) -> HandlerResult {
     let SessionRequest { server, auth, .. } = request;
     let identity = server.authenticator.identify(&auth).await?;
