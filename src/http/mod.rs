@@ -47,6 +47,7 @@ pub use metrics::{HttpMetrics, serve_metrics};
 pub use openapi::import_schema;
 pub(crate) use request::ClientAddress;
 pub(crate) use resources::accounts::{FoundLink, find_link, group_in_token};
+pub(crate) use resources::agenda::find_agenda;
 pub(crate) use resources::crud::show_record;
 pub(crate) use resources::holds::{confirmation, tries_left};
 pub(crate) use resources::slots::INLINE_COST_MAX;

@@ -1,10 +1,12 @@
 //! Style and script of the pages: part of the binary, with a hash in the URL, compressed once.
 
+use axum::body::Bytes;
 use axum::http::HeaderValue;
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
 use crate::http::answer::fixed_content::FixedContent;
+use crate::web::grid_style::grid_rules;
 
 /// A year: the hash in the URL changes with the content.
 pub(crate) const IMMUTABLE: HeaderValue =
@@ -19,7 +21,10 @@ pub(crate) struct Assets {
 }
 
 /// The scripts of the practice's own screens, as one module. Each file is a block of its own.
-const PRACTICE_SCRIPT: &str = concat!(include_str!("../../data/web/practice/frame.js"),);
+const PRACTICE_SCRIPT: &str = concat!(
+    include_str!("../../data/web/practice/frame.js"),
+    include_str!("../../data/web/practice/agenda.js"),
+);
 
 /// One file.
 pub(crate) struct Asset {
@@ -31,15 +36,12 @@ pub(crate) struct Asset {
 impl Assets {
     /// Compresses the assets.
     pub(crate) fn new() -> Self {
+        let practice_style = [include_str!("../../data/web/practice.css"), &grid_rules()].concat();
         Self {
-            style: Asset::new("style", "css", include_bytes!("../../data/web/style.css")),
-            script: Asset::new("script", "js", include_bytes!("../../data/web/script.js")),
-            practice_style: Asset::new(
-                "practice",
-                "css",
-                include_bytes!("../../data/web/practice.css"),
-            ),
-            practice_script: Asset::new("practice", "js", PRACTICE_SCRIPT.as_bytes()),
+            style: Asset::new("style", "css", include_str!("../../data/web/style.css")),
+            script: Asset::new("script", "js", include_str!("../../data/web/script.js")),
+            practice_style: Asset::new("practice", "css", practice_style),
+            practice_script: Asset::new("practice", "js", PRACTICE_SCRIPT),
         }
     }
 
@@ -71,13 +73,14 @@ impl Assets {
 }
 
 impl Asset {
-    fn new(stem: &str, extension: &str, content: &'static [u8]) -> Self {
+    fn new(stem: &str, extension: &str, content: impl Into<Bytes>) -> Self {
+        let content = content.into();
         let media_type = match extension {
             "css" => "text/css; charset=utf-8",
             _ => "text/javascript; charset=utf-8",
         };
         Self {
-            name: format!("{stem}-{}.{extension}", short_hash(content)),
+            name: format!("{stem}-{}.{extension}", short_hash(&content)),
             content: FixedContent::new(media_type, content),
         }
     }

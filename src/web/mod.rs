@@ -21,6 +21,7 @@ mod done_step;
 mod form_answer;
 mod format;
 mod free_times;
+mod grid_style;
 mod holder;
 mod home;
 mod language_choice;

@@ -98,6 +98,8 @@ fn a_story() -> impl Strategy<Value = Story> {
         Just(("Paris", "2026-03-28 00:00")),
         Just(("Paris", "2026-10-24 00:00")),
         Just(("Newfoundland", "2026-10-30 00:00")),
+        // Clocks that went back over midnight.
+        Just(("America/St_Johns", "2010-11-05 00:00")),
         Just(("America/Santiago", "2026-04-04 00:00")),
         Just(("America/Santiago", "2026-09-05 00:00")),
         Just(("UTC", "2026-06-01 00:00")),
@@ -364,4 +366,28 @@ fn a_window_with_more_than_the_maximum_is_refused_before_all_is_expanded() {
     let row = daily.row(series + 1, zone, midnight, client).expect("a plage");
     shop.group_state.put_vevent(Arc::new(row));
     assert_eq!(Agenda::find(&shop.group_state, &window), Err(TooManyOccurrences));
+}
+
+#[test]
+fn an_event_of_the_first_pass_is_in_a_window_that_ends_in_the_second() {
+    let mut shop = Shop::in_zone("Paris", "2026-10-25 00:00");
+    let zone = shop.group_state.catalogue.zone();
+    let midnight = zone.civil_of(shop.now);
+    let client = shop.knows("Ada", "ada@example.org");
+    let plage = Planned {
+        kind: Kind::Plage,
+        on: 1,
+        start: 150,
+        length: 15,
+        every: None,
+        excepted: Vec::new(),
+        deleted: false,
+    };
+    let row = plage.row(1, zone, midnight, client).expect("a plage");
+    shop.group_state.put_vevent(Arc::new(row));
+    // From midnight to ten past two, an hour after the first pass of that time.
+    let interval = Interval { start: shop.now, end: shop.now.plus_minutes(190) };
+    let window = AgendaWindow { interval, calendars: vec![calendar(1)] };
+    let agenda = Agenda::find(&shop.group_state, &window).expect("one event");
+    assert_eq!(agenda.events.len(), 1);
 }

@@ -15,6 +15,7 @@ mod manage;
 mod modules;
 mod moves;
 mod offered;
+mod practice_agenda;
 mod practice_looks;
 #[expect(dead_code, reason = "the program's tests use more of it")]
 #[path = "../binary/server.rs"]

@@ -6,10 +6,12 @@ use crate::domain::state::agenda_window::{Agenda, AgendaWindow, TooManyOccurrenc
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::space::vevent_bytes;
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, QueryKind, Shape, handler};
+use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::pagination::ListBody;
 use crate::http::response::{HandlerResult, to_json};
+use crate::http::server::Server;
 use crate::wire::agenda::{
     AgendaEventAnswer, AgendaHead, agenda_schema, parse_window, too_many_occurrences,
 };
@@ -59,6 +61,27 @@ async fn show(request: GroupRequest) -> HandlerResult {
         Ok(body) => Ok(body.into_response(&request.server)),
         Err(TooManyOccurrences) => Err(too_many_occurrences().into()),
     }
+}
+
+/// Finds an agenda for a page.
+///
+/// # Errors
+/// A window that holds too much; 503 if too many long computations are waiting.
+pub(crate) async fn find_agenda(
+    server: &Server,
+    state: &Arc<GroupState>,
+    window: &AgendaWindow,
+) -> Result<Agenda, ApiError> {
+    let cost = Agenda::count_looked_at(state, window);
+    let found = if cost <= INLINE_OCCURRENCES_MAX {
+        Agenda::find(state, window)
+    } else {
+        let state = Arc::clone(state);
+        let window = window.clone();
+        let compute = move || Agenda::find(&state, &window);
+        server.blocking_pool.run_weighed(cost, compute).await?
+    };
+    found.map_err(|TooManyOccurrences| too_many_occurrences().into())
 }
 
 /// Finds an agenda, and renders its beginning.

@@ -12,6 +12,7 @@ use crate::domain::records::vevent::{Appointment, State, Vevent};
 use crate::http::show_vevent_later;
 use crate::web::contact_fields::FieldView;
 use crate::web::page::{Privacy, render, respond};
+use crate::web::practice::agenda::way_back::way_back;
 use crate::web::practice::appointment_lines::{ListedAppointment, appointment_lines};
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
@@ -34,6 +35,8 @@ struct EventScreen<'v> {
     frame: ScreenFrame<'v>,
     text: &'static EventTexts,
     form: &'static FormTexts,
+    /// The way back to the event in the agenda.
+    back: String,
     /// The address of this screen.
     here: String,
     /// The address of the forms of this screen.
@@ -160,6 +163,7 @@ pub(crate) fn respond_with_event(
         frame: visit.frame(text.title, Section::Agenda),
         text,
         form,
+        back: way_back(visit, row),
         here: visit.url(&here, &[]),
         state_action: visit.url(&format!("{here}/state"), &[]),
         cancel_action: visit.url(&format!("{here}/cancel"), &[]),

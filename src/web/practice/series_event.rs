@@ -16,6 +16,7 @@ use crate::http::{GuardedRejection, make_change, show_vevent_later};
 use crate::web::contact_fields::{FieldView, Widget};
 use crate::web::format::parse_start;
 use crate::web::page::{Privacy, redirect, render, respond};
+use crate::web::practice::agenda::way_back::way_back;
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
@@ -40,6 +41,8 @@ struct SeriesScreen<'v> {
     frame: ScreenFrame<'v>,
     text: &'static EventTexts,
     form: &'static FormTexts,
+    /// The way back to the event in the agenda.
+    back: String,
     here: String,
     action: String,
     calendar: String,
@@ -250,6 +253,7 @@ fn respond_with_form(
         frame: visit.frame(title, Section::Agenda),
         text,
         form: FormTexts::in_language(visit.language()),
+        back: way_back(visit, row),
         here: visit.url(&here, &[]),
         action: visit.url(&format!("{here}/series"), &[]),
         calendar: calendar.map_or("", |calendar| calendar.name.as_str()).to_owned(),

@@ -87,6 +87,12 @@ impl ProVisit {
         }
     }
 
+    /// Returns the path of a screen of the group, without parameters. `step` is as in
+    /// [`ProVisit::url`].
+    pub(crate) fn path(&self, step: &str) -> String {
+        group_path(self.group(), step)
+    }
+
     /// Returns the URL of a screen of the group. `step` is its path below `/p/<urlname>`.
     pub(crate) fn url(&self, step: &str, pairs: &[(&str, &str)]) -> String {
         self.request.url(&group_path(self.group(), step), pairs)

@@ -6,6 +6,61 @@ text_table! {
     /// The texts of the agenda in one language.
     AgendaTexts;
 
-    title: "Aujourd’hui", "Today";
-    nothing: "Aucun rendez-vous aujourd’hui.", "No appointment today.";
+    // The controls.
+    views: "Vues", "Views";
+    view_day: "Jour", "Day";
+    view_week: "Semaine", "Week";
+    view_month: "Mois", "Month";
+    view_list: "Liste", "List";
+    period: "Période", "Period";
+    previous: "Précédent", "Previous";
+    next: "Suivant", "Next";
+    today: "Aujourd’hui", "Today";
+    day: "Jour", "Day";
+    calendar: "Agenda", "Calendar";
+    all_calendars: "Tous", "All";
+    show: "Afficher", "Show";
+    bad_day: "Indiquez un jour qui existe, comme 2026-03-31.",
+        "Enter a day that exists, such as 2026-03-31.";
+    unknown_view: "Cette vue n’existe pas.", "There is no such view.";
+    unknown_calendar: "Cet agenda n’existe pas.", "There is no such calendar.";
+    too_much_title: "Trop d’événements", "Too many events";
+    too_much: "Cette vue contient plus d’événements qu’un écran ne peut montrer. Choisissez un seul agenda ou moins de jours.",
+        "This view holds more events than a screen can show. Choose one calendar or fewer days.";
+
+    // The views.
+    week_of: "Semaine du {day}", "Week of {day}";
+    list_from: "À partir du {day}", "From {day}";
+    grid: "Agenda", "Agenda";
+    other_columns: "Colonnes", "Columns";
+    is_today: "aujourd’hui", "today";
+    no_calendar: "Cet établissement n’a pas d’agenda.", "This practice has no calendar.";
+    nothing: "Rien de prévu.", "Nothing planned.";
+    whole_day: "Toute la journée", "All day";
+    all_day: "toute la journée", "all day";
+    days: "du {from} au {to}", "{from} to {to}";
+    second_pass: "(second passage)", "(second pass)";
+    one_appointment: "rendez-vous", "appointment";
+    many_appointments: "rendez-vous", "appointments";
+
+    // An event.
+    appointment: "Rendez-vous", "Appointment";
+    plage: "Absence", "Absence";
+    note: "Note", "Note";
+    availability: "Ouverture", "Opening hours";
+    planned: "prévu", "planned";
+    attended: "venu", "attended";
+    no_show: "absent", "no-show";
+    pending: "en attente", "pending";
+    from_web: "pris en ligne", "booked online";
+    commented: "note interne", "internal comment";
+
+    // The keys.
+    keys: "Clavier", "Keyboard";
+    keys_title: "Raccourcis clavier", "Keys";
+    keys_on: "Utiliser ces raccourcis", "Use these keys";
+    key_arrows: "Flèches : événement voisin. Entrée : ouvrir. Échap : revenir.",
+        "Arrows: next event. Enter: open. Escape: back.";
+    key_list: "Cette liste", "This list";
+    close: "Fermer", "Close";
 }

@@ -6,6 +6,7 @@ text_table! {
     /// The texts of the record of an event in one language.
     EventTexts;
 
+    to_agenda: "Retour à l’agenda", "Back to the agenda";
     title: "Rendez-vous", "Appointment";
     when: "Horaire", "Time";
     calendar: "Agenda", "Calendar";
