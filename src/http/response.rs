@@ -95,7 +95,9 @@ pub(crate) fn created_parts(
             ids.and_then(|ids| ids.first())
         }
     };
-    let name = pattern.rsplit('/').next().unwrap_or_default();
+    // Several are made on a path below that of their list.
+    let list = pattern.trim_end_matches("/bulk");
+    let name = list.rsplit('/').next().unwrap_or_default();
     let group = state.catalogue.group.id;
     let location = id.map(|id| format!("/api/v1/groups/{group}/{name}/{id}"));
     AnswerParts { status: StatusCode::CREATED, bytes, tag, location }

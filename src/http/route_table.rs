@@ -5,12 +5,13 @@ use axum::http::Method;
 use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{keys, pros as operator_pros, store};
 use crate::http::resources::{
-    accounts, agenda, alike, appointments, batch, calendars, customfields, docs, fiches, groups,
-    health, holds, hours, interventions, messages, modules, pros, sessions, sets, slots, vevents,
+    accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, customfields, docs,
+    fiches, groups, health, holds, hours, interventions, messages, modules, pros, sessions, sets,
+    slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 21] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 22] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -26,6 +27,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 21] = [
     pros::ENDPOINTS,
     vevents::ENDPOINTS,
     agenda::ENDPOINTS,
+    bulk_vevents::ENDPOINTS,
     slots::ENDPOINTS,
     appointments::ENDPOINTS,
     alike::ENDPOINTS,

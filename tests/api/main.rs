@@ -29,6 +29,7 @@ mod raw;
 mod replays;
 mod rights;
 mod screen_logins;
+mod series_parts;
 mod server;
 mod sessions;
 mod shop;

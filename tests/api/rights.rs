@@ -152,6 +152,10 @@ impl Walk {
             let row = json!({"method": "PUT", "path": "/api/v1/groups/4/fiches?externid=78"});
             return json!({"requests": [row]});
         }
+        if segment == "bulk" {
+            let day = json!({"calendar_id": CALENDAR, "start": "2025-07-01", "end": "2025-07-02"});
+            return json!({"vevents": [day]});
+        }
         if segment == "groups" {
             return json!({"group": {"name": "g", "timezone": "UTC"}});
         }

@@ -16,6 +16,7 @@ mod in_flight;
 mod naive_agenda;
 mod reminders;
 mod replay;
+mod series_parts;
 mod shop;
 mod simulation;
 mod simulation_history;

@@ -9,10 +9,11 @@ use crate::domain::records::customfield::Model;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Vevent, VeventKind};
-use crate::domain::state::command::{PutVevent, VeventDraws};
+use crate::domain::state::command::{PutVevent, VeventDraft, VeventDraws};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals, refuse_faults};
+use crate::domain::time::Instant;
 use crate::planted_faults::PlantedFault;
 
 /// Decides a change of the agenda. Its calendar is asked only if it takes new time.
@@ -62,7 +63,57 @@ pub fn decide(context: &mut Context<'_>, command: &PutVevent) -> Result<Decision
     }
 }
 
-fn find_row(state: &GroupState, id: VeventId) -> Result<&Vevent, Refusal> {
+/// Decides to make several events, none of which is an appointment: all or none.
+///
+/// # Errors
+/// InvalidParameter for each fault, by the place of its event in the list `vevents`.
+pub(crate) fn decide_many(
+    context: &mut Context<'_>,
+    drafts: &[VeventDraft],
+) -> Result<Decision, Refusals> {
+    let at = context.stamp();
+    let mut events = Vec::with_capacity(drafts.len());
+    let mut faults = Vec::new();
+    for (index, draft) in drafts.iter().enumerate() {
+        let id = context.environment.vevent_id(index);
+        let draws = VeventDraws { id, key: context.environment.key() };
+        match draw_up_alone(context.state, draft, &draws, at) {
+            Ok(row) => {
+                let ended_holds = find_holds_under(context.state, &row, context.now);
+                events.push(Event::VeventPut { at, row: Box::new(row), ended_holds });
+            }
+            Err(wrong) => {
+                faults.extend(wrong.into_iter().map(|fault| {
+                    Fault::new(format!("vevents[{index}].{}", fault.field), fault.rule)
+                }))
+            }
+        }
+    }
+    if !faults.is_empty() {
+        return Err(refuse_faults(faults));
+    }
+    let first = context.environment.vevent_id(0);
+    let outcome = Outcome::object(first.number());
+    Ok(Decision::Event(Event::BatchDone { at, events }, outcome))
+}
+
+/// Draws up a new event that takes no time from others.
+fn draw_up_alone(
+    state: &GroupState,
+    draft: &VeventDraft,
+    draws: &VeventDraws,
+    at: Instant,
+) -> Result<Vevent, Vec<Fault>> {
+    let row = draft.draw_up(state, None, draws, at)?;
+    if row.appointment().is_some() {
+        let rule = "must be 0 here: appointments are made one by one, or in a batch";
+        return Err(vec![Fault::new("fiche_id", rule)]);
+    }
+    check_client_is_live(state, None, &row).map_err(|fault| vec![fault])?;
+    Ok(row)
+}
+
+pub(crate) fn find_row(state: &GroupState, id: VeventId) -> Result<&Vevent, Refusal> {
     match state.rows.get(&id) {
         Some(row) => Ok(row),
         None => Err(Refusal::NoResult),
@@ -70,7 +121,7 @@ fn find_row(state: &GroupState, id: VeventId) -> Result<&Vevent, Refusal> {
 }
 
 /// Checks that the event keeps its kind. A plage may become an appointment. Reference 6.14.
-fn check_kind(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
+pub(crate) fn check_kind(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
     let field = match (&before.kind, &row.kind) {
         (VeventKind::Appointment(_), VeventKind::Appointment(_))
         | (VeventKind::Plage(_), VeventKind::Plage(_) | VeventKind::Appointment(_))
@@ -90,7 +141,7 @@ fn check_kind(before: &Vevent, row: &Vevent) -> Result<(), Fault> {
 
 /// Checks that no event is given to a deleted fiche. An event may stay with the fiche that it has,
 /// unless it becomes an appointment. Reference 6.14.
-fn check_client_is_live(
+pub(crate) fn check_client_is_live(
     state: &GroupState,
     before: Option<&Vevent>,
     row: &Vevent,

@@ -23,6 +23,7 @@ pub mod manual_change;
 pub(crate) mod overlap_check;
 pub(crate) mod plage_over_hold;
 pub mod record_change;
+pub(crate) mod series_part;
 pub(crate) mod shop_warning;
 pub(crate) mod unconfirmed;
 pub mod upkeep;
@@ -42,6 +43,8 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::PutVevent(command) => manual_change::decide(context, command),
         Command::PutVevents(command) => match command.as_ref() {
             PutVevents::Hours(command) => hours::decide(context, command),
+            PutVevents::Part(command) => series_part::decide(context, command),
+            PutVevents::Make(drafts) => manual_change::decide_many(context, drafts),
         },
         Command::ChangeRecord(change) => record_change::decide(context, change),
         Command::Deliver(step) => delivery::decide(context, step),

@@ -53,6 +53,16 @@ impl Exceptions {
         Ok(Self(days.into()))
     }
 
+    /// Returns those before a day.
+    pub(crate) fn before(&self, day: CivilDay) -> Self {
+        Self(self.0[..self.0.partition_point(|other| *other < day)].into())
+    }
+
+    /// Returns those on a day and later.
+    pub(crate) fn from(&self, day: CivilDay) -> Self {
+        Self(self.0[self.0.partition_point(|other| *other < day)..].into())
+    }
+
     /// Returns the days, ascending.
     pub fn days(&self) -> &[CivilDay] {
         &self.0

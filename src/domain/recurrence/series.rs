@@ -1,14 +1,17 @@
 //! The series: an event with its rule and its exceptions. Reference 5.
 
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::recurrence::days::DayPlan;
-use crate::domain::recurrence::exceptions::Exceptions;
+use crate::domain::recurrence::exceptions::{Exceptions, ExceptionsError};
 use crate::domain::recurrence::rule::{Rule, RuleEnd};
 use crate::domain::time::zone::Zone;
-use crate::domain::time::{CIVIL_MAX, Civil, CivilDay, DAY, INSTANT_MAX, INSTANT_MIN, Instant};
+use crate::domain::time::{
+    CIVIL_MAX, CIVIL_MIN, Civil, CivilDay, DAY, INSTANT_MAX, INSTANT_MIN, Instant,
+};
 use crate::planted_faults::PlantedFault;
 
 /// An event that takes place once or repeatedly: first start and end, rule and exceptions.
@@ -267,6 +270,84 @@ impl Series {
         }
         let length_days = self.wall_length_seconds().max(0) / DAY + 1;
         first..=last_start + length_days
+    }
+
+    /// Returns whether an occurrence begins on a day. One that an exception removes does not.
+    pub fn takes_place_on(&self, zone: Zone, day: CivilDay) -> bool {
+        let next = day.plus_days(1).midnight();
+        self.occurrences(zone, day.midnight(), next).next().is_some()
+    }
+
+    /// Returns the same series without its occurrence on a day; `None` if no other is left.
+    ///
+    /// # Errors
+    ///
+    /// [`ExceptionsError::TooMany`].
+    pub fn without_day(&self, zone: Zone, day: CivilDay) -> Result<Option<Self>, ExceptionsError> {
+        let mut days = self.exceptions.days().to_vec();
+        days.push(day);
+        let exceptions = Exceptions::from_days(days)?;
+        Ok(Self { exceptions, ..self.clone() }.if_any(zone))
+    }
+
+    /// Returns the occurrences before the one that begins on a day, as a series with an UNTIL;
+    /// `None` if there are none. The series must repeat.
+    pub fn cut_before(&self, zone: Zone, day: CivilDay) -> Option<Self> {
+        let first = self.start.day();
+        if day <= first {
+            return None;
+        }
+        let until = zone.instant_of(self.start_on(day)).plus_seconds(-1);
+        let stored = StoredSeries::from(self.clone());
+        let rule = stored.rule?.with_until(until);
+        let exceptions = self.exceptions.before(day);
+        Self::from(StoredSeries { rule: Some(rule), exceptions, ..stored }).if_any(zone)
+    }
+
+    /// Returns the occurrences from the one that begins on a day, as a series. It repeats if others
+    /// follow by its rule. The occurrence must exist.
+    pub fn rest_from(&self, zone: Zone, day: CivilDay) -> Self {
+        let start = self.start_on(day);
+        let end = start.plus_seconds(self.wall_length_seconds());
+        let rule = self.rule.and_then(|rule| self.rule_from(zone, rule, day));
+        let exceptions = self.exceptions.from(day);
+        Self::from(StoredSeries { start, end, rule, exceptions })
+    }
+
+    /// Returns the occurrence that begins on a day, as an event that does not repeat.
+    pub fn single_on(&self, day: CivilDay) -> Self {
+        let start = self.start_on(day);
+        let end = start.plus_seconds(self.wall_length_seconds());
+        Self::from(StoredSeries { start, end, rule: None, exceptions: Exceptions::default() })
+    }
+
+    /// Returns the rule for the occurrences from a day on; `None` if only the one on that day is
+    /// left.
+    fn rule_from(&self, zone: Zone, rule: Rule, day: CivilDay) -> Option<Rule> {
+        let end = match rule.end() {
+            RuleEnd::Never => RuleEnd::Never,
+            RuleEnd::Until(until) if until <= zone.instant_of(self.start_on(day)) => return None,
+            RuleEnd::Until(until) => RuleEnd::Until(until),
+            RuleEnd::Count(count) => {
+                let first = i64::from(self.start.day().0);
+                let passed = self.day_plan().days_between(first, i64::from(day.0) - 1).count();
+                let left = count.get().checked_sub(u32::try_from(passed).ok()?)?;
+                RuleEnd::Count(NonZeroU32::new(left)?)
+            }
+        };
+        // A COUNT of 1 does not repeat.
+        Rule::new(rule.repetition(), rule.interval(), end).ok()
+    }
+
+    /// Returns the series itself if it has an occurrence.
+    fn if_any(self, zone: Zone) -> Option<Self> {
+        let is_any = self.occurrences(zone, CIVIL_MIN, CIVIL_MAX).next().is_some();
+        if is_any { Some(self) } else { None }
+    }
+
+    /// Returns the wall-clock start of an occurrence on a day.
+    fn start_on(&self, day: CivilDay) -> Civil {
+        day.midnight().plus_seconds(self.start.second_of_day())
     }
 
     /// Returns the seconds from start to end on the wall clock. Negative only for an event whose

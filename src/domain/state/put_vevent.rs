@@ -9,7 +9,7 @@ use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::group_state::GroupState;
-use crate::domain::time::Instant;
+use crate::domain::time::{CivilDay, Instant};
 
 /// Makes, changes or deletes a vevent on behalf of a professional. Reference 6.14, 13.7.
 #[derive(Clone, Debug)]
@@ -28,6 +28,10 @@ pub enum PutVevent {
 pub enum PutVevents {
     /// The weekly opening hours of a calendar.
     Hours(PutHours),
+    /// A part of a series.
+    Part(ChangePart),
+    /// New events, none of which is an appointment.
+    Make(Vec<VeventDraft>),
 }
 
 /// Maximum number of vevents that one command writes.
@@ -44,11 +48,33 @@ pub struct PutHours {
     pub taker: Text<255>,
 }
 
+/// Changes or deletes a part of a series. Reference 6.18.
+#[derive(Clone, Debug)]
+pub struct ChangePart {
+    /// The series.
+    pub id: VeventId,
+    /// The part.
+    pub part: SeriesPart,
+    /// The new form of the part, drawn up from its present one; `None` deletes it.
+    pub draft: Option<VeventDraft>,
+}
+
+/// A part of a series, from the occurrence that begins on a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeriesPart {
+    /// This occurrence alone.
+    One(CivilDay),
+    /// This occurrence and those after it.
+    Following(CivilDay),
+}
+
 impl PutVevents {
     /// Maximum number of new vevents.
     pub fn ids_max(&self) -> u64 {
         match self {
             Self::Hours(hours) => hours.ranges.len() as u64,
+            Self::Part(_) => 1,
+            Self::Make(drafts) => drafts.len() as u64,
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod agenda;
 pub(crate) mod alike;
 pub(crate) mod appointments;
 pub(crate) mod batch;
+pub(crate) mod bulk_vevents;
 pub(crate) mod calendars;
 pub(crate) mod crud;
 pub(crate) mod customfields;

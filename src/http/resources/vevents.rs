@@ -4,12 +4,15 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::command::{Command, PutVevent, VeventDraft};
+use crate::domain::state::command::{Command, PutVevent, PutVevents, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
+use crate::domain::state::put_vevent::ChangePart;
 use crate::engine::Committed;
 use crate::http::answer::entity_tag::quoted_tag;
-use crate::http::endpoint::{Body, Endpoint, EndpointPath, QueryKind, handler, write_handler};
+use crate::http::endpoint::{
+    Body, Endpoint, EndpointPath, QueryKind, QueryParameter, handler, write_handler,
+};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::limits::guarded_write::GuardedWrite;
@@ -17,16 +20,27 @@ use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, object_response};
-use crate::http::writes::prepared_write::PreparedWrite;
+use crate::http::writes::prepared_write::{PreparedWrite, Written};
 use crate::wire::field::{Audience, Scope, is_filled};
 use crate::wire::list::Query;
 use crate::wire::query::{FaultCollector, parse_id, parse_moment};
-use crate::wire::vevent::{VEVENT, first_start, parse, revise, revision_text};
+use crate::wire::vevent::{
+    SCOPES, VEVENT, first_start, parse, parse_part, revise, revise_part, revision_text,
+};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/vevents");
 const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents", LegacyRecord::Vevent);
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/vevents/{id}");
 const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/vevents/{id}", LegacyRecord::Vevent);
+
+const PART: &[QueryParameter] = &[
+    QueryKind::OneOf(&SCOPES).named(
+        "scope",
+        "of a series: this occurrence, this one and those after it, or all; by default all",
+    ),
+    QueryKind::DateTime
+        .named("occurrence", "the date on which the occurrence begins, for one and following"),
+];
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
@@ -47,11 +61,13 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("MakeVevent", "Create a vevent")
         .right(Resource::Vevent, Verb::Make, PROS_ONLY),
     Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(change))
-        .named("ChangeVevent", "Update a vevent")
-        .right(Resource::Vevent, Verb::Change, PROS_ONLY),
+        .named("ChangeVevent", "Update a vevent, or a part of a series")
+        .right(Resource::Vevent, Verb::Change, PROS_ONLY)
+        .query(PART),
     Endpoint::delete(&[ONE, ONE_LEGACY], write_handler!(delete))
-        .named("DeleteVevent", "Mark a vevent as deleted")
+        .named("DeleteVevent", "Mark a vevent as deleted, or end a part of a series")
         .right(Resource::Vevent, Verb::Delete, PROS_ONLY)
+        .query(PART)
         .body(Body::SENDMAIL),
 ];
 
@@ -116,10 +132,20 @@ fn create(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     Ok(request.prepare_creation(write, render).renaming_field("date", "start"))
 }
 
-/// PUT /api/v1/groups/{group_id}/vevents/{id}. Fields that are not given stay.
+/// PUT /api/v1/groups/{group_id}/vevents/{id}. Fields that are not given stay. With a scope, the
+/// fields are those of the part of the series.
 fn change(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
     let object = read_object(request)?.clone();
+    if let Some(part) = parse_part(&request.params)? {
+        let draft = VeventDraft::new(move |state, before, draws, _| {
+            let before = before.expect("the part of the series is there");
+            let series = &state.rows[&before.id];
+            let input = revise_part(series, before, &object, &Scope::for_group(state))?;
+            Ok(input.into_vevent(before.id, draws.key, before.created_at, before.updated_at))
+        });
+        return Ok(write_part(request, ChangePart { id, part, draft: Some(draft) }));
+    }
     Ok(write_vevent(request, id, make_change(id, object)))
 }
 
@@ -133,10 +159,31 @@ pub(crate) fn make_change(id: VeventId, object: Map<String, Value>) -> PutVevent
     PutVevent::Change(id, draft)
 }
 
-/// DELETE /api/v1/groups/{group_id}/vevents/{id}. The vevent remains, marked as deleted.
+/// DELETE /api/v1/groups/{group_id}/vevents/{id}. The vevent remains, marked as deleted. With a
+/// scope, the series loses a part.
 fn delete(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
+    if let Some(part) = parse_part(&request.params)? {
+        return Ok(write_part(request, ChangePart { id, part, draft: None }));
+    }
     Ok(write_vevent(request, id, PutVevent::Delete(id)))
+}
+
+/// Prepares a change of a part of a series. The answer is the part, or the series that has lost it.
+fn write_part(request: &GroupRequest, command: ChangePart) -> PreparedWrite {
+    let audience = request.audience();
+    let show = move |state: &GroupState, id: VeventId| {
+        let vevent = state.rows.get(&id)?;
+        Some(show_vevent(vevent, &Scope::for_group(state), audience))
+    };
+    let id = command.id;
+    let command = Command::PutVevents(Box::new(PutVevents::Part(command)));
+    let command = command.only_if(request.precondition(move |state| show(state, id)));
+    let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
+    PreparedWrite::new(write, audience, move |done: &Committed| {
+        let id = VeventId::new(done.object)?;
+        show(&done.group_state, id).map(Written::Changed)
+    })
 }
 
 fn write_vevent(request: &GroupRequest, id: VeventId, command: PutVevent) -> PreparedWrite {

@@ -18,7 +18,7 @@ use crate::wire::vevent::reader::{END_IN_GAP, parse};
 use crate::wire::vevent::table::{VEVENT, render_stored};
 
 /// Obsolete fields, which are parsed but are not in the table of fields. Reference 5.4.
-const LEGACY: [&str; 5] =
+pub(crate) const LEGACY: [&str; 5] =
     ["repeat_freq", "repeat_intervall", "repeat_count", "repeat_byday", "repeat_until"];
 
 /// Fields that belong to the old start of an appointment, dropped when the start changes.
