@@ -372,6 +372,9 @@ struct PreparedCommit {
 
 /// Whether an event is the claim of an attempt at a message.
 fn is_claim(event: &Event) -> bool {
+    if let Event::Announced { event, .. } = event {
+        return is_claim(event);
+    }
     let Event::MessagePut { message, .. } = event else { return false };
     matches!(message.progress, Progress::Claimed { .. })
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::domain::decisions::delivery;
-use crate::domain::messaging::suppression::find_suppression_reason;
 use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::{Message, Progress};
 use crate::domain::state::command::Command;
 use crate::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::engine::handle::Engine;
 use crate::engine::metrics::MessageMetrics;
@@ -74,7 +74,7 @@ pub(crate) async fn attempt_delivery(
     }
     let Some(message) = delivery::find_message(&claimed.group_state, item) else { return };
     let Progress::Claimed { attempt, .. } = message.progress else { return };
-    let outcome = send_claimed(engine, sender, group, message).await;
+    let outcome = send_claimed(engine, sender, group, &claimed.group_state, message).await;
     if !matches!(outcome, DeliveryOutcome::Taken) {
         tracing::warn!(%group, message = %message.id, ?outcome, "a message has not been sent");
     }
@@ -110,11 +110,12 @@ async fn record_outcome(
 }
 
 /// Checks a claimed message against the newest state, and hands it to its gateway. The state may
-/// have changed while the claim became durable.
+/// have changed since that of the claim, while the claim became durable.
 async fn send_claimed(
     engine: &Engine,
     sender: &MessageSender,
     group: GroupId,
+    claimed: &GroupState,
     message: &Message,
 ) -> DeliveryOutcome {
     let now = engine.clock().now();
@@ -123,11 +124,8 @@ async fn send_claimed(
         .group_state(group)
         .expect("a group that has decided a claim is published");
     if !PlantedFault::SecondLookSkipped.is_active() {
-        if let Some(reason) = find_suppression_reason(&group_state, message, now) {
-            return DeliveryOutcome::Unwanted(reason);
-        }
-        if let Some(reason) = delivery::find_reclaim_reason(&group_state, message, now) {
-            return DeliveryOutcome::Deferred { reason, draw: 0 };
+        if let Some(outcome) = delivery::look_again(claimed, &group_state, message, now) {
+            return outcome;
         }
     }
     match sender.gateways.send_message(&group_state, message, now).await {
@@ -150,7 +148,6 @@ mod tests {
     use crate::domain::records::group::Group;
     use crate::domain::records::message::{LinkPurpose, MessageContent, SuppressionReason};
     use crate::domain::records::text::Text;
-    use crate::domain::state::group_state::GroupState;
     use crate::domain::time::Instant;
     use crate::domain::time::zone_names::ZoneName;
     use crate::engine::EngineParts;
@@ -190,7 +187,8 @@ mod tests {
                 randomness: Mutex::new(Randomness::seeded([2; 32])),
                 metrics: engine.message_metrics(),
             };
-            send_claimed(&engine, &sender, id, &message).await
+            let claimed = engine.published().group_state(id).unwrap();
+            send_claimed(&engine, &sender, id, &claimed, &message).await
         });
         assert_eq!(outcome, DeliveryOutcome::Unwanted(SuppressionReason::Expired));
     }

@@ -46,6 +46,14 @@ impl OutboxStats {
             if !matches!(message.progress, Progress::Claimed { .. }) {
                 *self.planned.entry(message.kind()).or_default() += 1;
             }
+            if let Progress::Waiting { not_before, .. } = message.progress
+                && message.known.is_some()
+                && message.is_unattempted()
+                && now < not_before
+            {
+                // It waits for further changes, and is not due yet.
+                continue;
+            }
             self.add_waiting(message.channel(), message.created_at);
         }
     }

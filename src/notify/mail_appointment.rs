@@ -4,6 +4,7 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::availability::postal_address::PostalAddress;
+use crate::domain::messaging::client_knowledge::surest_expectation;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
 use crate::domain::records::mail_domain::with_ascii_domain;
 use crate::domain::records::message::{AppointmentTime, Message, WithdrawnAppointment};
@@ -67,6 +68,18 @@ impl MailAppointment {
             intervention: withdrawn.intervention,
             key: withdrawn.key,
             created_at: state.rows.get(&standing.id).map(|vevent| vevent.created_at),
+        }
+    }
+
+    /// Returns the appointment as the client of a notice knows it, if the message is one.
+    pub(crate) fn as_known(self, state: &GroupState, message: &Message) -> Self {
+        let Some(known) = &message.known else { return self };
+        let known = surest_expectation(&state.outbox, known).details;
+        Self {
+            length_seconds: known.length_seconds,
+            calendar: known.calendar,
+            intervention: known.intervention,
+            ..self
         }
     }
 
@@ -199,12 +212,17 @@ pub(crate) fn render_invitation(
     // The same spelling as in the header of the mail, by which mail programs find the attendee.
     let attendee = with_ascii_domain(recipient).unwrap_or(recipient.into());
     let invitation = InvitationAddresses { organizer: from_address, attendee: &attendee };
+    // A notice that waited may follow messages that were caused after it.
+    let stamp = match &message.known {
+        Some(_) => message.created_at.max(message.first_claimed_at.unwrap_or(message.created_at)),
+        None => message.created_at,
+    };
     let event = CalendarEvent {
         // It grows with every message about the appointment, also after an import: an export
         // keeps the creation times and the message ids.
-        sequence: appointment.age_seconds(message.created_at) + message.id.number(),
+        sequence: appointment.age_seconds(stamp) + message.id.number(),
         invitation: Some(invitation),
-        ..appointment.calendar_event(state, message.created_at, &summary, &location)
+        ..appointment.calendar_event(state, stamp, &summary, &location)
     };
     render_ics(method, &[event])
 }

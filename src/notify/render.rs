@@ -277,7 +277,10 @@ fn find_subject_matter(
             SubjectMatter::new(MailKind::Confirmed, appointments)
         }
         MessageContent::Change { appointment, was } => {
-            let previous = state.outbox.last_notified_start(message.id, appointment.id, *was);
+            let previous = match &message.known {
+                Some(_) => *was,
+                None => state.outbox.last_notified_start(message.id, appointment.id, *was),
+            };
             let has_moved = previous != appointment.start;
             SubjectMatter {
                 previous_start: if has_moved { Some(previous) } else { None },
@@ -288,7 +291,8 @@ fn find_subject_matter(
             SubjectMatter::new(MailKind::Restored, find(appointment))
         }
         MessageContent::Cancellation(appointment) => {
-            SubjectMatter::new(MailKind::Cancelled, find(appointment))
+            let cancelled = find(appointment).map(|found| found.as_known(state, message));
+            SubjectMatter::new(MailKind::Cancelled, cancelled)
         }
         MessageContent::Withdrawal(withdrawn) => {
             let appointment = MailAppointment::from_withdrawn(state, withdrawn);

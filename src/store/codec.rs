@@ -9,7 +9,7 @@
 //! | records 1, snapshots 1, store 1 | before 0.1.0 |
 //! | records 2, snapshots 2 | 0.1.0 |
 //! | records 3: batches; snapshots 3 | no version |
-//! | records 4: authors | the next version |
+//! | records 4: authors; snapshots 4 | the next version |
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +19,7 @@ use crate::domain::records::added;
 /// Format of the bytes inside a record of the journal. Each record carries its own.
 pub const RECORD_FORMAT: u16 = 4;
 /// Format of the frames inside a snapshot. Each snapshot's header carries its own.
-pub const SNAPSHOT_FORMAT: u16 = 3;
+pub const SNAPSHOT_FORMAT: u16 = 4;
 /// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 

@@ -12,7 +12,7 @@ use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::slug::unique_slug;
-use crate::domain::records::text::Text;
+use crate::domain::records::text::{Bounded, Text};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::domain::time::zone_names::ZoneName;
@@ -251,6 +251,8 @@ impl Import<'_> {
         let mut group = Group::new(id, zone, self.now);
         group.mail_since = ALWAYS;
         group.sms_since = ALWAYS;
+        // Documents of earlier releases do not name it.
+        group.notice_delay_seconds = const { Bounded::known(0) };
         let state = GroupState::new(Catalogue::new(group.clone()));
         let scope = Scope::for_group(&state);
         let parsed = GROUP.parse_new(fields, &scope, Audience::Store);

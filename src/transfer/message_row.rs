@@ -12,6 +12,9 @@ use crate::domain::records::channel::Channel;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
+use crate::domain::records::known_appointment::{
+    AppointmentDetails, Expectation, KnownAppointment, News,
+};
 use crate::domain::records::message::{
     AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress, ShopWarning,
     SuppressionReason, WithdrawnAppointment,
@@ -46,6 +49,9 @@ pub(crate) fn render_message(message: &Message) -> Map<String, Value> {
     }
     render_content(&message.content, &mut row);
     render_progress(&message.progress, &mut row);
+    if let Some(known) = &message.known {
+        row.insert("known".into(), render_known(known).into());
+    }
     row
 }
 
@@ -61,10 +67,7 @@ pub(crate) fn parse_message(row: &Map<String, Value>, now: Instant) -> Result<Me
     if created_at > now.plus_seconds(DAY) {
         return Err(Fault::new("created_at_utc", "lies more than a day in the future"));
     }
-    let by_key = match given_field(row, "by_key") {
-        Some(given) => value::parse_boolean(given).map_err(|rule| fault_at("by_key", rule))?,
-        None => false,
-    };
+    let by_key = parse_boolean(row, "by_key")?;
     let content = parse_content(row)?;
     let mut progress = parse_progress(row)?;
     let is_open = matches!(progress, Progress::Waiting { .. } | Progress::Claimed { .. });
@@ -81,6 +84,7 @@ pub(crate) fn parse_message(row: &Map<String, Value>, now: Instant) -> Result<Me
         recipient: parse_recipient(row)?,
         first_claimed_at: parse_optional_instant(row, "first_attempt_at_utc")?,
         progress,
+        known: parse_known(row)?.map(Box::new),
     };
     Ok(if by_key { message.caused_by_key() } else { message })
 }
@@ -172,6 +176,32 @@ fn render_progress(progress: &Progress, row: &mut Map<String, Value>) {
     }
 }
 
+/// The appointment as its client knows it, of a notice that waits.
+fn render_known(known: &KnownAppointment) -> Map<String, Value> {
+    let mut object = render_expectation(&known.sure);
+    object.insert("fiche_id".into(), known.client.number().into());
+    if let Some(news) = &known.news {
+        let mut of_news = render_expectation(&news.expectation);
+        of_news.insert("message_id".into(), news.by.number().into());
+        object.insert("news".into(), of_news.into());
+    }
+    if known.in_doubt {
+        object.insert("in_doubt".into(), true.into());
+    }
+    object
+}
+
+fn render_expectation(expectation: &Expectation) -> Map<String, Value> {
+    let AppointmentDetails { start, length_seconds, calendar, intervention } = expectation.details;
+    let mut object = Map::new();
+    object.insert("start_utc".into(), utc_text(start));
+    object.insert("length_seconds".into(), length_seconds.into());
+    object.insert("calendar_id".into(), calendar.number().into());
+    object.insert("intervention_id".into(), intervention.number().into());
+    object.insert("expected".into(), expectation.is_expected.into());
+    object
+}
+
 fn utc_text(at: Instant) -> Value {
     datetime::format_civil(zone::utc_of(at)).into()
 }
@@ -227,6 +257,50 @@ fn parse_withdrawn(row: &Map<String, Value>) -> Result<WithdrawnAppointment, Fau
         intervention: parse_id(row, "intervention_id", InterventionId::new)?,
         key,
     })
+}
+
+/// Parses what the client of a waiting notice knows; `None` for other messages.
+fn parse_known(row: &Map<String, Value>) -> Result<Option<KnownAppointment>, Fault> {
+    const RULE: &str = "must be an object";
+    let object = match row.get("known") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Object(object)) => object,
+        Some(_) => return Err(Fault::new("known", RULE)),
+    };
+    let parse = || {
+        let news = match object.get("news") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(news)) => {
+                let by = parse_id(news, "message_id", MessageId::new);
+                let by = by.map_err(|fault| fault.within("news"))?;
+                let expectation = parse_expectation(news).map_err(|fault| fault.within("news"))?;
+                Some(News { by, expectation })
+            }
+            Some(_) => return Err(Fault::new("news", RULE)),
+        };
+        let client = parse_id(object, "fiche_id", FicheId::new)?;
+        let in_doubt = parse_boolean(object, "in_doubt")?;
+        Ok(KnownAppointment { client, sure: parse_expectation(object)?, news, in_doubt })
+    };
+    parse().map(Some).map_err(|fault: Fault| fault.within("known"))
+}
+
+fn parse_expectation(object: &Map<String, Value>) -> Result<Expectation, Fault> {
+    let details = AppointmentDetails {
+        start: parse_instant(object, "start_utc")?,
+        length_seconds: parse_count(object, "length_seconds", u32::MAX)?,
+        calendar: parse_id(object, "calendar_id", CalendarId::new)?,
+        intervention: parse_id(object, "intervention_id", InterventionId::new)?,
+    };
+    Ok(Expectation { details, is_expected: parse_boolean(object, "expected")? })
+}
+
+/// Parses a boolean; false where it is missing.
+fn parse_boolean(row: &Map<String, Value>, name: &str) -> Result<bool, Fault> {
+    match given_field(row, name) {
+        Some(given) => value::parse_boolean(given).map_err(|rule| fault_at(name, rule)),
+        None => Ok(false),
+    }
 }
 
 /// Parses the one appointment that a message is about.

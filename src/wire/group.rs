@@ -69,6 +69,7 @@ fn identity_fields() -> Vec<Field<Group>> {
 fn message_fields() -> Vec<Field<Group>> {
     vec![
         plain!("sendmail", sendmail, PRO),
+        plain!("notice_delay_seconds", notice_delay_seconds, PRO),
         plain!("mailreminder", mailreminder, PRO),
         plain!("country_code", country_code, PRO),
         plain!("smsreminder", smsreminder, PRO),

@@ -172,6 +172,7 @@ static GROUP: &[(&str, Takes)] = &[
     ("zipcode", Text(16)),
     ("country", Text(255)),
     ("sendmail", Boolean),
+    ("notice_delay_seconds", Number(0, 600)),
     ("mailreminder", ZeroOr(60, 2_880)),
     ("country_code", Text(10)),
     ("smsreminder", ZeroOr(60, 1_440)),

@@ -144,6 +144,7 @@ pub(crate) fn group_four(change: impl FnOnce(&mut Catalogue)) -> GroupState {
     group.name = name("Cut & Co");
     group.urlname = Text::new("cut-co").expect("a text");
     group.validate_email = false;
+    group.notice_delay_seconds = Bounded::known(0);
     let mut catalogue = Catalogue::new(group);
     let set = CalendarsetId::new(31).expect("an id");
     catalogue

@@ -100,6 +100,7 @@ impl House {
         let mut group = Group::new(group(), zone, now);
         group.name = Name::new("Cut & Co").expect("a name");
         group.validate_email = false;
+        group.notice_delay_seconds = Bounded::known(0);
         change(&mut group);
         let mut catalogue = Catalogue::new(group);
         for id in 1..=40 {

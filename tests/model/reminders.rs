@@ -352,7 +352,7 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     assert_eq!(told(&before, &shop, id).len(), 1, "it may be arriving as it was");
     assert_eq!(suppression::find_suppression_reason(&shop.group_state, &first, shop.now), None);
     assert!(
-        delivery::find_reclaim_reason(&shop.group_state, &first, shop.now).is_some(),
+        delivery::find_reclaim_reason(&before, &shop.group_state, &first, shop.now).is_some(),
         "it would say the old time"
     );
     settle(&mut shop, &first, deferred()).expect("claimed");
@@ -364,7 +364,10 @@ fn a_confirmation_that_waits_tells_where_its_appointment_was_moved_to() {
     let moved = AppointmentTime { start: moved.start.plus_seconds(-1_800), ..moved };
     assert!(matches!(again.progress, Progress::Claimed { attempt: 2, .. }), "{again:?}");
     assert_eq!(again.content, MessageContent::Confirmation(vec![moved]));
-    assert_eq!(delivery::find_reclaim_reason(&shop.group_state, &again, shop.now), None);
+    assert_eq!(
+        delivery::find_reclaim_reason(&shop.group_state, &shop.group_state, &again, shop.now),
+        None
+    );
     settle(&mut shop, &again, deferred()).expect("claimed");
     shop.cancel(id, CancelRight::Pro).expect("live");
     let told = claim(&mut shop, DueItem::Message(message.id)).expect("it waits").progress;

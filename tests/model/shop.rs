@@ -76,6 +76,7 @@ impl Shop {
         let now = zone.zone().instant_of(civil(now));
         let mut group = Group::new(GroupId::new(1).expect("an id"), zone, now);
         group.validate_email = false;
+        group.notice_delay_seconds = Bounded::known(0);
         group.max_multirdvs = Bounded::known(3);
         let mut catalogue = Catalogue::new(group);
         let shown = Name::new("shown").expect("a name");

@@ -1,13 +1,16 @@
 //! The messages that an event causes to the clients whose appointments it makes, changes or
 //! cancels. Reference 7.3.
 
+use crate::domain::decisions::delayed_notice::ProfessionalChange;
+use crate::domain::messaging::client_knowledge::has_open_confirmation;
 use crate::domain::messaging::recipient::{appointment_recipient, email_address};
 use crate::domain::records::account::Account;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::{Hold, HoldState};
 use crate::domain::records::ids::VeventId;
+use crate::domain::records::known_appointment::AppointmentDetails;
 use crate::domain::records::message::{
-    AccountChange, AppointmentTime, Message, MessageContent, Progress, WithdrawnAppointment,
+    AccountChange, AppointmentTime, Message, MessageContent, WithdrawnAppointment,
 };
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::state::command::Command;
@@ -30,8 +33,28 @@ pub fn apply_with_messages(
     now: Instant,
 ) -> (Event, GroupState) {
     let mut next = state.apply(&event);
-    let mut messages =
-        if command.is_quiet() { Vec::new() } else { draft_messages(state, &next, &event, now) };
+    let messages = if command.is_quiet() {
+        Vec::new()
+    } else if let Some(change) = ProfessionalChange::find(state, &next, command, &event, now) {
+        change.draft_notices()
+    } else {
+        draft_at_once(state, &next, command, &event, now)
+    };
+    for message in &messages {
+        next.enqueue(message);
+    }
+    (event.announced_by(messages), next)
+}
+
+/// Makes the messages that an event causes and that need not wait.
+fn draft_at_once(
+    state: &GroupState,
+    next: &GroupState,
+    command: &Command,
+    event: &Event,
+    now: Instant,
+) -> Vec<Message> {
+    let mut messages = draft_messages(state, next, event, now);
     if command.is_by_key() {
         messages = messages.into_iter().map(Message::caused_by_key).collect();
     }
@@ -41,10 +64,7 @@ pub fn apply_with_messages(
     {
         messages.push(state.outbox.replace_unsent_change(message));
     }
-    for message in &messages {
-        next.enqueue(message);
-    }
-    (event.announced_by(messages), next)
+    messages
 }
 
 /// Makes the messages that an event causes; only codes and notices about accounts if the group
@@ -268,26 +288,7 @@ fn has_open_restoration(next: &GroupState, id: VeventId) -> bool {
     open.any(|message| matches!(message.content, MessageContent::Restoration(_)))
 }
 
-/// Whether a confirmation of an appointment is certain to be sent with its current start.
-fn has_open_confirmation(next: &GroupState, id: VeventId) -> bool {
-    for message in next.outbox.open_about(id) {
-        let MessageContent::Confirmation(appointments) = &message.content else { continue };
-        let Progress::Waiting { attempts, .. } = message.progress else { continue };
-        // Before its first attempt, the quota may still suppress a message caused by a key alone.
-        if attempts == 0 && message.is_by_key() {
-            continue;
-        }
-        if next.outbox.still_held(message.id, appointments).any(|it| it.id == id) {
-            return true;
-        }
-    }
-    false
-}
-
 /// Whether a client would notice a change: of the time, the calendar or the intervention.
 fn is_noticeable_change(before: &Vevent, after: &Vevent) -> bool {
-    let (Some(was), Some(is)) = (before.appointment(), after.appointment()) else { return false };
-    was.interval() != is.interval()
-        || before.calendar_id != after.calendar_id
-        || was.intervention_id != is.intervention_id
+    AppointmentDetails::from_vevent(before) != AppointmentDetails::from_vevent(after)
 }

@@ -6,6 +6,9 @@
 //! the message is claimed again after the restart.
 
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
+use crate::domain::messaging::client_knowledge::{
+    is_known_already, is_overtaken, spread_news, update_notice,
+};
 use crate::domain::messaging::planning;
 use crate::domain::messaging::recipient::{appointment_recipient, current_recipient};
 use crate::domain::messaging::send_time::{backoff_seconds, earliest_send_time, send_deadline};
@@ -42,8 +45,17 @@ pub fn decide(context: &mut Context<'_>, step: &DeliveryStep) -> Result<Decision
         }
     };
     let at = context.stamp();
-    let event = message.map(|message| Event::MessagePut { at, message: Box::new(message) });
+    let event = message.map(|message| {
+        let informed =
+            if is_claimed_or_kept(&message) { spread_news(state, &message) } else { Vec::new() };
+        Event::MessagePut { at, message: Box::new(message) }.announced_by(informed)
+    });
     Ok(Decision::new(event, Outcome::default()))
+}
+
+/// Whether a message begins to leave, or can be read in the list from now on.
+const fn is_claimed_or_kept(message: &Message) -> bool {
+    matches!(message.progress, Progress::Claimed { .. } | Progress::Kept { .. })
 }
 
 /// Whether a claim has ended in giving the message up.
@@ -83,6 +95,10 @@ fn claim_attempt(
         message.first_claimed_at = message.first_claimed_at.filter(|at| *at <= now);
     }
     update_confirmation(state, &mut message);
+    // An attempt may have arrived, so later ones say the same under the same Message-ID.
+    if message.is_unattempted() {
+        update_notice(state, &mut message);
+    }
     // An unwanted message is settled even before its time, so that it does not hold up others.
     if let Some(why) = find_suppression_reason(state, &message, now)
         && !PlantedFault::UnwantedMessageClaimed.is_active()
@@ -105,6 +121,10 @@ fn claim_attempt(
         Progress::Failed { .. } | Progress::Missed { .. } | Progress::Suppressed { .. } => 0,
         Progress::Sent { .. } | Progress::Kept { .. } => return None,
     };
+    if attempts == 0 && is_known_already(state, &message) {
+        message.progress = Progress::Suppressed { at: now, why: SuppressionReason::Unchanged };
+        return Some(message);
+    }
     message.progress = progress_after_claim(state, &mut message, attempts, quota, has_gateway, now);
     message.forget_spent_token();
     Some(message)
@@ -230,10 +250,31 @@ fn settle_attempt(
     Some(message)
 }
 
-/// Returns the reason why a claimed message must be claimed again before it is sent; `None` if the
-/// claim still holds. A claim ends with the sending hours, with a change of the recipient, and for
-/// a confirmation with a move of one of its appointments.
+/// Looks at a claimed message again, right before it is sent, on a newer state than that of the
+/// claim. Returns the outcome of the attempt if it is not to be sent now.
+pub fn look_again(
+    claimed: &GroupState,
+    newest: &GroupState,
+    message: &Message,
+    now: Instant,
+) -> Option<DeliveryOutcome> {
+    let is_first = matches!(message.progress, Progress::Claimed { attempt: 1, .. });
+    if is_first && is_known_already(newest, message) {
+        return Some(DeliveryOutcome::Unwanted(SuppressionReason::Unchanged));
+    }
+    if let Some(why) = find_suppression_reason(newest, message, now) {
+        return Some(DeliveryOutcome::Unwanted(why));
+    }
+    let reason = find_reclaim_reason(claimed, newest, message, now)?;
+    Some(DeliveryOutcome::Deferred { reason, draw: 0 })
+}
+
+/// Returns the reason why a message, claimed in an earlier state, must be claimed again before it is
+/// sent; `None` if the claim still holds. A claim ends with the sending hours, with a change of the
+/// recipient, for a confirmation with a move of one of its appointments, and with a change by a
+/// professional whose notice waits.
 pub fn find_reclaim_reason(
+    claimed: &GroupState,
     state: &GroupState,
     message: &Message,
     now: Instant,
@@ -242,7 +283,7 @@ pub fn find_reclaim_reason(
         "text messages are sent from 09:00 to 19:00"
     } else if current_recipient(state, message) != message.recipient {
         "the address has changed"
-    } else if has_moved_appointment(state, message) {
+    } else if has_moved_appointment(state, message) || is_overtaken(claimed, state, message) {
         "an appointment has moved"
     } else {
         return None;

@@ -12,6 +12,7 @@ pub mod client_record;
 pub(crate) mod client_rules;
 pub mod confirmation;
 pub mod decision;
+pub(crate) mod delayed_notice;
 pub mod delivery;
 pub mod enrolment;
 pub mod founding;

@@ -41,6 +41,9 @@ pub fn current_recipient(state: &GroupState, message: &Message) -> Text<255> {
 }
 
 fn newest_recipient(state: &GroupState, message: &Message) -> Option<String> {
+    if let Some(known) = &message.known {
+        return email_address(state, known.client);
+    }
     let appointment: VeventId = match &message.content {
         MessageContent::AccountLink { .. }
         | MessageContent::AccountNotice(_)

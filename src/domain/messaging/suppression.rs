@@ -1,9 +1,12 @@
 //! Reasons why a message is not wanted any more, from the newest state. Reference 7.2.
 
+use crate::domain::messaging::client_knowledge::present_details;
 use crate::domain::messaging::planning;
 use crate::domain::messaging::recipient::{appointment_recipient, email_address};
 use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::{HoldId, HoldState};
+use crate::domain::records::ids::FicheId;
+use crate::domain::records::known_appointment::KnownAppointment;
 use crate::domain::records::message::{
     AppointmentTime, Message, MessageContent, SuppressionReason, WithdrawnAppointment,
 };
@@ -17,6 +20,9 @@ pub fn find_suppression_reason(
     message: &Message,
     now: Instant,
 ) -> Option<SuppressionReason> {
+    if let Some(known) = &message.known {
+        return notice_reason(state, message, known, now);
+    }
     match &message.content {
         MessageContent::AccountLink { expires, .. } => {
             if *expires <= now {
@@ -149,6 +155,39 @@ fn withdrawal_reason(
         return Some(SuppressionReason::Restored);
     }
     mail_reason(state, email_address(state, withdrawn.client), withdrawn.appointment, now)
+}
+
+/// The reason for a notice that has waited, from the knowledge of its client.
+fn notice_reason(
+    state: &GroupState,
+    message: &Message,
+    known: &KnownAppointment,
+    now: Instant,
+) -> Option<SuppressionReason> {
+    let appointment = *message.appointments().first()?;
+    let announces_end =
+        matches!(message.content, MessageContent::Cancellation(_) | MessageContent::Withdrawal(_));
+    let present = present_details(state, appointment.id, known.client);
+    let is_withdrawal = matches!(message.content, MessageContent::Withdrawal(_));
+    if !is_withdrawal && belongs_to_another(state, appointment, known.client) {
+        return Some(SuppressionReason::GivenAway);
+    }
+    // What the client still expects, another message announces, or it was changed quietly.
+    if announces_end && present.is_some() {
+        return Some(SuppressionReason::Restored);
+    }
+    if !announces_end {
+        let Some(present) = present else { return Some(SuppressionReason::Cancelled) };
+        if present.start != appointment.start {
+            return Some(SuppressionReason::Moved);
+        }
+    }
+    mail_reason(state, email_address(state, known.client), appointment, now)
+}
+
+fn belongs_to_another(state: &GroupState, appointment: AppointmentTime, client: FicheId) -> bool {
+    let Some(row) = state.rows.get(&appointment.id) else { return false };
+    row.appointment().is_none_or(|appointment| appointment.fiche_id != client)
 }
 
 /// The reasons that hold for every mail about an appointment.

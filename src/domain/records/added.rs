@@ -68,7 +68,18 @@ pub fn in_format_3_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 pub fn in_format_4<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    since_format(4, deserializer, T::default())
+    in_format_4_or(deserializer, T::default())
+}
+
+/// Decodes a member that format 4 added; `absent` in earlier records.
+///
+/// # Errors
+/// The bytes are no `T`.
+pub fn in_format_4_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    absent: T,
+) -> Result<T, D::Error> {
+    since_format(4, deserializer, absent)
 }
 
 fn since_format<'de, D: Deserializer<'de>, T: Deserialize<'de>>(

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::domain::records::added::in_format_2_or;
+use crate::domain::records::added::{in_format_2_or, in_format_4_or};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::sms_countries::SmsCountries;
 use crate::domain::records::text::{
@@ -72,11 +72,20 @@ pub struct Group {
     /// hold. Reference 4.9.
     #[serde(deserialize_with = "all_of_the_day")]
     pub unverified_day_percent: Bounded<1, 100>,
+    /// Seconds for which a mail about a professional's change waits for further ones. Reference
+    /// 7.3.
+    #[serde(deserialize_with = "at_once")]
+    pub notice_delay_seconds: Bounded<0, 600>,
 }
 
 /// Decodes a percentage that format 2 added: groups of earlier releases have no such limit.
 fn all_of_the_day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bounded<1, 100>, D::Error> {
     in_format_2_or(deserializer, const { Bounded::known(100) })
+}
+
+/// Decodes the delay of notices, which format 4 added: groups of earlier releases have none.
+fn at_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bounded<0, 600>, D::Error> {
+    in_format_4_or(deserializer, const { Bounded::known(0) })
 }
 
 impl Group {
@@ -123,6 +132,7 @@ impl Group {
             privacy_text: LongText::default(),
             verify_bookings: VerifyBookings::Off,
             unverified_day_percent: const { Bounded::known(100) },
+            notice_delay_seconds: const { Bounded::known(60) },
         }
     }
 

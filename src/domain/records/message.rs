@@ -9,6 +9,7 @@ use crate::domain::records::account_link::LinkToken;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
+use crate::domain::records::known_appointment::KnownAppointment;
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{AppointmentKey, ReminderOutcome, Vevent};
 use crate::domain::time::Instant;
@@ -34,6 +35,9 @@ pub struct Message {
     pub first_claimed_at: Option<Instant>,
     /// The state of its delivery.
     pub progress: Progress,
+    /// The appointment as its client knows it, of a notice about a professional's change that waits
+    /// for further ones. `None` for every other message.
+    pub known: Option<Box<KnownAppointment>>,
 }
 
 /// The subject of a message.
@@ -92,6 +96,8 @@ struct StoredMessage {
     recipient: Text<255>,
     first_claimed_at: Option<Instant>,
     progress: Progress,
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_4")]
+    known: Option<Box<KnownAppointment>>,
 }
 
 /// The content of a message with its cause, as it is stored. The order of the variants is the
@@ -118,7 +124,7 @@ impl From<StoredMessage> for Message {
     fn from(stored: StoredMessage) -> Self {
         use MessageContent as Content;
         use StoredContent as Stored;
-        let StoredMessage { id, created_at, content, recipient, first_claimed_at, progress } =
+        let StoredMessage { id, created_at, content, recipient, first_claimed_at, progress, known } =
             stored;
         let (content, by_key) = match content {
             Stored::AccountLink { purpose, token, expires } => {
@@ -142,7 +148,7 @@ impl From<StoredMessage> for Message {
             Stored::AccountNotice(change) => (Content::AccountNotice(change), false),
             Stored::ShopWarning(warning) => (Content::ShopWarning(warning), false),
         };
-        Self { id, created_at, content, by_key, recipient, first_claimed_at, progress }
+        Self { id, created_at, content, by_key, recipient, first_claimed_at, progress, known }
     }
 }
 
@@ -150,8 +156,16 @@ impl From<Message> for StoredMessage {
     fn from(message: Message) -> Self {
         use MessageContent as Content;
         use StoredContent as Stored;
-        let Message { id, created_at, content, by_key, recipient, first_claimed_at, progress } =
-            message;
+        let Message {
+            id,
+            created_at,
+            content,
+            by_key,
+            recipient,
+            first_claimed_at,
+            progress,
+            known,
+        } = message;
         let content = match content {
             Content::AccountLink { purpose, token, expires } => {
                 Stored::AccountLink { purpose, token, expires }
@@ -174,7 +188,7 @@ impl From<Message> for StoredMessage {
             Content::AccountNotice(change) => Stored::AccountNotice(change),
             Content::ShopWarning(warning) => Stored::ShopWarning(warning),
         };
-        Self { id, created_at, content, recipient, first_claimed_at, progress }
+        Self { id, created_at, content, recipient, first_claimed_at, progress, known }
     }
 }
 
@@ -330,6 +344,8 @@ pub enum SuppressionReason {
     GivenAway,
     /// The cancellation was made with a key alone, and no confirmation was sent.
     Unconfirmed,
+    /// The appointment is as its client knows it.
+    Unchanged,
 }
 
 /// The kind of a message, as lists and metrics name it.
@@ -441,6 +457,12 @@ impl Message {
             MessageContent::AccountLink { token, .. } if !token.is_blank()
         );
         has_token && (self.is_open() || self.given_up_at().is_some())
+    }
+
+    /// Whether it waits, and no attempt has begun.
+    pub const fn is_unattempted(&self) -> bool {
+        matches!(self.progress, Progress::Waiting { attempts: 0, .. })
+            && self.first_claimed_at.is_none()
     }
 
     /// Whether it was given up at a time that has not come yet. The clock was ahead then, so the

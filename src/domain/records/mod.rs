@@ -16,6 +16,7 @@ pub mod group;
 pub mod hold;
 pub mod ids;
 pub mod intervention;
+pub mod known_appointment;
 pub mod mail_domain;
 pub mod message;
 pub mod nearest;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use crate::domain::records::channel::Channel;
-use crate::domain::records::ids::{ID_MAX, MessageId, VeventId};
+use crate::domain::records::ids::{FicheId, ID_MAX, MessageId, VeventId};
 use crate::domain::records::message::{
     AppointmentTime, Message, MessageContent, MessageKind, Progress, ShopWarning, SuppressionReason,
 };
@@ -116,6 +116,7 @@ impl Outbox {
                 not_before: INSTANT_MIN,
                 reason: Text::default(),
             },
+            known: None,
         }
     }
 
@@ -313,6 +314,19 @@ impl Outbox {
             is_withheld |= message.is_by_key() && exceeds_quota;
         }
         is_withheld
+    }
+
+    /// The notices to a client about an appointment that wait and were not attempted, ascending by
+    /// id.
+    pub fn waiting_notices(
+        &self,
+        appointment: VeventId,
+        client: FicheId,
+    ) -> impl Iterator<Item = &Arc<Message>> {
+        self.messages_about(appointment).filter(move |message| {
+            message.is_unattempted()
+                && message.known.as_ref().is_some_and(|known| known.client == client)
+        })
     }
 
     /// The kept messages about an appointment, ascending by id.

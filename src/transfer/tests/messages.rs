@@ -13,6 +13,9 @@ use crate::domain::records::hold::{HoldId, HoldToken};
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, GroupId, InterventionId, MessageId, VeventId,
 };
+use crate::domain::records::known_appointment::{
+    AppointmentDetails, Expectation, KnownAppointment, News,
+};
 use crate::domain::records::message::{
     AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, Progress, ShopWarning,
     SuppressionReason, WithdrawnAppointment,
@@ -104,6 +107,26 @@ fn all_progress() -> Vec<Progress> {
     all
 }
 
+/// What the client of a message knows: nothing is noted, or some, or all that a notice can hold.
+fn known_of(number: u64) -> Option<Box<KnownAppointment>> {
+    let details = AppointmentDetails {
+        start: Instant(1_749_714_000),
+        length_seconds: 900,
+        calendar: CalendarId::new(1).expect("an id"),
+        intervention: InterventionId::new(11).expect("an id"),
+    };
+    let sure = Expectation { details, is_expected: number.is_multiple_of(2) };
+    let by = MessageId::new(42).expect("an id");
+    let news = News { by, expectation: Expectation { is_expected: !sure.is_expected, ..sure } };
+    let known = KnownAppointment {
+        client: FicheId::new(7).expect("an id"),
+        sure,
+        news: (number % 5 == 1).then_some(news),
+        in_doubt: number % 5 == 2,
+    };
+    (number % 5 < 3).then(|| Box::new(known))
+}
+
 /// The shop with a message of every content in every state, numbered after a gap.
 fn shop_with_all_messages() -> StoreContent {
     let mut messages = Vec::new();
@@ -123,6 +146,7 @@ fn shop_with_all_messages() -> StoreContent {
                 recipient: text("c@example.org"),
                 first_claimed_at,
                 progress,
+                known: known_of(number),
             };
             messages.push(if by_key { message.caused_by_key() } else { message });
         }
@@ -182,7 +206,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     assert_same(&content, &again);
     let before = &content.group_states[0].outbox;
     let after = &again.group_states[0].outbox;
-    assert_eq!(before.messages().len(), 25 * 18);
+    assert_eq!(before.messages().len(), 25 * 19);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }
@@ -200,6 +224,7 @@ fn message(number: u64, content: MessageContent, progress: Progress) -> Message 
         recipient: text("c@example.org"),
         first_claimed_at: None,
         progress,
+        known: None,
     }
 }
 
@@ -362,8 +387,29 @@ fn a_wrong_message_is_reported_by_path() {
         ("fiche_id", json!("x")),
         ("appointments", json!([])),
         ("by_key", json!("perhaps")),
+        ("known", json!(7)),
     ] {
         assert_eq!(set(name, value.clone()), [format!("groups[0].messages[1].{name}")], "{value}");
+    }
+    let known = json!({"fiche_id": 7, "start_utc": "2025-06-12 08:00:00", "length_seconds": 900,
+        "calendar_id": 1, "intervention_id": 11, "expected": true});
+    for (name, value) in [
+        ("fiche_id", json!(0)),
+        ("start_utc", json!("soon")),
+        ("length_seconds", json!(-1)),
+        ("calendar_id", json!("x")),
+        ("intervention_id", json!(null)),
+        ("expected", json!("perhaps")),
+        ("in_doubt", json!(2)),
+        ("news", json!([])),
+        ("news.message_id", json!(0)),
+    ] {
+        let mut known = known.clone();
+        match name.strip_prefix("news.") {
+            Some(part) => known["news"] = json!({ part: value }),
+            None => known[name] = value,
+        }
+        assert_eq!(set("known", known), [format!("groups[0].messages[1].known.{name}")]);
     }
     let settled = |state: &str| {
         faults(&|row| (row["state"], row["reason"]) = (state.into(), "because".into()))
