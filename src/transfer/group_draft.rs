@@ -25,7 +25,7 @@ use crate::transfer::message_row;
 use crate::transfer::rows::parse_stamps;
 use crate::wire::datetime;
 use crate::wire::fiche::FICHE;
-use crate::wire::field::{Audience, Scope};
+use crate::wire::field::{Audience, Scope, is_filled};
 use crate::wire::value;
 use crate::wire::vevent::{self, VEVENT};
 
@@ -103,7 +103,7 @@ impl GroupDraft {
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
         let scope = Scope::for_group(&self.state);
         let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
-        let parsed = if is_emptied_client(object) {
+        let parsed = if is_emptied_client(object) || is_filled(object, "merged_into") {
             FICHE.parse(object, &scope, Audience::Store)
         } else {
             FICHE.parse_new(object, &scope, Audience::Store)
@@ -174,6 +174,22 @@ impl GroupDraft {
         if self.messages.insert(id, Arc::new(message)).is_some() {
             let rule = format!("{id} appears twice among the group's messages");
             faults.add(format!("{path}.id"), rule);
+        }
+    }
+
+    /// Reports each merged fiche that does not lead to one that is kept.
+    pub(crate) fn check_merged(&self, faults: &mut ImportFaults) {
+        for fiche in &self.fiches {
+            let Some(kept) = fiche.merged_into else { continue };
+            let found = self.state.fiches.get(&kept);
+            if !fiche.deleted || found.is_none_or(|kept| kept.merged_into.is_some()) {
+                let rule = format!(
+                    "merged_into of fiche {} must be the id of a fiche that is not merged itself, \
+                     and the fiche must be deleted",
+                    fiche.id
+                );
+                faults.add(format!("{}.fiches", self.path), rule);
+            }
         }
     }
 

@@ -194,6 +194,7 @@ impl Import<'_> {
             if section == RowSection::Fiches {
                 faults.check_none()?;
                 drafts.iter_mut().for_each(GroupDraft::settle_fiches);
+                drafts.iter().for_each(|draft| draft.check_merged(&mut faults));
             }
         }
         let mut directory = self.read_people(&outline, &mut drafts, &mut ids, &mut faults);

@@ -8,7 +8,7 @@ use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{InvalidValue, Name};
 use crate::domain::time::Instant;
 use crate::wire::custom_values::CustomMember;
-use crate::wire::field::{Audience, ColumnValue, Field, PRO, Table, fields, plain};
+use crate::wire::field::{Audience, ColumnValue, Field, FieldType, PRO, Table, fields, plain};
 use crate::wire::field_codec::FieldCodec as _;
 use crate::wire::value;
 
@@ -34,6 +34,7 @@ pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
             plain!("rappel_sms", rappel_sms, OWN),
             plain!("externid", externid, PRO),
             plain!("deleted", deleted, PRO),
+            merged_into_field(),
         ]
     ),
     required: &[&["lastname", "firstname"]],
@@ -46,6 +47,18 @@ pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
     order: |a, b, _| a.id.cmp(&b.id),
     blank: Fiche::new(FicheId::new(1).expect("1 is an id"), Instant(0)),
 });
+
+/// The client that the record was merged into. Only a merge and an import set it. Reference 6.18.
+fn merged_into_field() -> Field<Fiche> {
+    Field::derived("merged_into", FieldType::Reference, Audience::Pro, |fiche: &Fiche, _| {
+        ColumnValue::Reference(fiche.merged_into.map(FicheId::number))
+    })
+    .with_writer(Audience::Store, |given, _, _, patch| {
+        let kept = value::parse_id(given)?.and_then(FicheId::new);
+        patch.push(move |fiche| fiche.merged_into = kept);
+        Ok(())
+    })
+}
 
 /// Last name, rendered with a leading `$` while the fiche is deleted. Reference 6.15.
 ///

@@ -22,6 +22,7 @@ mod moves;
 mod networks;
 mod operator_routes;
 mod others_names;
+mod practice_forms;
 mod public_paths;
 mod public_reads;
 mod screen_logins;

@@ -164,3 +164,112 @@ async fn what_the_group_demands_of_a_new_client_is_demanded() {
     let made = post(&server, json!({"lastname": "Byron", "str0": "a", "str1": "b"})).await.is(201);
     put(&server, &made["id"], json!({"str0": ""})).await.is(200);
 }
+
+/// Makes two records of one client, each with an appointment.
+async fn two_records(server: &TestServer) -> (u64, u64) {
+    let mut ids = [0, 0];
+    for (id, (name, hour)) in ids.iter_mut().zip([("Kept", 9), ("Other", 10)]) {
+        let email = format!("{name}@example.org");
+        let made = post(server, json!({"lastname": name, "email": email})).await.is(201);
+        *id = made["id"].as_u64().expect("an id");
+        let event = json!({"vevent": {"calendar_id": crate::shop::CALENDAR, "fiche_id": *id,
+            "intervention_id": crate::shop::CUT, "start": format!("2025-06-04 {hour:02}:00:00"),
+            "end": format!("2025-06-04 {hour:02}:30:00")}});
+        answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&event)).await.is(201);
+    }
+    (ids[0], ids[1])
+}
+
+async fn merge(server: &TestServer, kept: u64, body: &Value) -> Answer {
+    answer(server.by_pro(Method::POST, &format!("{PATH}/{kept}/merge")).json(body)).await
+}
+
+#[tokio::test]
+async fn two_records_of_a_client_become_one_and_both_ids_are_read() {
+    let server = TestServer::start().await;
+    let (kept, other) = two_records(&server).await;
+    server.at(clock(9, 0));
+    let body = json!({"fiche_id": other, "fiche": {"firstname": "Ada"}});
+    let merged = merge(&server, kept, &body).await.is(200);
+    assert_eq!((&merged["id"], &merged["firstname"]), (&json!(kept), &json!("Ada")));
+    assert_eq!(merged["merged_into"], Value::Null);
+    let read = server.pro_get(&format!("{PATH}/{other}")).await.is(200);
+    assert_eq!((&read["id"], &read["lastname"]), (&json!(kept), &json!("Kept")));
+    assert_eq!(read["merged_into"], json!(kept));
+    let appointments =
+        server.pro_get(&format!("/groups/4/appointments?fiche_id={kept}")).await.is(200);
+    assert_eq!(appointments["totalRecords"], 2);
+    let list = server.pro_get(&format!("{PATH}?results=all")).await.is(200);
+    let rows = list["records"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["id"] == json!(other)).expect("it is there");
+    assert_eq!((&row["deleted"], &row["merged_into"]), (&json!(true), &json!(kept)));
+    assert_eq!((&row["email"], &row["lastname"]), (&json!(""), &json!("$")));
+    assert_eq!(row["updated_at"], merged["updated_at"], "a program that synchronises sees it");
+    // Sent again, it changes nothing.
+    let again = merge(&server, kept, &json!({"fiche_id": other})).await.is(200);
+    assert_eq!(again, merged);
+}
+
+#[tokio::test]
+async fn a_merged_record_is_not_written_and_the_refusal_names_the_kept_one() {
+    let server = TestServer::start().await;
+    let (kept, other) = two_records(&server).await;
+    merge(&server, kept, &json!({"fiche_id": other})).await.is(200);
+    let refused = put(&server, &json!(other), json!({"firstname": "X"})).await;
+    refused.refused(400, 2, Some("id"));
+    assert!(refused.text.contains(&format!("was merged into fiche {kept}")), "{}", refused.text);
+    put(&server, &json!(other), json!({"deleted": false})).await.refused(400, 2, Some("id"));
+    let event = json!({"vevent": {"calendar_id": crate::shop::CALENDAR, "fiche_id": other,
+        "intervention_id": crate::shop::CUT, "start": "2025-06-04 11:00:00",
+        "end": "2025-06-04 11:30:00"}});
+    answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&event)).await.refused(
+        400,
+        2,
+        Some("fiche_id"),
+    );
+}
+
+#[tokio::test]
+async fn a_merge_of_wrong_records_is_refused_and_changes_nothing() {
+    let server = TestServer::start().await;
+    let (kept, other) = two_records(&server).await;
+    let gone = post(&server, json!({"lastname": "Gone", "deleted": true})).await.is(201);
+    let gone = gone["id"].as_u64().expect("an id");
+    let state = || {
+        let four = slotbook::domain::records::ids::GroupId::new(4).expect("an id");
+        server.engine.published().group_state(four).expect("group 4").sequence
+    };
+    let before = state();
+    for body in [
+        json!({}),
+        json!({"fiche_id": kept}),
+        json!({"fiche_id": 999_999}),
+        json!({"fiche_id": "x"}),
+        json!({"fiche_id": 0}),
+        json!({"fiche_id": []}),
+    ] {
+        merge(&server, kept, &body).await.refused(400, 2, Some("fiche_id"));
+    }
+    merge(&server, kept, &json!({"fiche_id": other, "fiche": 3})).await.refused(
+        400,
+        2,
+        Some("fiche"),
+    );
+    let wrong = json!({"fiche_id": other, "fiche": {"email": "none"}});
+    merge(&server, kept, &wrong).await.refused(400, 2, Some("email"));
+    let nameless = json!({"fiche_id": other, "fiche": {"lastname": "", "firstname": ""}});
+    merge(&server, kept, &nameless).await.refused(400, 2, Some("lastname"));
+    merge(&server, gone, &json!({"fiche_id": other})).await.refused(400, 2, Some("id"));
+    assert_eq!(merge(&server, 999_999, &json!({"fiche_id": other})).await.status, 404);
+    let request = server.by_pro(Method::POST, &format!("{PATH}/{kept}/merge"));
+    let stale = request.header("if-match", "\"other\"").json(&json!({"fiche_id": other}));
+    assert_eq!(answer(stale).await.status, 412);
+    for by in [
+        server.by_key(Method::POST, &format!("{PATH}/{kept}/merge")),
+        server.by_account(Method::POST, &format!("{PATH}/{kept}/merge")),
+    ] {
+        let refused = answer(by.json(&json!({"fiche_id": other}))).await;
+        assert!(matches!(refused.status.as_u16(), 401 | 403), "{}", refused.text);
+    }
+    assert_eq!(state(), before);
+}

@@ -13,6 +13,7 @@ mod holds;
 mod hours;
 mod idempotency;
 mod in_flight;
+mod merges;
 mod naive_agenda;
 mod reminders;
 mod replay;

@@ -17,8 +17,8 @@ use slotbook::domain::records::vevent::{Permits, VeventKind};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
-    CancelRight, Command, EmptyCancelled, FollowLink, HoldTime, LinkRequest, Patch, Put,
-    RecordChange, RemoveDeleted, RequestLink,
+    CancelRight, Command, EmptyCancelled, FollowLink, HoldTime, LinkRequest, MergeFiches, Patch,
+    Put, RecordChange, RemoveDeleted, RequestLink,
 };
 use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::state::editable_record::EditableRecord;
@@ -58,6 +58,11 @@ enum Step {
         of: Option<prop::sample::Index>,
         name: u8,
         deleted: bool,
+    },
+    /// The clients of two appointments made one.
+    Merge {
+        kept: prop::sample::Index,
+        merged: prop::sample::Index,
     },
     /// A calendar or a set made, changed or removed.
     Offer {
@@ -112,6 +117,8 @@ fn a_step() -> impl Strategy<Value = Step> {
         1 => any::<prop::sample::Index>().prop_map(Step::Restore),
         1 => (any::<Option<prop::sample::Index>>(), 0..6_u8, any::<bool>())
             .prop_map(|(of, name, deleted)| Step::Client { of, name, deleted }),
+        1 => (any::<prop::sample::Index>(), any::<prop::sample::Index>())
+            .prop_map(|(kept, merged)| Step::Merge { kept, merged }),
         1 => (0..8_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
         1 => (0..3_u8).prop_map(Step::Zone),
         2 => (0..6_u8, any::<bool>()).prop_map(|(client, moves)| Step::Link { client, moves }),
@@ -201,6 +208,17 @@ impl Story {
                     fields: client(name, deleted),
                 };
                 prop_assert!(self.shop.changes(&RecordChange::Fiche(put)).is_ok());
+            }
+            Step::Merge { kept, merged } => {
+                let client = |which| {
+                    let rows = &self.shop.group_state.rows;
+                    self.one_of(which).and_then(|id| rows.get(&id)?.fiche_id())
+                };
+                let (Some(kept), Some(merged)) = (client(kept), client(merged)) else {
+                    return Ok(());
+                };
+                let merge = MergeFiches { kept, merged, fields: Patch::default() };
+                drop(self.shop.changes(&RecordChange::MergeFiches(merge)));
             }
             Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
             Step::Zone(which) => {

@@ -188,7 +188,7 @@ impl Browser {
     pub(crate) async fn assert_targets(&self, what: &str) {
         let script = "return [...document.querySelectorAll('a, button, summary, select, input:not([type=hidden])')]
             .filter((one) => !one.matches('.skip, .default') && one.offsetParent)
-            .map((one) => one.type === 'checkbox' ? one.closest('label') : one)
+            .map((one) => ['checkbox', 'radio'].includes(one.type) ? one.closest('label') : one)
             .filter((one) => { const box = one.getBoundingClientRect();
                 return box.width < 44 || box.height < 44; })
             .map((one) => one.outerHTML.slice(0, 120));";

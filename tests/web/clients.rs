@@ -237,3 +237,86 @@ async fn names_of_clients_are_text_with_a_direction_of_their_own() {
         page.shows("<bdi>&#60;script&#62;alert(1)");
     }
 }
+
+#[tokio::test]
+async fn two_records_of_a_person_are_merged_with_the_values_that_were_picked() {
+    let server = TestServer::start().await;
+    let fields = serde_json::json!({"lastname": "Other", "firstname": "Ada", "firstphone": "06 1",
+        "email": "other@example.org", "comments": "second"});
+    let other = add(&server, fields).await;
+    book(&server, "2025-06-04 09:00:00", "2025-06-04 09:30:00").await;
+    let body = serde_json::json!({"fiche": {"comments": "first"}});
+    let api = format!("/groups/4/fiches/{KNOWN_FICHE}");
+    answer(server.by_pro(reqwest::Method::PUT, &api).json(&body)).await.is(200);
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let to = format!("{CLIENTS}/{KNOWN_FICHE}/merge");
+    ann.open(&format!("{CLIENTS}/{KNOWN_FICHE}")).await.shows(&to);
+    ann.open(&to).await.hides("Ada");
+    let found = ann.open(&format!("{to}?search=ada")).await;
+    found.shows(&format!("{to}?other={other}"));
+    ann.open(&format!("{to}?search=known")).await.shows("No other record was found.");
+    let both = ann.open(&format!("{to}?other={other}")).await;
+    both.shows("other@example.org");
+    let picked = |page: &Page, name: &str| -> Vec<String> {
+        let inputs = page.html.split("<input type=\"radio\" ").skip(1);
+        let of = inputs.filter(|input| input.starts_with(&format!("name=\"pick_{name}\"")));
+        let checked = of.filter(|input| input.split('>').next().unwrap().contains(" checked"));
+        checked.map(|input| input.split('"').nth(3).expect("a value").to_owned()).collect()
+    };
+    assert_eq!(picked(&both, "lastname"), ["kept"]);
+    assert_eq!(picked(&both, "firstphone"), ["other"]);
+    assert_eq!(picked(&both, "comments"), ["both"]);
+    let form: Vec<(String, String)> = both.hidden();
+    let mut stale = form.clone();
+    set(&mut stale, "other_revision", "0");
+    set(&mut stale, "pick_lastname", "other");
+    let overtaken = ann.post(&to, &as_str(&stale)).await;
+    assert_eq!(overtaken.status, 412);
+    assert_eq!(picked(&overtaken, "lastname"), ["other"], "the choice is kept");
+    let mut form = form;
+    for (name, side) in [("lastname", "other"), ("firstname", "kept"), ("firstphone", "other")] {
+        set(&mut form, &format!("pick_{name}"), side);
+    }
+    let done = ann.post(&to, &as_str(&form)).await.location().to_owned();
+    assert_eq!(done, format!("{CLIENTS}/{KNOWN_FICHE}?saved=1"));
+    let kept = fiche(&server, KNOWN_FICHE);
+    assert_eq!((kept.lastname.as_str(), kept.firstname.as_str()), ("Other", ""));
+    assert_eq!((kept.firstphone.as_str(), kept.comments.as_str()), ("06 1", "first\nsecond"));
+    assert_eq!(kept.email.expect("an address").as_str(), "known@example.org");
+    let address = format!("{CLIENTS}/{other}");
+    assert_eq!(ann.get(&address).await.location(), format!("{CLIENTS}/{KNOWN_FICHE}"));
+    let list = ann.open(&format!("{CLIENTS}?deleted=1")).await;
+    list.shows("Records 1 to 1 of 1");
+    // A form of the merged record shows what was typed beside the record that is kept.
+    let late = ann.post(&address, &[("revision", "x"), ("firstname", "Late")]).await;
+    assert_eq!(late.status, 412);
+    late.shows("<bdi>Late</bdi>");
+    assert_eq!(ann.post(&to, &as_str(&form)).await.status, 400, "it is done");
+}
+
+#[tokio::test]
+async fn a_merge_with_a_record_that_is_not_there_is_404() {
+    let server = TestServer::start().await;
+    let other = add(&server, serde_json::json!({"lastname": "Other"})).await;
+    let gone = add(&server, serde_json::json!({"lastname": "Gone", "deleted": true})).await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let mut eve = Professional::logged_in(&server, EVE).await;
+    let before = state(&server).sequence;
+    let merge = |id: u64| format!("{CLIENTS}/{id}/merge");
+    for (kept, with) in [
+        (KNOWN_FICHE, "x".to_owned()),
+        (KNOWN_FICHE, "999".to_owned()),
+        (KNOWN_FICHE, KNOWN_FICHE.to_string()),
+        (999, other.to_string()),
+        (gone, other.to_string()),
+    ] {
+        let path = merge(kept);
+        assert_eq!(ann.get(&format!("{path}?other={with}")).await.status, 404, "{kept} {with}");
+        assert_eq!(ann.post(&path, &[("other", &with)]).await.status, 404, "{kept} {with}");
+    }
+    let path = merge(KNOWN_FICHE);
+    let other = other.to_string();
+    assert_eq!(eve.get(&format!("{path}?other={other}")).await.status, 404);
+    assert_eq!(eve.post(&path, &[("other", &other)]).await.status, 404);
+    assert_eq!(state(&server).sequence, before);
+}

@@ -81,6 +81,8 @@ async fn the_screens_of_clients_are_accessible() {
                 awaited: "#lastname",
                 ..step("client-edit", &known)
             },
+            step("merge-search", &format!("{known}/merge?search=row")),
+            step("merge", &format!("{known}/merge?other={long}")),
             step("client-hostile", &format!("/p/cut-co/clients/{long}")),
         ];
         check(&server, language, steps).await;

@@ -118,6 +118,7 @@ pub fn draft_messages(
         | Event::CodeRefused { .. }
         | Event::GroupFounded { .. }
         | Event::BatchDone { .. }
+        | Event::FichesMerged { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

@@ -80,8 +80,7 @@ fn prepare_named_client(
     now: Instant,
 ) -> Result<BookingClient, Refusals> {
     let client = &command.client;
-    if fiche.deleted {
-        let rule = format!("fiche {id} is deleted: restore it first");
+    if let Some(rule) = fiche.closed_rule() {
         return Err(Fault::new("fiche.id", rule).into());
     }
     // An account that names no fiche books for its own and changes nothing in it.

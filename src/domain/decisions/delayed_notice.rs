@@ -190,7 +190,9 @@ fn is_by_professional(command: &Command) -> bool {
         Command::PutVevent(_) => true,
         Command::Conditional(conditional) => is_by_professional(&conditional.command),
         Command::Quietly(command) => is_by_professional(command),
-        Command::BookAppointment(_)
+        // These make events, or change series.
+        Command::PutVevents(_)
+        | Command::BookAppointment(_)
         | Command::ChangeRecord(_)
         | Command::Deliver(_)
         | Command::RequestLink(_)

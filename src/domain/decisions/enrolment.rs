@@ -229,6 +229,8 @@ fn change_email(
     fiche_id: FicheId,
     now: Instant,
 ) -> Result<Event, Refusals> {
+    // The fiche may have been merged into another since the request.
+    let fiche_id = state.kept_client(fiche_id);
     // The account may have lost the address or the fiche since the request.
     let (Some(account), Some(before)) = (state.accounts.get(was), state.fiches.get(&fiche_id))
     else {

@@ -154,9 +154,8 @@ pub(crate) fn check_client_is_live(
         return Ok(());
     }
     if let Some(fiche) = state.fiches.get(&client)
-        && fiche.deleted
+        && let Some(rule) = fiche.closed_rule()
     {
-        let rule = format!("fiche {client} is deleted: restore it first");
         return Err(Fault::new("fiche_id", rule));
     }
     Ok(())

@@ -15,6 +15,7 @@ pub mod decision;
 pub(crate) mod delayed_notice;
 pub mod delivery;
 pub mod enrolment;
+pub(crate) mod fiche_merge;
 pub mod founding;
 pub(crate) mod held_share;
 pub mod hold;

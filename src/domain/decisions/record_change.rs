@@ -2,6 +2,7 @@
 //! Reference 12.
 
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
+use crate::domain::decisions::fiche_merge;
 use crate::domain::decisions::overlap_check;
 use crate::domain::decisions::plage_over_hold::find_holds_under_plages;
 use crate::domain::records::calendar::Calendarset;
@@ -35,6 +36,7 @@ pub fn decide(context: &mut Context<'_>, change: &RecordChange) -> Result<Decisi
             let id = find_by_externid(state, *externid)?.map(|fiche| fiche.id);
             decide_put(context, &Put { id, fields: fields.clone() })
         }
+        RecordChange::MergeFiches(command) => fiche_merge::decide(context, command),
         RecordChange::Calendar(put) => decide_put(context, put),
         RecordChange::Calendarset(put) => decide_put(context, put),
         RecordChange::Intervention(put) => decide_put(context, put),

@@ -62,6 +62,6 @@ fn newest_recipient(state: &GroupState, message: &Message) -> Option<String> {
 }
 
 fn live_client(state: &GroupState, id: FicheId) -> Option<&Fiche> {
-    let fiche = state.fiches.get(&id)?;
+    let fiche = state.fiches.get(&state.kept_client(id))?;
     if fiche.deleted { None } else { Some(fiche) }
 }

@@ -150,7 +150,7 @@ fn withdrawal_reason(
     if let Some(row) = state.rows.get(&withdrawn.appointment.id)
         && !row.deleted
         && let Some(appointment) = row.appointment()
-        && appointment.fiche_id == withdrawn.client
+        && appointment.fiche_id == state.kept_client(withdrawn.client)
     {
         return Some(SuppressionReason::Restored);
     }

@@ -38,6 +38,10 @@ pub struct Fiche {
     /// Whether an unsubscription by a mailed link is its only change since it was made.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_2")]
     pub is_only_unsubscribed: bool,
+    /// The client that this record of the same person was merged into, which is merged into no
+    /// other. A merged record is deleted and empty, and does not change any more.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_4")]
+    pub merged_into: Option<FicheId>,
 }
 
 impl Fiche {
@@ -63,6 +67,7 @@ impl Fiche {
             mail_since: now,
             sms_since: now,
             is_only_unsubscribed: false,
+            merged_into: None,
         }
     }
 
@@ -74,8 +79,27 @@ impl Fiche {
             rappel_sms: self.rappel_sms,
             deleted: self.deleted,
             created_at: self.created_at,
+            merged_into: self.merged_into,
             ..Self::new(self.id, at)
         }
+    }
+
+    /// What stays of the record after its merge into another. A system that knows it by its
+    /// identifier still finds it, and learns of the merge. Reference 6.18.
+    pub fn merged(&self, kept: FicheId, at: Instant) -> Self {
+        Self { deleted: true, externid: self.externid, merged_into: Some(kept), ..self.emptied(at) }
+    }
+
+    /// The reason why nothing new may name the client; `None` for a live one.
+    pub fn closed_rule(&self) -> Option<String> {
+        let is_deleted = || format!("fiche {} is deleted: restore it first", self.id);
+        self.merged_rule().or_else(|| self.deleted.then(is_deleted))
+    }
+
+    /// The reason why the record does not change; `None` for one that was not merged.
+    pub fn merged_rule(&self) -> Option<String> {
+        let kept = self.merged_into?;
+        Some(format!("fiche {} was merged into fiche {kept}: use that one", self.id))
     }
 
     /// Ends the reminders by mail, as the link in each of them does. Any reader of the mail can

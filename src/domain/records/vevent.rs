@@ -423,6 +423,15 @@ impl Vevent {
         if let AppointmentHalf::Client(id) = self.rare.as_ref()?.half { Some(id) } else { None }
     }
 
+    /// Replaces the client that it names, who is another record of the same person.
+    pub fn set_client(&mut self, client: FicheId) {
+        if let VeventKind::Appointment(appointment) = &mut self.kind {
+            appointment.fiche_id = client;
+        } else if let Some(rare) = &mut self.rare {
+            rare.half = AppointmentHalf::Client(client);
+        }
+    }
+
     /// The intervention that it names: that of an appointment, or the one given alone.
     pub fn intervention_id(&self) -> Option<InterventionId> {
         if let Some(appointment) = self.appointment() {

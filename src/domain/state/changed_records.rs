@@ -75,6 +75,11 @@ impl ChangedRecords {
                 self.vevents.extend(vevents);
                 self.fiches.extend(fiches);
             }
+            Event::FichesMerged { kept, merged, merged_before, vevents, .. } => {
+                self.fiches.extend([kept.id, *merged]);
+                self.fiches.extend(merged_before);
+                self.vevents.extend(vevents);
+            }
             Event::Announced { messages, .. } => {
                 for message in messages {
                     self.add_message(message);

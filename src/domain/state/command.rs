@@ -423,6 +423,7 @@ pub enum RecordChange {
     Group(Patch<Group>),
     Fiche(Put<Fiche>),
     FicheByExternid(FicheByExternid),
+    MergeFiches(MergeFiches),
     Calendar(Put<Calendar>),
     Calendarset(Put<Calendarset>),
     RemoveCalendarset(CalendarsetId),
@@ -442,7 +443,10 @@ impl RecordChange {
             Self::Intervention(_) => &[Intervention::KIND],
             Self::Interventionset(_) => &[Interventionset::KIND],
             Self::Customfield(_) => &[Customfield::KIND],
-            Self::Group(_) | Self::RemoveCalendarset(_) | Self::RemoveInterventionset(_) => &[],
+            Self::Group(_)
+            | Self::MergeFiches(_)
+            | Self::RemoveCalendarset(_)
+            | Self::RemoveInterventionset(_) => &[],
         }
     }
 }
@@ -462,6 +466,17 @@ pub struct FicheByExternid {
     /// The identifier.
     pub externid: i64,
     /// The fields given, the identifier among them.
+    pub fields: Patch<Fiche>,
+}
+
+/// Makes one of two records of a client. Reference 6.18.
+#[derive(Clone, Debug)]
+pub struct MergeFiches {
+    /// The record that is kept.
+    pub kept: FicheId,
+    /// The other record.
+    pub merged: FicheId,
+    /// The fields given for the kept one. What it lacks besides is taken from the other.
     pub fields: Patch<Fiche>,
 }
 

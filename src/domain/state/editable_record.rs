@@ -63,6 +63,9 @@ impl EditableRecord for Fiche {
 
     fn faults(&self, before: Option<&Self>, state: &GroupState) -> Vec<Fault> {
         let is_nameless = |fiche: &Self| fiche.lastname.is_blank() && fiche.firstname.is_blank();
+        if let Some(rule) = before.and_then(Self::merged_rule) {
+            return vec![Fault::new("id", rule)];
+        }
         let mut faults = Vec::new();
         if is_nameless(self) && !before.is_some_and(is_nameless) {
             faults.push(Fault::new("lastname", "a client needs a last or first name"));

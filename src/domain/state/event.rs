@@ -241,6 +241,21 @@ pub enum Event {
         /// The events of the commands, in order; at least one.
         events: Vec<Event>,
     },
+    /// Two records of one client became one.
+    FichesMerged {
+        /// The stamp of the event.
+        at: Instant,
+        /// The record that is kept, after the merge.
+        kept: Box<Fiche>,
+        /// The other record.
+        merged: FicheId,
+        /// The records that were merged into the other one before.
+        merged_before: Vec<FicheId>,
+        /// The events that named the other record, deleted ones included.
+        vevents: Vec<VeventId>,
+        /// The accounts that owned the other record, after the merge.
+        accounts: Vec<Account>,
+    },
 }
 
 impl Event {
@@ -276,7 +291,8 @@ impl Event {
             | Self::CodeRefused { at, .. }
             | Self::BookingConfirmed { at, .. }
             | Self::GroupFounded { at, .. }
-            | Self::BatchDone { at, .. } => *at,
+            | Self::BatchDone { at, .. }
+            | Self::FichesMerged { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
@@ -310,7 +326,8 @@ impl Event {
             | Self::HoldReleased { .. }
             | Self::CodeRefused { .. }
             | Self::BookingConfirmed { .. }
-            | Self::GroupFounded { .. } => &[],
+            | Self::GroupFounded { .. }
+            | Self::FichesMerged { .. } => &[],
         }
     }
 

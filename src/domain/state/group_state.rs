@@ -233,6 +233,11 @@ impl GroupState {
         self.client_index.with_externid(externid).filter_map(|id| self.fiches.get(&id))
     }
 
+    /// The client that an id stands for: itself, or the one that it was merged into.
+    pub fn kept_client(&self, id: FicheId) -> FicheId {
+        self.fiches.get(&id).and_then(|fiche| fiche.merged_into).unwrap_or(id)
+    }
+
     /// The live appointments of a client, ascending by start.
     pub fn appointments_of(&self, client: FicheId) -> &[TakenInterval] {
         self.clients.for_client(client)

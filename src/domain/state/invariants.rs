@@ -121,6 +121,13 @@ fn find_missing(state: &GroupState) -> Vec<BrokenInvariant> {
             }
         }
     }
+    for fiche in state.fiches.values() {
+        let Some(kept) = fiche.merged_into else { continue };
+        if state.fiches.get(&kept).is_none_or(|kept| kept.merged_into.is_some()) {
+            let to = format!("fiche {kept}, as one that is kept");
+            found.push(BrokenInvariant::Missing { from: format!("fiche {}", fiche.id), to });
+        }
+    }
     for row in state.rows.values() {
         for to in missing_of_vevent(state, row) {
             found.push(BrokenInvariant::Missing { from: format!("event {}", row.id), to });

@@ -315,6 +315,12 @@ pub(crate) fn booked_fiche() -> ObjectBuilder {
         .description(Some(field_text("Booking", "fiche")))
 }
 
+/// The fields for the fiche that is kept of two.
+pub(crate) fn kept_fiche() -> ObjectBuilder {
+    let text = "Fields of the fiche that is kept. What it lacks is taken from the other one.";
+    FICHE.given(Resource::Fiche).description(Some(text))
+}
+
 /// Adds to the record of an appointment parts of the records that it refers to.
 fn with_appointment_parts(mut record: ObjectBuilder) -> ObjectBuilder {
     let of = |component: &'static str, name: &str| field_text(component, name);

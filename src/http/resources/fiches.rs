@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::decisions::record_change::find_by_externid;
 use crate::domain::records::account::Account;
@@ -11,29 +13,36 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::{
-    Caller, Command, FicheByExternid, LinkRequest, Put, RecordChange, RequestLink,
+    Caller, Command, FicheByExternid, LinkRequest, MergeFiches, Patch, Put, RecordChange,
+    RequestLink,
 };
 use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::Committed;
-use crate::http::endpoint::{Answer, Endpoint, EndpointPath, QueryKind, handler, write_handler};
+use crate::http::endpoint::{
+    Answer, Body, Endpoint, EndpointPath, QueryKind, handler, write_handler,
+};
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::limits::guarded_write::GuardedWrite;
+use crate::http::openapi::records::kept_fiche;
 use crate::http::permissions::{OWN_ACCOUNT, PROS_ONLY, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::accounts;
 use crate::http::resources::crud::{self, CrudRecord};
-use crate::http::response::HandlerResult;
+use crate::http::response::{HandlerResult, object_response};
 use crate::http::writes::prepared_write::{PreparedWrite, Written};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::Table;
+use crate::wire::schema::{GivenId, object_of};
 use crate::wire::value;
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches");
 const ALL_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches", LegacyRecord::Fiche);
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches/{id}");
 const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches/{id}", LegacyRecord::Fiche);
+
+const MERGE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches/{id}/merge");
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
@@ -55,7 +64,40 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(crud::change::<Fiche>, change_own))
         .named("ChangeFiche", "Update a fiche")
         .right(Resource::Fiche, Verb::Change, OWN_ACCOUNT),
+    Endpoint::post(&[MERGE], handler!(InGroup, merge))
+        .named("MergeFiches", "Make one of two fiches of a client")
+        .right(Resource::Fiche, Verb::Delete, PROS_ONLY)
+        .idempotency_key(false)
+        .body(Body::plain(merge_schema))
+        .answers(&[Answer::RECORD]),
 ];
+
+/// The body of a merge.
+fn merge_schema() -> RefOr<Schema> {
+    object_of::<MergeBody>().property(FICHE.resource, kept_fiche()).into()
+}
+
+/// The fiche to merge into that of the path.
+#[derive(ToSchema)]
+struct MergeBody {
+    /// Id of the other fiche of the client. It stays valid for reading.
+    #[schema(value_type = GivenId)]
+    fiche_id: FicheId,
+}
+
+impl MergeBody {
+    /// Parses the body.
+    ///
+    /// # Errors
+    /// A fault unless `fiche_id` is an id.
+    fn parse(body: &Map<String, Value>) -> Result<Self, Fault> {
+        let given = body.get("fiche_id").map(value::parse_id);
+        match given.and_then(Result::ok).flatten().and_then(FicheId::new) {
+            Some(fiche_id) => Ok(Self { fiche_id }),
+            None => Err(Fault::new("fiche_id", "must be the id of another client of the group")),
+        }
+    }
+}
 
 impl CrudRecord for Fiche {
     fn table() -> &'static Table<Self> {
@@ -77,10 +119,42 @@ async fn list(request: GroupRequest) -> HandlerResult {
     crud::list_of(&request, crud::parse_query(&request)?, 1, own, |_, _| true).await
 }
 
-/// GET /api/v1/groups/{group_id}/fiches/{id}.
+/// GET /api/v1/groups/{group_id}/fiches/{id}. The id of a fiche that was merged answers the one
+/// that was kept, with `merged_into`. Reference 6.18.
 async fn show(request: GroupRequest) -> HandlerResult {
     check_ownership(&request)?;
-    crud::show::<Fiche>(request).await
+    let id = request.id(FicheId::new)?;
+    let kept = request.state.kept_client(id);
+    if kept == id {
+        return crud::show::<Fiche>(request).await;
+    }
+    let kept = Fiche::find(&request.state, kept).ok_or_else(ApiError::no_result)?;
+    let shown = Fiche { merged_into: Some(kept.id), ..kept.clone() };
+    Ok(crud::record_response(&shown, &request.state, request.audience()))
+}
+
+/// POST /api/v1/groups/{group_id}/fiches/{id}/merge. Sent again, it answers the same.
+async fn merge(request: GroupRequest) -> HandlerResult {
+    let kept = request.id(FicheId::new)?;
+    let audience = request.audience();
+    let fields = match request.body.get(FICHE.resource) {
+        Some(Value::Object(object)) => FICHE.parse(object, &request.scope(), audience),
+        Some(Value::Null) | None => Ok(Patch::default()),
+        Some(_) => Err(vec![Fault::new(FICHE.resource, "must be an object of fields")]),
+    };
+    let body = MergeBody::parse(&request.body);
+    let (body, fields) = match (body, fields) {
+        (Ok(body), Ok(fields)) => (body, fields),
+        (body, fields) => {
+            let faults = body.err().into_iter().chain(fields.err().into_iter().flatten());
+            return Err(faults.collect::<Vec<Fault>>().into());
+        }
+    };
+    let show = crud::show_record::<Fiche>(kept, audience);
+    let merge = RecordChange::MergeFiches(MergeFiches { kept, merged: body.fiche_id, fields });
+    let command = Command::ChangeRecord(merge).only_if(request.precondition(show.clone()));
+    let done = request.write(command).await?;
+    show(&done.group_state).map(object_response).ok_or_else(ApiError::no_result)
 }
 
 /// PUT /api/v1/groups/{group_id}/fiches/{id} by an account. If it gives another e-mail address, a

@@ -8,6 +8,7 @@ use axum::response::Response;
 
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
+use crate::http::ApiError;
 use crate::web::format;
 use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::frame::{ScreenFrame, Section};
@@ -47,17 +48,17 @@ struct ClientsScreen<'v> {
 }
 
 /// A client in the list.
-struct ClientRow {
-    url: String,
+pub(crate) struct ClientRow {
+    pub(crate) url: String,
     /// The names; empty without any.
-    name: String,
-    facts: String,
-    is_deleted: bool,
+    pub(crate) name: String,
+    pub(crate) facts: String,
+    pub(crate) is_deleted: bool,
 }
 
 /// Clients that a search has found, in order.
-struct FoundClients {
-    page: Vec<FicheId>,
+pub(crate) struct FoundClients {
+    pub(crate) page: Vec<FicheId>,
     /// Number of clients on all pages.
     total: usize,
 }
@@ -65,39 +66,51 @@ struct FoundClients {
 /// GET /p/{urlname}/clients.
 pub(crate) async fn show(visit: ProVisit) -> Response {
     let params = &visit.request.params;
-    let search = params.value("search").unwrap_or_default();
-    let with_deleted = params.value("deleted").is_some();
     let first = params.value("from").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let with_deleted = params.value("deleted").is_some();
+    match find_clients(&visit, with_deleted, first, PAGE_CLIENTS).await {
+        Ok(Some(found)) => respond_with(&visit, StatusCode::OK, first, &found),
+        Ok(None) => {
+            let nothing = FoundClients { page: Vec::new(), total: 0 };
+            respond_with(&visit, StatusCode::BAD_REQUEST, first, &nothing)
+        }
+        Err(error) => message::failed(&visit.request, &error),
+    }
+}
+
+/// Finds a page of clients by the parameter `search`, without those that were merged into others.
+/// `None` if the search is too long.
+///
+/// # Errors
+/// 503 if too many long searches are waiting.
+pub(crate) async fn find_clients(
+    visit: &ProVisit,
+    with_deleted: bool,
+    first: usize,
+    results: usize,
+) -> Result<Option<FoundClients>, ApiError> {
     let mut listed = Params::default();
-    listed.push("search", search);
+    listed.push("search", visit.request.params.value("search").unwrap_or_default());
     listed.push("sort", "lastname");
-    listed.push("results", &PAGE_CLIENTS.to_string());
+    listed.push("results", &results.to_string());
     listed.push("startIndex", &first.to_string());
     let scope = Scope::for_group(&visit.state);
-    let Ok(query) = Query::parse(&listed, &FICHE, &scope, Audience::Pro) else {
-        let nothing = FoundClients { page: Vec::new(), total: 0 };
-        return respond_with(&visit, StatusCode::BAD_REQUEST, first, &nothing);
-    };
+    let Ok(query) = Query::parse(&listed, &FICHE, &scope, Audience::Pro) else { return Ok(None) };
     let cost = visit.state.fiches.len().saturating_mul(query.cost_per_record());
     let state = Arc::clone(&visit.state);
     let find = move || {
-        let all = state.fiches.values().map(AsRef::as_ref);
-        let wanted: Vec<&Fiche> = all.filter(|fiche| with_deleted || !fiche.deleted).collect();
+        let mut wanted: Vec<&Fiche> = state.fiches.values().map(AsRef::as_ref).collect();
+        wanted.retain(|it| it.merged_into.is_none() && (with_deleted || !it.deleted));
         let page = query.select_page(wanted, &Scope::for_group(&state));
         FoundClients {
             page: page.records.iter().map(|fiche| fiche.id).collect(),
             total: page.total,
         }
     };
-    let found = if cost <= INLINE_COST_MAX {
-        Ok(find())
-    } else {
-        visit.request.pages.server.blocking_pool.run(find).await
-    };
-    match found {
-        Ok(found) => respond_with(&visit, StatusCode::OK, first, &found),
-        Err(error) => message::failed(&visit.request, &error),
+    if cost <= INLINE_COST_MAX {
+        return Ok(Some(find()));
     }
+    visit.request.pages.server.blocking_pool.run(find).await.map(Some)
 }
 
 fn respond_with(
@@ -151,7 +164,8 @@ fn respond_with(
     respond(status, Privacy::Client, render(&screen))
 }
 
-fn view_client(visit: &ProVisit, fiche: &Fiche) -> ClientRow {
+/// Returns a client as lists show it.
+pub(crate) fn view_client(visit: &ProVisit, fiche: &Fiche) -> ClientRow {
     let email = fiche.email.as_ref().map_or("", |email| email.as_str());
     let birthdate = fiche.birthdate.map(|at| format::date(visit.language(), at.day()));
     let facts = [fiche.firstphone.as_str(), fiche.secondphone.as_str(), email];

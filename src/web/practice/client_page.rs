@@ -27,6 +27,7 @@ use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::revision::{REVISION, faults_among, revision, still_at, write};
 use crate::web::practice::texts::client::ClientTexts;
 use crate::web::practice::texts::form::FormTexts;
+use crate::web::practice::texts::merge::MergeTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
 use crate::wire::fiche::FICHE;
@@ -55,6 +56,8 @@ struct ClientScreen<'v> {
     all_past: String,
     all_past_label: String,
     book_again: String,
+    merge: String,
+    merge_text: &'static MergeTexts,
     list: String,
     edit: EditForm,
 }
@@ -83,6 +86,9 @@ pub(crate) async fn show(Path(path): Path<RecordPath>, visit: ProVisit) -> Respo
     let Some(fiche) = path.id(FicheId::new).and_then(|id| visit.state.fiches.get(&id)) else {
         return message::not_found(&visit.request);
     };
+    if let Some(kept) = fiche.merged_into {
+        return redirect(&visit.url(&format!("/clients/{kept}"), &[]));
+    }
     let edit = EditForm {
         fields: fiche_fields(&visit.state, fiche, visit.language()),
         revision: revision(show_record::<Fiche>(fiche.id, Audience::Pro)(&visit.state)),
@@ -100,6 +106,11 @@ pub(crate) async fn change(Path(path): Path<RecordPath>, form: ProForm) -> Respo
         return message::not_found(&visit.request);
     };
     let id = fiche.id;
+    if let Some(kept) = fiche.merged_into {
+        // What was typed is shown beside the record that was kept.
+        let mine = filled_in(&fiche_fields(&visit.state, fiche, visit.language()), &given);
+        return respond_with_versions(visit, kept, mine);
+    }
     let before = fiche_fields(&visit.state, fiche, visit.language());
     let fields = filled_in(&before, &given);
     let based_on = given.value(REVISION).unwrap_or_default().to_owned();
@@ -200,6 +211,8 @@ fn respond_with_client(
         },
         all_past_label: fill(text.all_past, "total", &past.len().to_string()),
         book_again: visit.url(Section::Agenda.path(), &[("client", &id)]),
+        merge: visit.url(&format!("{here}/merge"), &[]),
+        merge_text: MergeTexts::in_language(visit.language()),
         list: visit.url(Section::Clients.path(), &[]),
         here: visit.url(&here, &[]),
         name: title.to_owned(),

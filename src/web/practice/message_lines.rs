@@ -101,6 +101,7 @@ const fn suppression_in_words(why: SuppressionReason, text: &MessageTexts) -> &'
         SuppressionReason::TooMany => text.too_many,
         SuppressionReason::GivenAway => text.given_away,
         SuppressionReason::Unconfirmed => text.unconfirmed,
+        SuppressionReason::Unchanged => text.is_unchanged,
     }
 }
 

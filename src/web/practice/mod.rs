@@ -8,6 +8,7 @@ mod agenda;
 mod appointment_lines;
 mod choose;
 mod client_list;
+mod client_merge;
 mod client_page;
 mod event_change;
 mod event_move;
@@ -52,6 +53,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/clients", get(client_list::show))
         .route("/p/{urlname}/clients/new", get(new_client::show).post(new_client::make))
         .route("/p/{urlname}/clients/{id}", get(client_page::show).post(client_page::change))
+        .route("/p/{urlname}/clients/{id}/merge", get(client_merge::show).post(client_merge::merge))
         .route("/p/{urlname}/events/{id}", get(event_page::show).post(event_change::change))
         .route("/p/{urlname}/events/{id}/state", post(event_change::set_state))
         .route("/p/{urlname}/events/{id}/cancel", post(event_change::cancel))

@@ -183,7 +183,7 @@ pub(crate) fn changed_object(before: &[FieldView], given: &[FieldView]) -> Map<S
 }
 
 /// Returns a value as the body of a request has it.
-fn wire_value(field: &FieldView) -> Value {
+pub(crate) fn wire_value(field: &FieldView) -> Value {
     if field.is_checkbox() {
         return (field.value == "1").into();
     }

@@ -64,6 +64,10 @@ impl GroupState {
                 let before = self.rows.get(&row.id).map(|before| before.calendar_id);
                 Some(before.into_iter().chain([row.calendar_id]).collect())
             }
+            Event::FichesMerged { vevents, .. } => {
+                let rows = vevents.iter().filter_map(|id| self.rows.get(id));
+                Some(rows.map(|row| row.calendar_id).collect())
+            }
             Event::CalendarPut { row, .. } => Some(vec![row.id]),
             Event::HoldMade { hold, replaced, .. } => {
                 let replaced = replaced.and_then(|id| self.holds().get(id));
@@ -179,6 +183,15 @@ impl GroupState {
             Event::Announced { messages, .. } => messages.iter().for_each(|it| self.enqueue(it)),
             Event::DoneOnce { answered, .. } => self.record_answer(answered),
             Event::BatchDone { .. } => {}
+            Event::FichesMerged { at, kept, merged, merged_before, vevents, accounts } => {
+                self.put_fiche(Arc::new(Fiche::clone(kept)));
+                vevents.iter().for_each(|id| self.give_to_kept(*id, *merged, kept.id, *at));
+                self.close_merged(*merged, kept.id, *at);
+                merged_before.iter().for_each(|id| self.close_merged(*id, kept.id, *at));
+                for account in accounts {
+                    self.accounts.insert(account.email.folded(), Arc::new(account.clone()));
+                }
+            }
             Event::AccountLinkRequested { link, message, .. } => {
                 self.links.put(Arc::new(AccountLink::clone(link)));
                 self.enqueue(message);
@@ -280,6 +293,26 @@ impl GroupState {
             self.put_fiche(emptied);
         }
         self.set_emptied_until(until);
+    }
+
+    /// Gives an event of a merged client to the kept one. A deleted event keeps its stamp, as upkeep
+    /// counts from its deletion.
+    fn give_to_kept(&mut self, id: VeventId, merged: FicheId, kept: FicheId, at: Instant) {
+        let mut row = Vevent::clone(self.rows.get(&id).expect("an event of a merge exists"));
+        assert_eq!(row.fiche_id(), Some(merged), "an event of a merge names the merged client");
+        row.set_client(kept);
+        if !row.deleted {
+            row.updated_at = at;
+        }
+        self.put_vevent(Arc::new(row));
+    }
+
+    /// Leaves of a client that was merged what leads to the kept one.
+    fn close_merged(&mut self, merged: FicheId, kept: FicheId, at: Instant) {
+        assert_ne!(merged, kept, "no client is merged into itself");
+        let fiche = self.fiches.get(&merged).expect("a merged client exists");
+        let closed = fiche.merged(kept, at);
+        self.put_fiche(Arc::new(closed));
     }
 
     /// Puts a message into the outbox: a new one, or another form of an existing one. The `apply`

@@ -40,6 +40,8 @@ text_table! {
         "not sent: the appointment was given to another client";
     unconfirmed: "pas envoyé : le rendez-vous n’a jamais été confirmé par e-mail",
         "not sent: the appointment was never confirmed by mail";
+    is_unchanged: "pas envoyé : le rendez-vous est resté tel que le client le connaît",
+        "not sent: the appointment is as the client knows it";
 
     none_cancelled: "pas prévu : le rendez-vous est annulé", "not planned: the appointment is cancelled";
     none_withheld: "pas prévu : réservé en ligne au-delà du nombre de messages permis",

@@ -9,5 +9,6 @@ pub(crate) mod form;
 pub(crate) mod frame;
 pub(crate) mod login;
 pub(crate) mod logins;
+pub(crate) mod merge;
 pub(crate) mod messages;
 pub(crate) mod obstacles;
