@@ -144,11 +144,7 @@ impl GroupRequest {
         if self.if_match.is_empty() {
             return None;
         }
-        let wanted = self.if_match.clone();
-        Some(Precondition::new(move |state| match show(state) {
-            Some(shown) if wanted.contain(&shown.tag) => Ok(()),
-            present => Err(present),
-        }))
+        Some(self.if_match.precondition(show))
     }
 
     /// Prepares a change of one object, under the precondition of the header If-Match. The answer

@@ -13,7 +13,8 @@ use futures_util::stream::{self, StreamExt as _};
 use http_body_util::BodyExt as _;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::state::precondition::ShownObject;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::precondition::{Precondition, ShownObject};
 use crate::http::answer::compression::COMPRESSED_BYTES_MIN;
 use crate::http::error::ApiError;
 
@@ -31,6 +32,24 @@ impl NamedTags {
     /// Reads If-Match or If-None-Match, which may be repeated.
     pub(crate) fn read(headers: &HeaderMap, name: HeaderName) -> Self {
         Self(headers.get_all(name).iter().cloned().collect())
+    }
+
+    /// The tag in the field of a form. A text that is no tag names none.
+    pub(crate) fn in_form(text: &str) -> Self {
+        Self(HeaderValue::from_str(text).into_iter().collect())
+    }
+
+    /// Returns the precondition that an object has one of these tags. `show` returns the object in
+    /// a state; `None` if it is gone.
+    pub(crate) fn precondition(
+        &self,
+        show: impl Fn(&GroupState) -> Option<ShownObject> + Send + Sync + 'static,
+    ) -> Precondition {
+        let wanted = self.clone();
+        Precondition::new(move |state| match show(state) {
+            Some(shown) if wanted.contain(&shown.tag) => Ok(()),
+            present => Err(present),
+        })
     }
 
     /// Whether the request lacks the header.

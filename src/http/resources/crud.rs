@@ -2,6 +2,7 @@
 //! Reference 13.
 
 use axum::response::Response;
+use serde_json::{Map, Value};
 
 use crate::domain::decisions::record_change::deletion;
 use crate::domain::records::fault::Fault;
@@ -147,28 +148,68 @@ pub(crate) async fn list_of<R: CrudRecord>(
 
 /// POST of a new record.
 pub(crate) fn create<R: CrudRecord>(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
-    let mut object = wrapped_object(&request.body, R::table().resource)?.clone();
-    // An empty `sort` counts as absent: the record then comes after the last.
-    object.retain(|name, value| name != "sort" || !value::is_empty(value));
-    let fields = R::table().parse_new(&object, &request.scope(), request.audience())?;
+    let object = wrapped_object(&request.body, R::table().resource)?;
     let audience = request.audience();
+    let command = creation_command::<R>(object, &request.scope(), audience)?;
     let render = move |done: &Committed| {
         let id =
             R::Id::from_number(done.object).expect("the engine returns the id of the new record");
         let record = R::find(&done.group_state, id).expect("the new record exists");
         R::to_json(record, &Scope::for_group(&done.group_state), audience)
     };
-    let command = Command::ChangeRecord(R::change(Put { id: None, fields }));
     let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
     Ok(request.prepare_creation(write, render))
+}
+
+/// Returns the command that makes a record with the fields of an object.
+///
+/// # Errors
+/// Every fault of the fields.
+pub(crate) fn creation_command<R: CrudRecord>(
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    audience: Audience,
+) -> Result<Command, Vec<Fault>> {
+    let mut object = object.clone();
+    // An empty `sort` counts as absent: the record then comes after the last.
+    object.retain(|name, value| name != "sort" || !value::is_empty(value));
+    let fields = R::table().parse_new(&object, scope, audience)?;
+    Ok(Command::ChangeRecord(R::change(Put { id: None, fields })))
+}
+
+/// Returns the command that sets the fields of an object on a record.
+///
+/// # Errors
+/// Every fault of the fields.
+pub(crate) fn change_command<R: CrudRecord>(
+    id: R::Id,
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    audience: Audience,
+) -> Result<Command, Vec<Fault>> {
+    let fields = R::table().parse(object, scope, audience)?;
+    Ok(put_command::<R>(id, fields))
+}
+
+/// Returns the command that deletes a record.
+pub(crate) fn deletion_command<R: DeletableRecord>(id: R::Id) -> Command {
+    match R::DELETION {
+        Deletion::Marks(mark) => put_command::<R>(id, deletion(mark)),
+        Deletion::Removes(removal) => Command::ChangeRecord(removal(id)),
+    }
+}
+
+fn put_command<R: CrudRecord>(id: R::Id, fields: Patch<R>) -> Command {
+    Command::ChangeRecord(R::change(Put { id: Some(id), fields }))
 }
 
 /// PUT of a record. Fields that are not given stay.
 pub(crate) fn change<R: CrudRecord>(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let (id, _) = find_record::<R>(request)?;
     let object = wrapped_object(&request.body, R::table().resource)?;
-    let fields = R::table().parse(object, &request.scope(), request.audience())?;
-    Ok(write_record::<R>(request, id, fields))
+    let audience = request.audience();
+    let command = change_command::<R>(id, object, &request.scope(), audience)?;
+    Ok(request.prepare_change(command, audience, show_record::<R>(id, audience)))
 }
 
 /// DELETE of a record. The response shows one that does not remain as it was.
@@ -176,25 +217,16 @@ pub(crate) fn delete<R: DeletableRecord>(
     request: &GroupRequest,
 ) -> Result<PreparedWrite, ApiError> {
     let (id, _) = find_record::<R>(request)?;
-    let removal = match R::DELETION {
-        Deletion::Marks(mark) => return Ok(write_record::<R>(request, id, deletion(mark))),
-        Deletion::Removes(removal) => removal,
-    };
-    let show = show_record::<R>(id, request.audience());
-    let command = Command::ChangeRecord(removal(id)).only_if(request.precondition(show.clone()));
+    let audience = request.audience();
+    let command = deletion_command::<R>(id);
+    let show = show_record::<R>(id, audience);
+    if matches!(R::DELETION, Deletion::Marks(_)) {
+        return Ok(request.prepare_change(command, audience, show));
+    }
+    let command = command.only_if(request.precondition(show.clone()));
     let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
     let show = move |done: &Committed| show(&done.before).map(Written::Changed);
-    Ok(PreparedWrite::new(write, request.audience(), show))
-}
-
-fn write_record<R: CrudRecord>(
-    request: &GroupRequest,
-    id: R::Id,
-    fields: Patch<R>,
-) -> PreparedWrite {
-    let audience = request.audience();
-    let command = Command::ChangeRecord(R::change(Put { id: Some(id), fields }));
-    request.prepare_change(command, audience, show_record::<R>(id, audience))
+    Ok(PreparedWrite::new(write, audience, show))
 }
 
 /// Returns a function that shows a record as an audience sees it in a state.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
+use serde_json::{Map, Value};
 
 use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::records::fault::Fault;
@@ -136,13 +137,26 @@ async fn show(request: GroupRequest) -> HandlerResult {
 /// another time zone costs what the group has.
 async fn change(request: GroupRequest) -> HandlerResult {
     let object = wrapped_object(&request.body, GROUP.resource)?;
-    let fields = GROUP.parse(object, &request.scope(), request.audience())?;
-    let command = Command::ChangeRecord(RecordChange::Group(fields));
     let audience = request.audience();
+    let command = change_command(object, &request.scope(), audience)?;
     let show = move |state: &GroupState| Some(show_group(state, audience));
     request.send(request.prepare_change(command, audience, show)).await
 }
 
-fn show_group(state: &GroupState, audience: Audience) -> ShownObject {
+/// Returns the command that sets the fields of an object on the group.
+///
+/// # Errors
+/// Every fault of the fields.
+pub(crate) fn change_command(
+    object: &Map<String, Value>,
+    scope: &Scope<'_>,
+    audience: Audience,
+) -> Result<Command, Vec<Fault>> {
+    let fields = GROUP.parse(object, scope, audience)?;
+    Ok(Command::ChangeRecord(RecordChange::Group(fields)))
+}
+
+/// Returns the group as an audience sees it.
+pub(crate) fn show_group(state: &GroupState, audience: Audience) -> ShownObject {
     tagged(GROUP.to_json(&state.catalogue.group, &Scope::for_group(state), audience))
 }
