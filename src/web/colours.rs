@@ -99,11 +99,9 @@ pub(crate) fn url(group: &Group) -> Option<String> {
 pub(crate) fn stylesheet(group: &Group) -> Option<String> {
     let colours = group.usercolors.as_ref()?;
     let colours: Map<String, Value> = serde_json::from_str(colours.as_str()).ok()?;
-    let given = |name: &str| colours.get(name).and_then(Value::as_str).and_then(Rgb::parse);
-    let main_bg = given("main_bg").or_else(|| given("page_bg")).unwrap_or(PAGE.0);
-    let page_bg = given("page_bg").unwrap_or(main_bg);
-    let content_bg = given("content_bg").unwrap_or(CONTENT.0);
-    let text = |name: &str, default: Rgb, background: Rgb| match given(name) {
+    let Backgrounds { page: page_bg, main: main_bg, content: content_bg } =
+        Backgrounds::new(&colours);
+    let text = |name: &str, default: Rgb, background: Rgb| match given(&colours, name) {
         Some(colour) => colour.readable_on(&[background]),
         None if default.contrast(background) >= CONTRAST_MIN => default,
         None => background.text_on(),
@@ -111,7 +109,7 @@ pub(crate) fn stylesheet(group: &Group) -> Option<String> {
     let main_text = text("main_text", PAGE.1, main_bg);
     let page_text = text("page_text", main_text, page_bg);
     let content_text = text("content_text", CONTENT.1, content_bg);
-    let links = given("content_links").unwrap_or(LINKS);
+    let links = given(&colours, "content_links").unwrap_or(LINKS);
     let button = links.readable_on(&[content_bg]);
     let muted = |text: Rgb, background: Rgb| text.mixed(background, 30).readable_on(&[background]);
     let light = [
@@ -142,6 +140,58 @@ pub(crate) fn stylesheet(group: &Group) -> Option<String> {
     write_scheme(&mut style, "light", &light);
     write_scheme(&mut style, "dark", &dark);
     Some(style)
+}
+
+/// The backgrounds of a group's pages.
+struct Backgrounds {
+    page: Rgb,
+    main: Rgb,
+    content: Rgb,
+}
+
+impl Backgrounds {
+    fn new(colours: &Map<String, Value>) -> Self {
+        let page = given(colours, "page_bg");
+        let main = given(colours, "main_bg").or(page).unwrap_or(PAGE.0);
+        let content = given(colours, "content_bg").unwrap_or(CONTENT.0);
+        Self { page: page.unwrap_or(main), main, content }
+    }
+}
+
+fn given(colours: &Map<String, Value>, name: &str) -> Option<Rgb> {
+    colours.get(name).and_then(Value::as_str).and_then(Rgb::parse)
+}
+
+/// Whether a text is a colour, `#RRGGBB`.
+pub(crate) fn is_colour(text: &str) -> bool {
+    Rgb::parse(text).is_some()
+}
+
+/// Returns the colour that pages show of a given one whose contrast is too low; `None` for one that
+/// stays as it is.
+pub(crate) fn correction(colours: &Map<String, Value>, name: &str) -> Option<String> {
+    let backgrounds = Backgrounds::new(colours);
+    let background = match name {
+        "page_text" => backgrounds.page,
+        "main_text" => backgrounds.main,
+        "content_text" | "content_links" => backgrounds.content,
+        _ => return None,
+    };
+    let colour = given(colours, name)?;
+    let shown = colour.readable_on(&[background]);
+    if shown == colour { None } else { Some(shown.css()) }
+}
+
+/// Returns the colour of pages in place of one that the group does not set.
+pub(crate) fn default_colour(name: &str) -> String {
+    let colour = match name {
+        "page_text" | "main_text" => PAGE.1,
+        "content_bg" => CONTENT.0,
+        "content_text" => CONTENT.1,
+        "content_links" => LINKS,
+        _ => PAGE.0,
+    };
+    colour.css()
 }
 
 fn write_scheme(style: &mut String, scheme: &str, colours: &[(&str, Rgb)]) {

@@ -66,6 +66,12 @@ impl CustomName {
         None
     }
 
+    /// All system names, by type and number.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let of_kind = |(kind, _, count)| (0..count).map(move |index| Self { kind, index });
+        CustomKind::ALL.into_iter().flat_map(of_kind)
+    }
+
     /// The type of the attribute's values.
     pub const fn kind(self) -> CustomKind {
         self.kind

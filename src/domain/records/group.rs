@@ -224,7 +224,8 @@ impl Currency {
 pub struct Usercolors(Text<255>);
 
 impl Usercolors {
-    const KEYS: [&str; 7] = [
+    /// The keys of the object.
+    pub const KEYS: [&'static str; 7] = [
         "content_bg",
         "content_text",
         "content_links",

@@ -4,7 +4,7 @@ use crate::notify::language::Language;
 use crate::web::practice::texts::frame::FrameTexts;
 
 /// The screens that the frame leads to, in order.
-pub(crate) const SECTIONS: &[Section] = &[Section::Agenda, Section::Clients];
+pub(crate) const SECTIONS: &[Section] = &[Section::Agenda, Section::Clients, Section::Settings];
 
 /// A screen of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,7 @@ pub(crate) enum Section {
     /// The professional's own logins. The name of the professional leads there.
     Logins,
     Clients,
+    Settings,
 }
 
 impl Section {
@@ -22,6 +23,7 @@ impl Section {
             Self::Agenda => "/agenda",
             Self::Logins => "/logins",
             Self::Clients => "/clients",
+            Self::Settings => "/settings",
         }
     }
 
@@ -31,6 +33,7 @@ impl Section {
             Self::Agenda => text.agenda,
             Self::Logins => text.logins,
             Self::Clients => text.clients,
+            Self::Settings => text.settings,
         }
     }
 }

@@ -30,6 +30,7 @@ mod record_path;
 mod revision;
 pub(crate) mod screen_request;
 mod series_event;
+mod settings;
 mod texts;
 mod visit;
 
@@ -60,4 +61,5 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/events/{id}/restore", post(event_change::restore))
         .route("/p/{urlname}/events/{id}/move", get(event_move::show).post(event_move::act))
         .route("/p/{urlname}/events/{id}/series", post(series_event::change))
+        .merge(settings::routes())
 }

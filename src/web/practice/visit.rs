@@ -98,6 +98,12 @@ impl ProVisit {
         self.request.url(&group_path(self.group(), step), pairs)
     }
 
+    /// Returns the URL of the first page for clients.
+    pub(crate) fn booking_page_url(&self) -> String {
+        let name = utf8_percent_encode(self.group().urlname.as_str(), SEGMENT);
+        self.request.url(&format!("/b/{name}"), &[])
+    }
+
     /// Returns the frame of a screen with this title. The frame marks `section` as the present one.
     pub(crate) fn frame(&self, title: &str, section: Section) -> ScreenFrame<'_> {
         let text = self.request.text();

@@ -12,3 +12,4 @@ pub(crate) mod logins;
 pub(crate) mod merge;
 pub(crate) mod messages;
 pub(crate) mod obstacles;
+pub(crate) mod settings;

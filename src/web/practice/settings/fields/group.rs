@@ -1,0 +1,297 @@
+//! The fields of a group, by the part of the settings that shows them.
+
+use crate::web::practice::settings::fields::field_text::FieldWidget::{
+    Choice, Colours, Minutes, Zone,
+};
+use crate::web::practice::settings::fields::field_text::{ChoiceText, FieldText, choice, field};
+
+/// The shop.
+pub(crate) static SHOP: &[FieldText] = &[
+    field(
+        "name",
+        ["Nom", "Name"],
+        [
+            "Les clients le lisent sur la page et dans les messages.",
+            "Clients read it on the page and in messages.",
+        ],
+    ),
+    field(
+        "phone",
+        ["Téléphone", "Telephone"],
+        [
+            "La page et les messages l’indiquent pour vous joindre.",
+            "The page and messages give it as the way to reach you.",
+        ],
+    ),
+    field(
+        "fax",
+        ["Fax", "Fax"],
+        ["Les applications peuvent l’afficher.", "Applications may show it."],
+    ),
+    field(
+        "address",
+        ["Rue et numéro", "Street and number"],
+        [
+            "Lieu des rendez-vous, sauf si un agenda a le sien.",
+            "Place of appointments, unless a calendar has its own.",
+        ],
+    ),
+    field(
+        "zipcode",
+        ["Code postal", "Postal code"],
+        ["Complète l’adresse.", "Part of the address."],
+    ),
+    field("city", ["Ville", "Town"], ["Complète l’adresse.", "Part of the address."]),
+    field(
+        "country",
+        ["Pays", "Country"],
+        [
+            "Choisit la langue des messages aux clients.",
+            "Chooses the language of messages to clients.",
+        ],
+    ),
+    field(
+        "timezone",
+        ["Fuseau horaire", "Time zone"],
+        [
+            "Toutes les heures sont celles de ce fuseau. Les rendez-vous gardent l’heure affichée.",
+            "All times are of this zone. Appointments keep the time that is shown.",
+        ],
+    )
+    .asked_by(Zone),
+    field(
+        "currency_code",
+        ["Monnaie", "Currency"],
+        ["Monnaie de tous les prix.", "Currency of all prices."],
+    ),
+];
+
+static STEPS: &[ChoiceText] = &[
+    choice("0", ["Sans choix de l’agenda", "No choice of the calendar"]),
+    choice("1", ["L’agenda d’abord", "Calendar first"]),
+    choice("2", ["L’agenda à côté des horaires", "Calendar beside the times"]),
+];
+
+static PROOFS: &[ChoiceText] = &[
+    choice("off", ["Aucun code", "No code"]),
+    choice("mail", ["Code par e-mail", "Code by e-mail"]),
+    choice("sms", ["Code par SMS", "Code by text message"]),
+];
+
+/// The booking on the web.
+pub(crate) static BOOKING: &[FieldText] = &[
+    field(
+        "web_page",
+        ["Page de réservation", "Booking page"],
+        [
+            "Les clients réservent sur une page de ce serveur.",
+            "Clients book on a page of this server.",
+        ],
+    ),
+    field(
+        "inactive",
+        ["Suspendre la réservation en ligne", "Stop online booking"],
+        [
+            "Les clients ne peuvent plus rien réserver sur le web.",
+            "Clients can book nothing on the web.",
+        ],
+    ),
+    field(
+        "open",
+        ["Accepter les nouveaux clients", "Take new clients"],
+        [
+            "Sinon, seuls les clients déjà enregistrés réservent.",
+            "Otherwise only clients on record book.",
+        ],
+    ),
+    field(
+        "openData",
+        ["Montrer les horaires libres à tous", "Show free times to all"],
+        [
+            "Sinon, seuls les clients connectés voient les horaires libres.",
+            "Otherwise only clients who are logged in see free times.",
+        ],
+    ),
+    field(
+        "validateEmail",
+        ["Exiger un compte confirmé", "Require a confirmed account"],
+        [
+            "Seuls les clients dont l’adresse est confirmée réservent.",
+            "Only clients with a confirmed address book.",
+        ],
+    ),
+    field(
+        "verify_bookings",
+        ["Code de confirmation", "Confirmation code"],
+        [
+            "Le client sans compte saisit un code reçu avant que sa réservation compte.",
+            "A client without an account types a code before the booking counts.",
+        ],
+    )
+    .asked_by(Choice(PROOFS)),
+    field(
+        "calendarChoice",
+        ["Choix de l’agenda", "Choice of the calendar"],
+        [
+            "Place de cette question sur la page de réservation.",
+            "Place of this question on the booking page.",
+        ],
+    )
+    .asked_by(Choice(STEPS)),
+    field(
+        "anyCalendar",
+        ["Proposer « sans préférence »", "Offer “no preference”"],
+        ["Le client peut laisser l’agenda ouvert.", "The client may leave the calendar open."],
+    ),
+    field(
+        "max_multirdvs",
+        ["Prestations par réservation", "Services of one booking"],
+        [
+            "Nombre de prestations qu’un client réserve à la suite.",
+            "Number of services that a client books in a row.",
+        ],
+    ),
+    field(
+        "maxrdv_number",
+        ["Rendez-vous à venir par client", "Upcoming appointments of a client"],
+        [
+            "Au-delà, le client ne réserve plus en ligne. 0 : sans limite.",
+            "Beyond it a client cannot book online. 0: no limit.",
+        ],
+    ),
+    field(
+        "mintime_between",
+        ["Écart entre deux rendez-vous", "Gap between two appointments"],
+        [
+            "Temps minimal en minutes entre deux rendez-vous d’un client.",
+            "Minimum time in minutes between two appointments of one client.",
+        ],
+    )
+    .asked_by(Minutes),
+    field(
+        "unverified_day_percent",
+        ["Part du jour sans confirmation", "Share of a day without confirmation"],
+        [
+            "Pourcentage du temps ouvert que prennent les réservations sans compte ni code.",
+            "Percentage of open time that bookings without account or code may take.",
+        ],
+    ),
+    field(
+        "display_intervention_length",
+        ["Afficher les durées", "Show durations"],
+        [
+            "La page indique la durée de chaque prestation.",
+            "The page gives the duration of each service.",
+        ],
+    ),
+    field(
+        "display_intervention_price",
+        ["Afficher les prix", "Show prices"],
+        [
+            "La page indique le prix de chaque prestation.",
+            "The page gives the price of each service.",
+        ],
+    ),
+];
+
+/// The messages to clients.
+pub(crate) static MESSAGES: &[FieldText] = &[
+    field(
+        "sendmail",
+        ["E-mails aux clients", "Mails to clients"],
+        [
+            "Le client reçoit confirmations, changements et annulations.",
+            "Clients get confirmations, changes and cancellations.",
+        ],
+    ),
+    field(
+        "mailreminder",
+        ["Rappel par e-mail", "Reminder by e-mail"],
+        [
+            "Minutes avant le rendez-vous. 0 : aucun rappel.",
+            "Minutes before the appointment. 0: no reminder.",
+        ],
+    )
+    .asked_by(Minutes)
+    .ruled(["0, ou de 60 à 2880 minutes.", "Must be 0, or 60 to 2,880 minutes."]),
+    field(
+        "smsreminder",
+        ["Rappel par SMS", "Reminder by text message"],
+        [
+            "Minutes avant le rendez-vous. 0 : aucun rappel.",
+            "Minutes before the appointment. 0: no reminder.",
+        ],
+    )
+    .asked_by(Minutes)
+    .ruled(["0, ou de 60 à 1440 minutes.", "Must be 0, or 60 to 1,440 minutes."]),
+    field(
+        "check_sms",
+        ["Rappel SMS pris par vous", "Text reminder of your bookings"],
+        [
+            "Un rendez-vous pris par vous demande un rappel par SMS.",
+            "An appointment that you book asks for a reminder by text message.",
+        ],
+    ),
+    field(
+        "check_sms_from_web",
+        ["Rappel SMS pris en ligne", "Text reminder of online bookings"],
+        [
+            "Un rendez-vous pris en ligne demande un rappel par SMS.",
+            "An appointment that is booked online asks for a reminder by text message.",
+        ],
+    ),
+    field(
+        "sms_sender_name",
+        ["Expéditeur des SMS", "Sender of text messages"],
+        [
+            "Nom ou numéro international que le client voit.",
+            "Name or international number that the client sees.",
+        ],
+    ),
+    field(
+        "country_code",
+        ["Indicatif du pays", "Country prefix"],
+        [
+            "Complète les numéros nationaux des clients, par exemple +33.",
+            "Completes national numbers of clients, for example +33.",
+        ],
+    ),
+    field(
+        "sms_countries",
+        ["Pays des SMS", "Countries of text messages"],
+        [
+            "Indicatifs permis aux réservations en ligne : +33,+41. Vide : tous. \
+          « country_code » : le vôtre.",
+            "Prefixes that online bookings may use: +33,+41. Empty: all. \
+          “country_code”: your own.",
+        ],
+    )
+    .ruled([
+        "Des indicatifs comme +33, séparés par des virgules, ou country_code pour le vôtre.",
+        "Must be prefixes such as +33 with commas between them, or country_code for your own.",
+    ]),
+];
+
+/// Texts and colours of the booking page.
+pub(crate) static TEXTS: &[FieldText] = &[
+    field(
+        "privacy_text",
+        ["Usage des données", "Use of personal details"],
+        ["La page de réservation l’affiche : ce que vous faites des données des clients.",
+         "The booking page shows it: how you use the details of clients."],
+    ),
+    field(
+        "preposition",
+        ["Mot avant le nom", "Word before the name"],
+        ["Précède le nom dans une phrase, par exemple « chez ».",
+         "Stands before the name in a sentence, for example “at”."],
+    ),
+    field(
+        "usercolors",
+        ["Couleurs de la page", "Colours of the page"],
+        ["La page de réservation prend les couleurs cochées. Un contraste trop faible est corrigé.",
+         "The booking page takes the ticked colours. A contrast that is too low is corrected."],
+    )
+    .asked_by(Colours)
+    .ruled(["Des couleurs comme #1a2b3c.", "Must be colours such as #1a2b3c."]),
+];

@@ -1,0 +1,93 @@
+//! The forms of the group's own fields, part by part.
+
+use axum::extract::Path;
+use axum::response::Response;
+
+use crate::domain::state::group_state::GroupState;
+use crate::http::answer::entity_tag::NamedTags;
+use crate::http::resources::groups::{change_command, show_group};
+use crate::web::page::redirect;
+use crate::web::practice::form::ProForm;
+use crate::web::practice::message;
+use crate::web::practice::settings::control::Sheet;
+use crate::web::practice::settings::fields::field_text::FieldText;
+use crate::web::practice::settings::form_screen::{Attempt, FormPlace, respond_with_form};
+use crate::web::practice::settings::given::to_object;
+use crate::web::practice::settings::part::Part;
+use crate::web::practice::settings::saving::{Unsaved, refreshed, save};
+use crate::web::practice::texts::settings::SettingsTexts;
+use crate::web::practice::visit::ProVisit;
+use crate::wire::field::{Audience, Scope};
+use crate::wire::group::GROUP;
+use crate::wire::params::Params;
+
+/// The placeholder of a part in a path.
+#[derive(serde::Deserialize)]
+pub(crate) struct PartPath {
+    part: String,
+}
+
+/// GET /p/{urlname}/settings/{part}.
+pub(crate) async fn show(visit: ProVisit, Path(path): Path<PartPath>) -> Response {
+    match Part::of_group(&path.part) {
+        Some((part, words)) => respond_with_part(&visit, part, words, &Attempt::default()),
+        None => message::not_found(&visit.request),
+    }
+}
+
+/// POST /p/{urlname}/settings/{part}: the fields of the form, as by PUT of the group.
+pub(crate) async fn change(Path(path): Path<PartPath>, form: ProForm) -> Response {
+    let ProForm { visit, given } = form;
+    let Some((part, words)) = Part::of_group(&path.part) else {
+        return message::not_found(&visit.request);
+    };
+    let attempt = Attempt { given: Some(&given), ..Attempt::default() };
+    match save_fields(&visit, words, &given).await {
+        Ok(()) => redirect(&visit.url(&part.path(), &[("saved", "1")])),
+        Err(Unsaved::Refused { faults, sentence }) => {
+            respond_with_part(&visit, part, words, &Attempt { faults, sentence, ..attempt })
+        }
+        Err(Unsaved::Overtaken) => {
+            let attempt = Attempt { is_overtaken: true, ..attempt };
+            respond_with_part(&refreshed(visit), part, words, &attempt)
+        }
+        Err(Unsaved::Failed(error)) => message::failed(&visit.request, &error),
+    }
+}
+
+async fn save_fields(visit: &ProVisit, words: &[FieldText], given: &Params) -> Result<(), Unsaved> {
+    let scope = Scope::for_group(&visit.state).at_moment(visit.request.now);
+    let command = change_command(&to_object(words, given, false), &scope, Audience::Pro)?;
+    let tags = NamedTags::in_form(given.value("revision").unwrap_or_default());
+    let show = |state: &GroupState| Some(show_group(state, Audience::Pro));
+    save(visit, command.only_if(Some(tags.precondition(show)))).await?;
+    Ok(())
+}
+
+fn respond_with_part(
+    visit: &ProVisit,
+    part: Part,
+    words: &'static [FieldText],
+    attempt: &Attempt<'_>,
+) -> Response {
+    let sheet = Sheet {
+        table: &GROUP,
+        words,
+        record: visit.group(),
+        is_new: false,
+        scope: Scope::for_group(&visit.state).at_moment(visit.request.now),
+        language: visit.language(),
+        given: attempt.given,
+        faults: &attempt.faults,
+        is_overtaken: attempt.is_overtaken,
+    };
+    let place = FormPlace {
+        part,
+        title: part.title(SettingsTexts::in_language(visit.language())).to_owned(),
+        path: part.path(),
+        revision: show_group(&visit.state, Audience::Pro).tag,
+        is_in_list: false,
+        can_be_deleted: false,
+    };
+    respond_with_form(visit, &place, sheet.controls(), attempt)
+}

@@ -1,0 +1,53 @@
+//! The settings of a group: its own fields part by part, and the records that it lists.
+//! Reference 15.5.
+//!
+//! The forms are made from the field tables of `wire`. What they send is parsed and decided as the
+//! same write of an application.
+
+mod control;
+mod delete_screen;
+mod fields;
+mod form_screen;
+mod given;
+mod group_form;
+mod index;
+mod list_screen;
+mod listed_record;
+mod part;
+mod record_form;
+mod rule_text;
+mod saving;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::customfield::Customfield;
+use crate::domain::records::intervention::{Intervention, Interventionset};
+use crate::web::pages::Pages;
+use crate::web::practice::settings::listed_record::SettingsRecord;
+
+/// The routes of the settings.
+pub(crate) fn routes() -> Router<Arc<Pages>> {
+    Router::new()
+        .route("/p/{urlname}/settings", get(index::show))
+        .route("/p/{urlname}/settings/{part}", get(group_form::show).post(group_form::change))
+        .merge(record_routes::<Calendar>())
+        .merge(record_routes::<Calendarset>())
+        .merge(record_routes::<Intervention>())
+        .merge(record_routes::<Interventionset>())
+        .merge(record_routes::<Customfield>())
+}
+
+fn record_routes<R: SettingsRecord>() -> Router<Arc<Pages>> {
+    let path = |rest: &str| format!("/p/{{urlname}}{}{rest}", R::PART.path());
+    Router::new()
+        .route(&path(""), get(list_screen::show::<R>))
+        .route(&path("/new"), get(record_form::show_blank::<R>).post(record_form::create::<R>))
+        .route(&path("/{id}"), get(record_form::show::<R>).post(record_form::change::<R>))
+        .route(&path("/{id}/move"), post(list_screen::change_place::<R>))
+        .route(&path("/{id}/restore"), post(list_screen::restore::<R>))
+        .route(&path("/{id}/delete"), get(delete_screen::ask::<R>).post(delete_screen::delete::<R>))
+}

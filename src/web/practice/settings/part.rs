@@ -1,0 +1,100 @@
+//! The parts of the settings.
+
+use crate::web::practice::settings::fields::field_text::FieldText;
+use crate::web::practice::settings::fields::group;
+use crate::web::practice::texts::settings::SettingsTexts;
+
+/// A part of the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Shop,
+    Booking,
+    Messages,
+    Texts,
+    Calendars,
+    Calendarsets,
+    Interventions,
+    Interventionsets,
+    Customfields,
+}
+
+impl Part {
+    /// All parts, in the order of the first screen.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Shop,
+        Self::Calendars,
+        Self::Interventions,
+        Self::Booking,
+        Self::Messages,
+        Self::Texts,
+        Self::Calendarsets,
+        Self::Interventionsets,
+        Self::Customfields,
+    ];
+
+    /// Its name in paths.
+    pub(crate) const fn slug(self) -> &'static str {
+        match self {
+            Self::Shop => "shop",
+            Self::Booking => "booking",
+            Self::Messages => "messages",
+            Self::Texts => "texts",
+            Self::Calendars => "calendars",
+            Self::Calendarsets => "calendarsets",
+            Self::Interventions => "interventions",
+            Self::Interventionsets => "interventionsets",
+            Self::Customfields => "customfields",
+        }
+    }
+
+    /// The path of its first screen below `/p/<urlname>`.
+    pub(crate) fn path(self) -> String {
+        format!("/settings/{}", self.slug())
+    }
+
+    /// The part of the group's own fields with a name in paths.
+    pub(crate) fn of_group(slug: &str) -> Option<(Self, &'static [FieldText])> {
+        let part = Self::ALL.into_iter().find(|part| part.slug() == slug)?;
+        let words = match part {
+            Self::Shop => group::SHOP,
+            Self::Booking => group::BOOKING,
+            Self::Messages => group::MESSAGES,
+            Self::Texts => group::TEXTS,
+            Self::Calendars
+            | Self::Calendarsets
+            | Self::Interventions
+            | Self::Interventionsets
+            | Self::Customfields => return None,
+        };
+        Some((part, words))
+    }
+
+    pub(crate) const fn title(self, text: &SettingsTexts) -> &'static str {
+        match self {
+            Self::Shop => text.shop,
+            Self::Booking => text.booking,
+            Self::Messages => text.messages,
+            Self::Texts => text.texts,
+            Self::Calendars => text.calendars,
+            Self::Calendarsets => text.calendarsets,
+            Self::Interventions => text.interventions,
+            Self::Interventionsets => text.interventionsets,
+            Self::Customfields => text.customfields,
+        }
+    }
+
+    /// The sentence below its title.
+    pub(crate) const fn about(self, text: &SettingsTexts) -> &'static str {
+        match self {
+            Self::Shop => text.shop_about,
+            Self::Booking => text.booking_about,
+            Self::Messages => text.messages_about,
+            Self::Texts => text.texts_about,
+            Self::Calendars => text.calendars_about,
+            Self::Calendarsets => text.calendarsets_about,
+            Self::Interventions => text.interventions_about,
+            Self::Interventionsets => text.interventionsets_about,
+            Self::Customfields => text.customfields_about,
+        }
+    }
+}
