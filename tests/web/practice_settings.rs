@@ -303,7 +303,8 @@ async fn of_two_editors_the_later_sees_both_versions_and_chooses() {
         let given = [("revision", &*old), ("city", "Nice"), ("address", "1 Quai")];
         let late = ann.post(&path, &given).await;
         assert_eq!(late.status, 412);
-        late.shows("Saved meanwhile: Lyon");
+        late.shows("Saved at present: Lyon");
+        late.shows("href=\"#city\"");
         late.shows("value=\"Nice\"");
         late.shows("value=\"1 Quai\"");
         late.shows("Save my version");

@@ -12,10 +12,10 @@ use crate::web::colours;
 use crate::web::format;
 use crate::web::practice::settings::fields::field_text::{FieldText, FieldWidget, in_language};
 use crate::web::practice::settings::given::{given_value, to_amount};
-use crate::web::practice::settings::rule_text::describe_fault;
+use crate::web::practice::settings::rule_text::{describe_fault, group_digits};
 use crate::web::practice::texts::settings::SettingsTexts;
 use crate::web::text::fill;
-use crate::wire::field::{Field, FieldType, Scope, Table};
+use crate::wire::field::{ColumnValue, Field, FieldType, Scope, Table};
 use crate::wire::params::Params;
 
 /// Number of characters of a usual line, whose limit is said with its fault only. A longer text is
@@ -270,6 +270,12 @@ impl<R: 'static> Sheet<'_, R> {
         if element == Element::Checkbox {
             return (if value == "1" { text.yes } else { text.no }).to_owned();
         }
+        if element == Element::Colours && !value.is_empty() {
+            let on = self.colours(value).into_iter().filter(|colour| colour.is_on);
+            let parts: Vec<String> =
+                on.map(|colour| format!("{} {}", colour.label, colour.value)).collect();
+            return parts.join(", ");
+        }
         match options.iter().find(|option| option.value == value) {
             Some(option) => option.label.clone(),
             None if value.is_empty() => text.empty_value.to_owned(),
@@ -284,11 +290,11 @@ impl<R: 'static> Sheet<'_, R> {
         match (text.widget, field.field_type) {
             (FieldWidget::ByType | FieldWidget::Minutes, FieldType::Integer { min, max }) => {
                 if max <= SHOWN_MAX && text.rule.is_none() {
-                    let range = fill(texts.limit_range, "min", &min.to_string());
-                    sentences.push(fill(&range, "max", &max.to_string()));
+                    let range = fill(texts.limit_range, "min", &group_digits(self.language, min));
+                    sentences.push(fill(&range, "max", &group_digits(self.language, max)));
                     let default = field.read_value(&self.table.blank, &self.scope);
-                    if !default.is_null() {
-                        let default = default.to_json(self.scope.zone).to_string();
+                    if let ColumnValue::Integer(default) = default {
+                        let default = group_digits(self.language, default);
                         sentences.push(fill(texts.default_value, "value", &default));
                     }
                 }
@@ -301,7 +307,8 @@ impl<R: 'static> Sheet<'_, R> {
             (FieldWidget::ByType, FieldType::Text { max } | FieldType::Name { max })
                 if max != LINE_MAX =>
             {
-                sentences.push(fill(texts.limit_text, "max", &max.to_string()));
+                let max = i64::try_from(max).expect("a number of characters");
+                sentences.push(fill(texts.limit_text, "max", &group_digits(self.language, max)));
             }
             (_, _) => {}
         }

@@ -119,9 +119,12 @@ pub(crate) async fn change_place<R: SettingsRecord>(
     let commands = renumber(&order, &scope);
     for part in commands.chunks(CHANGES_MAX) {
         let batch = Batch { commands: Arc::from(part), is_atomic: true };
-        let saved = save(&visit, Command::Batch(batch)).await;
-        if let Err(Unsaved::Failed(error)) = saved {
-            return message::failed(&visit.request, &error);
+        match save(&visit, Command::Batch(batch)).await {
+            Ok(done) if done.steps.iter().all(Result::is_ok) => {}
+            Err(Unsaved::Failed(error)) => return message::failed(&visit.request, &error),
+            Ok(_) | Err(Unsaved::Refused { .. } | Unsaved::Overtaken) => {
+                return respond_impossible::<R>(&visit);
+            }
         }
     }
     redirect(&visit.url(&R::PART.path(), &[("saved", "1")]))
@@ -160,10 +163,14 @@ pub(crate) async fn restore<R: SettingsRecord>(
     match save(&visit, command.expect("a legal value")).await {
         Ok(_) => redirect(&visit.url(&R::PART.path(), &[("saved", "1")])),
         Err(Unsaved::Failed(error)) => message::failed(&visit.request, &error),
-        Err(Unsaved::Refused { .. } | Unsaved::Overtaken) => {
-            let text = SettingsTexts::in_language(visit.language());
-            let status = StatusCode::BAD_REQUEST;
-            message::with_line(&visit.request, status, R::PART.title(text), text.not_possible)
-        }
+        Err(Unsaved::Refused { .. } | Unsaved::Overtaken) => respond_impossible::<R>(&visit),
     }
+}
+
+/// Returns the page of a change that a rule of the group refuses, such as a second live definition
+/// of a customised attribute.
+fn respond_impossible<R: SettingsRecord>(visit: &ProVisit) -> Response {
+    let text = SettingsTexts::in_language(visit.language());
+    let title = R::PART.title(text);
+    message::with_line(&visit.request, StatusCode::BAD_REQUEST, title, text.not_possible)
 }

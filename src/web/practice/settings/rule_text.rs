@@ -41,6 +41,23 @@ fn sentence(rule: &str) -> String {
     sentence
 }
 
+/// Formats a whole number in groups of three digits: `5,256,000`.
+pub(crate) fn group_digits(language: Language, number: i64) -> String {
+    let separator = match language {
+        Language::French => '\u{202f}',
+        Language::English => ',',
+    };
+    let digits = number.unsigned_abs().to_string();
+    let mut grouped = String::from(if number < 0 { "-" } else { "" });
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(separator);
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 fn describe_type(text: &SettingsTexts, field_type: FieldType) -> String {
     match field_type {
         FieldType::Text { max } | FieldType::Name { max } => {
@@ -57,5 +74,18 @@ fn describe_type(text: &SettingsTexts, field_type: FieldType) -> String {
         FieldType::Id | FieldType::Boolean | FieldType::Moment | FieldType::CivilMoment => {
             text.rule_other.to_owned()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        for (number, english) in [(0, "0"), (-999, "-999"), (1_000, "1,000"), (65_535, "65,535")] {
+            assert_eq!(group_digits(Language::English, number), english);
+        }
+        assert_eq!(group_digits(Language::French, 5_256_000), "5\u{202f}256\u{202f}000");
     }
 }

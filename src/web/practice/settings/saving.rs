@@ -31,7 +31,7 @@ impl From<Vec<Fault>> for Unsaved {
 /// Sends a command to the group, and waits until it is durable.
 pub(crate) async fn save(visit: &ProVisit, command: Command) -> Result<Committed, Unsaved> {
     let engine = &visit.request.pages.server.engine;
-    match engine.write(visit.group().id, command).await {
+    match engine.write(visit.group().id, visit.author(), command).await {
         Ok(done) => Ok(done),
         Err(Rejection::Refused(refusals)) => Err(judge(visit, &refusals)),
         Err(rejection) => {

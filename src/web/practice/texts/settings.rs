@@ -65,7 +65,8 @@ text_table! {
         Rechargez, ou enregistrez votre version.",
         "These settings were changed meanwhile. Nothing of yours is saved. \
         Reload, or save your version.";
-    saved_value: "Enregistré entre-temps : {value}", "Saved meanwhile: {value}";
+    differs: "Vos valeurs diffèrent :", "Your values differ:";
+    saved_value: "Enregistré actuellement : {value}", "Saved at present: {value}";
     empty_value: "vide", "empty";
     yes: "oui", "yes";
     no: "non", "no";

@@ -101,7 +101,7 @@ pub(crate) static BOOKING: &[FieldText] = &[
         ["Accepter les nouveaux clients", "Take new clients"],
         [
             "Sinon, seuls les clients déjà enregistrés réservent.",
-            "Otherwise only clients on record book.",
+            "Otherwise only clients on record can book.",
         ],
     ),
     field(
@@ -117,7 +117,7 @@ pub(crate) static BOOKING: &[FieldText] = &[
         ["Exiger un compte confirmé", "Require a confirmed account"],
         [
             "Seuls les clients dont l’adresse est confirmée réservent.",
-            "Only clients with a confirmed address book.",
+            "Only clients with a confirmed address can book.",
         ],
     ),
     field(
