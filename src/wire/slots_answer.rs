@@ -4,7 +4,6 @@
 //! to 3.5 times as long before they were copied (measured 2026-11-22, 10,000 slots of 1 to 10
 //! calendars).
 
-use std::io::Write as _;
 use std::ops::Range;
 
 use utoipa::openapi::{RefOr, Schema};
@@ -90,11 +89,11 @@ pub struct SlotsAnswer {
     out: Vec<u8>,
     times: LocalTimes,
     /// JSON before `firstSlot`'s value, which is known with the first slot.
-    head: String,
+    head: Vec<u8>,
     /// JSON between `firstSlot`'s value and the first slot.
     middle: Vec<u8>,
-    /// Id of each searched calendar as text, in the order of the search.
-    calendars: Vec<String>,
+    /// The searched calendars, in the order of the search.
+    calendars: Vec<CalendarId>,
     /// The words of the free calendars of the last slot; empty without one.
     last_free: Vec<(u32, u64)>,
     /// Bytes of `out` that hold the last slot that is no copy, with its comma.
@@ -115,20 +114,23 @@ pub struct SlotsAnswer {
 impl SlotsAnswer {
     /// Creates an answer without slots.
     pub fn new(search: &SlotSearch, group: GroupId, zone: Zone) -> Self {
+        let mut head = br#"{"group_id":"#.to_vec();
+        append_value(&group.number(), &mut head);
+        head.extend_from_slice(br#","firstSlot":"#);
         let mut middle = Vec::with_capacity(128);
-        let interventions = search.chain.legs().iter().map(|leg| leg.intervention_id.number());
-        append_named_ids("intervention_ids", interventions, &mut middle);
+        middle.extend_from_slice(br#","intervention_ids":["#);
+        append_ids(search.chain.legs().iter().map(|leg| leg.intervention_id.number()), &mut middle);
         middle.extend_from_slice(br#","calendar_id":"#);
         append_value(&search.calendar_id.map(CalendarId::number), &mut middle);
-        let calendars = search.calendar_ids.iter().map(|id| id.number());
-        append_named_ids("calendar_ids", calendars, &mut middle);
+        middle.extend_from_slice(br#","calendar_ids":["#);
+        append_ids(search.calendar_ids.iter().map(|id| id.number()), &mut middle);
         middle.extend_from_slice(br#","availabletimeslots":["#);
         Self {
             out: Vec::new(),
             times: LocalTimes::new(zone),
-            head: format!(r#"{{"group_id":{group},"firstSlot":"#),
+            head,
             middle,
-            calendars: search.calendars.iter().map(ToString::to_string).collect(),
+            calendars: search.calendars.clone(),
             last_free: Vec::new(),
             last_slot: 0..0,
             last_end: 0,
@@ -142,7 +144,7 @@ impl SlotsAnswer {
     /// Makes room for about this many further slots, so that the answer is not copied as it grows.
     pub fn reserve(&mut self, slots: usize) {
         let ids = self.calendars.iter().take(RESERVED_CALENDARS_MAX);
-        let mut slot = SLOT_BYTES + ids.map(|id| id.len() + 1).sum::<usize>();
+        let mut slot = SLOT_BYTES + ids.map(|id| digits(*id) + 1).sum::<usize>();
         if self.instants {
             slot += INSTANT_BYTES;
         }
@@ -211,7 +213,9 @@ impl SlotsAnswer {
         self.append_end(day.places.len(), day.places.iter().copied());
         // The count comes before the brace and the comma that end the slot.
         self.out.truncate(self.out.len() - 2);
-        write!(self.out, r#","count":{}}},"#, day.count).expect("writing to a Vec does not fail");
+        self.out.extend_from_slice(br#","count":"#);
+        append_value(&day.count, &mut self.out);
+        self.out.extend_from_slice(b"},");
     }
 
     /// Appends the part of a slot before the end of its start. Returns the place where it begins.
@@ -219,7 +223,7 @@ impl SlotsAnswer {
         if self.empty {
             self.empty = false;
             self.out.reserve(ANSWER_BYTES + self.middle.len() + SLOT_BYTES);
-            self.out.extend_from_slice(self.head.as_bytes());
+            self.out.extend_from_slice(&self.head);
             self.out.push(b'"');
             self.times.append_local(start, &mut self.out);
             self.out.push(b'"');
@@ -249,13 +253,13 @@ impl SlotsAnswer {
     /// Appends the part of a slot after its start, and a comma.
     fn append_end(&mut self, count: usize, places: impl Iterator<Item = usize>) {
         self.out.extend_from_slice(br#"","capacity":"#);
-        write!(self.out, "{count}").expect("writing to a Vec does not fail");
+        append_value(&count, &mut self.out);
         self.out.extend_from_slice(br#","calendar_ids":["#);
         for (nth, place) in places.enumerate() {
             if nth > 0 {
                 self.out.push(b',');
             }
-            self.out.extend_from_slice(self.calendars[place].as_bytes());
+            append_value(&self.calendars[place].number(), &mut self.out);
         }
         self.out.extend_from_slice(b"]},");
     }
@@ -263,7 +267,7 @@ impl SlotsAnswer {
     /// Returns the complete JSON.
     pub fn finish(mut self) -> Vec<u8> {
         if self.empty {
-            self.out.extend_from_slice(self.head.as_bytes());
+            self.out.extend_from_slice(&self.head);
             self.out.extend_from_slice(b"null");
             if self.instants {
                 self.out.extend_from_slice(br#","firstSlot_utc":null"#);
@@ -278,9 +282,8 @@ impl SlotsAnswer {
     }
 }
 
-/// Appends a comma and a member that is a list of ids.
-fn append_named_ids(name: &str, ids: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
-    write!(out, r#","{name}":["#).expect("writing to a Vec does not fail");
+/// Appends ids with commas between them, and the end of their list.
+fn append_ids(ids: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
     for (nth, id) in ids.enumerate() {
         if nth > 0 {
             out.push(b',');
@@ -288,6 +291,11 @@ fn append_named_ids(name: &str, ids: impl Iterator<Item = u64>, out: &mut Vec<u8
         append_value(&id, out);
     }
     out.push(b']');
+}
+
+/// The length of an id as text.
+fn digits(id: CalendarId) -> usize {
+    id.number().ilog10() as usize + 1
 }
 
 #[cfg(test)]
