@@ -222,19 +222,29 @@ fn check_host(request: &Request) -> Result<(), &'static str> {
         return Err("the request has several headers Host: give one");
     }
     // A target without a host has an empty one.
-    let is_host = match Authority::try_from(host.as_bytes()) {
-        Ok(authority) => is_host_with_port(&authority),
-        Err(_) => host.is_empty(),
-    };
-    if is_host {
+    if host.is_empty() || is_plain_host(host.as_bytes()) || is_host_with_port(host.as_bytes()) {
         Ok(())
     } else {
         Err("the header Host is wrong: give a name or an address, with or without a port")
     }
 }
 
-/// Whether an authority is a host with a port or without one.
-fn is_host_with_port(authority: &Authority) -> bool {
+/// Whether a text is a name or an IPv4 address, with a port of at most four digits or without one.
+/// Nearly every request names its host so, and [`is_host_with_port`] would copy it.
+fn is_plain_host(text: &[u8]) -> bool {
+    let colon = text.iter().position(|byte| *byte == b':').unwrap_or(text.len());
+    let (name, port) = text.split_at(colon);
+    let digits = port.strip_prefix(b":").unwrap_or_default();
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
+    !name.is_empty()
+        && name.iter().all(is_plain)
+        && digits.len() <= 4
+        && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// Whether a text is a host with a port or without one.
+fn is_host_with_port(text: &[u8]) -> bool {
+    let Ok(authority) = Authority::try_from(text) else { return false };
     let host = authority.host();
     let port = authority.as_str().strip_prefix(host);
     let is_port = |port: &str| port.is_empty() || port == ":" || authority.port_u16().is_some();
@@ -296,6 +306,25 @@ impl<F: Future> Future for CatchPanic<'_, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plain_host_is_a_host() {
+        for (text, is_plain) in [
+            ("localhost", true),
+            ("my-shop_1.example.org:8080", true),
+            ("127.0.0.1:80", true),
+            ("a:", true),
+            ("a:12345", false),
+            ("[::1]:80", false),
+            ("a~b", false),
+        ] {
+            assert_eq!(is_plain_host(text.as_bytes()), is_plain, "{text}");
+            assert!(is_host_with_port(text.as_bytes()), "{text}");
+        }
+        for text in ["", ":80", "a b", "a/b", "user@a", "a:b", "a:+80", "a:80:", "é", "a:99999"] {
+            assert!(!is_plain_host(text.as_bytes()), "{text}");
+        }
+    }
 
     #[test]
     fn a_suffix_is_removed_and_the_query_stays() {
