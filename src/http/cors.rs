@@ -60,7 +60,7 @@ impl AllowedPages {
         // No page may change anything without being named, so the answer to a change is for the
         // page or says why it was refused. A preflight request says nothing of the key.
         let is_read = method == Method::GET || method == Method::HEAD;
-        let is_from_browser = headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
+        let is_from_browser = headers.contains_key(ORIGIN) || headers.contains_key(&SEC_FETCH_SITE);
         if !has_credentials && (!is_read || !is_from_browser) {
             return Self::All;
         }

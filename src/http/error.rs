@@ -30,6 +30,8 @@ const QUARANTINE_RETRY_SECONDS: u32 = 600;
 
 /// The header that protects a request from being carried out twice. Reference 6.6.
 pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+/// The same, as it is looked up.
+pub(crate) static IDEMPOTENCY_KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The header with the places that are left of a limit. Reference 1.5.
 pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");

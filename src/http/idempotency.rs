@@ -13,7 +13,7 @@ use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::time::Instant;
 use crate::http::answer::condensed_answer::RequestTexts;
 use crate::http::auth::{AuthRequest, Identity};
-use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
+use crate::http::error::{ApiError, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_HEADER};
 use crate::http::limits::sliding_window::source;
 use crate::http::response::CreatedAnswer;
 use crate::planted_faults::PlantedFault;
@@ -154,7 +154,7 @@ const fn share_of(caller: &Caller) -> IdempotencyShare {
 /// # Errors
 /// A header that is given twice, or whose value is no key.
 fn read_header(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
-    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let mut values = headers.get_all(&IDEMPOTENCY_KEY_HEADER).iter();
     let Some(value) = values.next() else { return Ok(None) };
     let key = value.as_bytes();
     let is_printable = key.iter().all(|byte| (b' '..=b'~').contains(byte));

@@ -21,7 +21,7 @@ use crate::http::body::Incoming;
 use crate::http::endpoint::{
     Endpoint, EndpointMethod, Handler, KeyedHandler, OperatorEndpoint, Route,
 };
-use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
+use crate::http::error::{ApiError, IDEMPOTENCY_KEY_HEADER};
 use crate::http::idempotency::{BodyDigest, IdempotencyKey};
 use crate::http::legacy_paths::{self, NamedGroup};
 use crate::http::limits::write_capacity;
@@ -363,7 +363,7 @@ async fn digest_body(
     object: Map<String, Value>,
     is_long: bool,
 ) -> Result<(Map<String, Value>, Option<BodyDigest>), ApiError> {
-    if !route.endpoint.creates() || !headers.contains_key(IDEMPOTENCY_KEY) {
+    if !route.endpoint.creates() || !headers.contains_key(&IDEMPOTENCY_KEY_HEADER) {
         return Ok((object, None));
     }
     let path = route.path();

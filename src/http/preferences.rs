@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 
 /// The header with preferences of a caller (RFC 7240).
-const PREFER: HeaderName = HeaderName::from_static("prefer");
+static PREFER: HeaderName = HeaderName::from_static("prefer");
 /// The header of an answer with the preferences that were followed.
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 /// The preference that refuses unknown parameters and fields.
@@ -19,7 +19,7 @@ const PRESENT_PATHS: &str = "</docs>; rel=\"deprecation\"";
 
 /// Whether a request wants unknown parameters and fields to be refused.
 pub(crate) fn is_strict(headers: &HeaderMap) -> bool {
-    let mut given = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
+    let mut given = headers.get_all(&PREFER).iter().filter_map(|value| value.to_str().ok());
     given.any(|preferences| {
         preferences.split(',').any(|preference| {
             let token = preference.split(';').next().unwrap_or_default();
@@ -56,7 +56,11 @@ mod tests {
             ("", false),
         ] {
             let value = HeaderValue::from_str(given).expect("a header");
-            assert_eq!(is_strict(&HeaderMap::from_iter([(PREFER, value)])), strict, "{given}");
+            assert_eq!(
+                is_strict(&HeaderMap::from_iter([(PREFER.clone(), value)])),
+                strict,
+                "{given}"
+            );
         }
     }
 }

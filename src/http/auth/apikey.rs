@@ -2,14 +2,16 @@
 //! Reference 3.1.
 
 use axum::http::header::AUTHORIZATION;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::domain::records::fault::Fault;
 use crate::http::error::ApiError;
 use crate::wire::params::Params;
 
-/// The header that holds the key.
+/// The header that holds the key, as documents write it.
 pub(crate) const API_KEY: &str = "X-Api-Key";
+/// The same, as it is looked up.
+static API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 /// The query parameter that holds the key.
 const PARAMETER: &str = "apikey";
 
@@ -19,7 +21,7 @@ const PARAMETER: &str = "apikey";
 /// 400 if the request has two different keys, or one that is no text.
 pub(crate) fn take_key(headers: &HeaderMap, params: &mut Params) -> Result<(), ApiError> {
     let mut in_headers: Vec<&str> = Vec::new();
-    for header in headers.get_all(API_KEY) {
+    for header in headers.get_all(&API_KEY_HEADER) {
         in_headers.extend(key_text(header.as_bytes())?);
     }
     for header in headers.get_all(AUTHORIZATION) {

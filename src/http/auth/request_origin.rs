@@ -4,10 +4,10 @@
 use std::net::IpAddr;
 
 use axum::http::header::{HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The header in which a browser says how the page stands to the server.
-pub(crate) const SEC_FETCH_SITE: &str = "sec-fetch-site";
+pub(crate) static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Returns whether the Origin header names another site than this server.
 ///
@@ -38,19 +38,19 @@ pub(crate) fn is_foreign(headers: &HeaderMap, behind_tls: bool, public_url: &str
 /// rebinding) books for no visitor. Without one, Host is believed.
 pub(crate) fn is_foreign_form(headers: &HeaderMap, behind_tls: bool, public_url: &str) -> bool {
     // No browser sends two.
-    if headers.get_all(SEC_FETCH_SITE).iter().any(|site| site != "same-origin") {
+    if headers.get_all(&SEC_FETCH_SITE).iter().any(|site| site != "same-origin") {
         return true;
     }
     if has_public_name(public_url) {
         return is_from_other_page(headers, public_url);
     }
-    !headers.contains_key(SEC_FETCH_SITE) && is_foreign(headers, behind_tls, public_url)
+    !headers.contains_key(&SEC_FETCH_SITE) && is_foreign(headers, behind_tls, public_url)
 }
 
 /// Returns whether a browser shows that a page of this server sends a request. Programs that send
 /// neither header show nothing.
 pub(crate) fn is_shown_as_own(headers: &HeaderMap, behind_tls: bool, public_url: &str) -> bool {
-    let shows = headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE);
+    let shows = headers.contains_key(ORIGIN) || headers.contains_key(&SEC_FETCH_SITE);
     shows && !is_foreign_form(headers, behind_tls, public_url)
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn is_from_other_page(headers: &HeaderMap, public_url: &str) -> bool 
         let Some((scheme, authority)) = origin.split_once("://") else { return true };
         return !is_public_site(scheme, authority, public_url);
     }
-    let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
+    let mut sites = headers.get_all(&SEC_FETCH_SITE).iter();
     sites.any(|site| site != "same-origin" && site != "none")
 }
 
@@ -165,7 +165,7 @@ mod tests {
                 for (origin, site) in origins {
                     let mut headers = headers(host, &[origin]);
                     if !site.is_empty() {
-                        headers.append(SEC_FETCH_SITE, site.parse().expect("a header"));
+                        headers.append(&SEC_FETCH_SITE, site.parse().expect("a header"));
                     }
                     let found = is_foreign_form(&headers, false, public_url);
                     assert_eq!(found, is_foreign, "{public_url} {origin} {site}");
@@ -174,7 +174,7 @@ mod tests {
         }
         for site in ["none", "same-site", "cross-site"] {
             let mut headers = headers("shop.example", &[]);
-            headers.append(SEC_FETCH_SITE, site.parse().expect("a header"));
+            headers.append(&SEC_FETCH_SITE, site.parse().expect("a header"));
             assert!(is_foreign_form(&headers, false, ""), "{site}");
         }
     }
@@ -231,7 +231,7 @@ mod tests {
         ] {
             let mut headers = headers("shop.example", origins);
             for site in sites {
-                headers.append(SEC_FETCH_SITE, site.parse().expect("a header"));
+                headers.append(&SEC_FETCH_SITE, site.parse().expect("a header"));
             }
             assert_eq!(is_from_other_page(&headers, public_url), is_other, "{origins:?} {sites:?}");
         }

@@ -4,7 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::HeaderMap;
+use axum::http::header::{FORWARDED, HeaderName};
 use ipnet::IpNet;
+
+static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The header in which trusted proxies name their clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -17,10 +20,10 @@ pub enum ForwardingHeader {
 }
 
 impl ForwardingHeader {
-    const fn name(self) -> &'static str {
+    fn name(self) -> &'static HeaderName {
         match self {
-            Self::XForwardedFor => "x-forwarded-for",
-            Self::Forwarded => "forwarded",
+            Self::XForwardedFor => &X_FORWARDED_FOR,
+            Self::Forwarded => &FORWARDED,
         }
     }
 

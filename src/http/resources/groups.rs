@@ -15,7 +15,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
 use crate::http::answer::entity_tag::tagged;
 use crate::http::endpoint::{Endpoint, EndpointPath, handler};
-use crate::http::error::{ApiError, IDEMPOTENCY_KEY};
+use crate::http::error::{ApiError, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_HEADER};
 use crate::http::permissions::{OPERATOR, PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{PageAnswer, compute_page};
@@ -108,7 +108,7 @@ async fn list(request: ApiRequest) -> HandlerResult {
 
 /// POST /api/v1/groups. The answer shows all fields of the new group, since it holds no data yet.
 async fn create(request: ApiRequest) -> HandlerResult {
-    if request.headers.contains_key(IDEMPOTENCY_KEY) {
+    if request.headers.contains_key(&IDEMPOTENCY_KEY_HEADER) {
         let rule = "is not taken here: after a lost answer, list the groups before the next try";
         return Err(Fault::new(IDEMPOTENCY_KEY, rule).into());
     }
