@@ -234,15 +234,16 @@ macro_rules! write_handler {
 pub(crate) use write_handler;
 
 impl GroupHandler {
-    /// Answers a request.
-    pub(crate) async fn answer(self, request: GroupRequest) -> HandlerResult {
+    /// Answers a request. Each future has an allocation of its own, so that the pipeline, which
+    /// moves its own several times, has no room for the largest.
+    pub(crate) fn answer(self, request: GroupRequest) -> HandlerFuture<'static> {
         let handler = match self {
-            Self::Answer(answer) => return answer(request).await,
+            Self::Answer(answer) => return answer(request),
             Self::Write(handler) => handler,
         };
         match handler.by_clients {
-            Some(answer) if !matches!(request.caller(), Caller::Pro(_)) => answer(request).await,
-            _ => request.send((handler.prepare)(&request)?).await,
+            Some(answer) if !matches!(request.caller(), Caller::Pro(_)) => answer(request),
+            _ => Box::pin(async move { request.send((handler.prepare)(&request)?).await }),
         }
     }
 }

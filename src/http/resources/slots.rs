@@ -188,7 +188,9 @@ async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
         append_slots(&mut answer, &search, rest, &state, now);
         answer.finish()
     };
-    let bytes = request.server.blocking_pool.run_weighed(cost, compute).await?;
+    // In an allocation of its own: the future of each search would have room for it otherwise.
+    let computed = Box::pin(request.server.blocking_pool.run_weighed(cost, compute));
+    let bytes = computed.await?;
     let answer = json_response(StatusCode::OK, bytes);
     request.server.body_limits.hold_answer(answer, request.from)
 }
@@ -223,7 +225,7 @@ async fn explain(request: GroupRequest, search: SlotSearch, start: Instant) -> H
             let verdicts = judge_calendars(&search, &state, start, now, is_pro);
             Explanation::new(start, &verdicts, &Scope::for_group(&state), audience)
         };
-        request.server.blocking_pool.run_weighed(cost, compute).await?
+        Box::pin(request.server.blocking_pool.run_weighed(cost, compute)).await?
     };
     Ok(ok_response(&value))
 }
