@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::engine::randomness::Randomness;
+use crate::wire::column_value::append_value;
 
 /// The header with the id of a request.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -33,11 +34,14 @@ impl RequestId {
 
     /// Returns an id that no other request of this process has, nor most likely of any other.
     fn unused() -> Self {
-        static PROCESS: LazyLock<u64> = LazyLock::new(|| Randomness::from_os().number());
+        static PROCESS: LazyLock<String> =
+            LazyLock::new(|| format!("{:016x}-", Randomness::from_os().number()));
         static NUMBER: AtomicU64 = AtomicU64::new(1);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let id = format!("{:016x}-{number}", *PROCESS);
-        Self(HeaderValue::from_str(&id).expect("digits and a hyphen are visible"))
+        // The largest number has 20 digits.
+        let mut id = Vec::with_capacity(PROCESS.len() + 20);
+        id.extend_from_slice(PROCESS.as_bytes());
+        append_value(&NUMBER.fetch_add(1, Ordering::Relaxed), &mut id);
+        Self(HeaderValue::try_from(id).expect("digits and a hyphen are visible"))
     }
 
     /// Returns it as the value of a header.
