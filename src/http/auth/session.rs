@@ -157,11 +157,12 @@ impl Sessions {
         directory: &Directory,
         now: Instant,
     ) -> Option<ActiveSession> {
+        let mut tokens = session_tokens(headers).map(hash_token).peekable();
+        // Most requests have none, and need no lock.
+        tokens.peek()?;
         let mut table = self.table.lock();
         // A browser may send an old token of a narrower path before the current one.
-        let token_hash = session_tokens(headers)
-            .map(hash_token)
-            .find(|token_hash| table.sessions.get(token_hash).is_some())?;
+        let token_hash = tokens.find(|token_hash| table.sessions.get(token_hash).is_some())?;
         let session = table.sessions.get(&token_hash)?;
         if now < session.ends()
             && (directory.apikeys.contains_key(&session.apikey)
