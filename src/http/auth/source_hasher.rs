@@ -63,9 +63,14 @@ impl SourceHasher {
     /// an ordered set.
     fn hash_source(&self, from: IpAddr) -> [u8; 16] {
         let SourceNetworks { own, site, widest } = SourceNetworks::around(from);
+        let widest = self.hash_network(widest);
+        let middle = match site {
+            Some(site) => self.hash_network(site),
+            None => widest,
+        };
         let mut hash = [0; 16];
-        hash[..4].copy_from_slice(&self.hash_network(widest)[..4]);
-        hash[4..8].copy_from_slice(&self.hash_network(site.unwrap_or(widest))[..4]);
+        hash[..4].copy_from_slice(&widest[..4]);
+        hash[4..8].copy_from_slice(&middle[..4]);
         hash[8..].copy_from_slice(&self.hash_network(own)[..8]);
         hash
     }
