@@ -163,24 +163,33 @@ impl<K: Hash> SlidingWindow<K> {
         now: Instant,
     ) {
         let number = to_count(number);
-        let mut known = events.remove(&key).unwrap_or_default();
-        known.moments.retain(|(at, _)| self.is_recent(*at, now));
-        match known.moments.last_mut() {
-            Some((at, count)) if *at == now => *count = count.saturating_add(number),
-            _ => known.moments.push((now, number)),
-        }
-        known.shrink(self.limit);
+        let is_known = events.change(&key, |known| self.append(known, number, now));
         while let Some((newest, expired)) = events.least_by_first().cloned()
             && now.seconds_since(newest) >= self.seconds
         {
             events.remove(&expired);
+        }
+        if is_known {
+            return;
         }
         if events.len() >= KEYS_MAX
             && let Some((_, evicted)) = events.least_by_second().cloned()
         {
             events.remove(&evicted);
         }
+        let mut known = KeyEvents::default();
+        self.append(&mut known, number, now);
         events.put(key, known);
+    }
+
+    /// Appends events of now, and drops those that are not recent or above the limit.
+    fn append(&self, events: &mut KeyEvents, number: u32, now: Instant) {
+        events.moments.retain(|(at, _)| self.is_recent(*at, now));
+        match events.moments.last_mut() {
+            Some((at, count)) if *at == now => *count = count.saturating_add(number),
+            _ => events.moments.push((now, number)),
+        }
+        events.shrink(self.limit);
     }
 
     fn recent(&self, events: &KeyEvents, now: Instant) -> impl Iterator<Item = (Instant, u32)> {
