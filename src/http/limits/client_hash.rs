@@ -33,5 +33,5 @@ pub(crate) fn mailbox(email: &str) -> String {
     if DOTLESS_DOMAINS.contains(&domain) {
         return format!("{}@gmail.com", name.replace('.', ""));
     }
-    format!("{name}@{domain}")
+    [name, "@", domain].concat()
 }

@@ -61,9 +61,8 @@ struct CodeNeed {
     channel: Option<Channel>,
     /// The address as it is given.
     email: Option<Email>,
-    /// The folded address or the number that it goes to; `None` if the booking names none, which
-    /// its decision refuses.
-    recipient: Option<String>,
+    /// The number that a texted code goes to.
+    number: Option<String>,
     /// The telephone number of the group.
     phone: Box<str>,
 }
@@ -323,10 +322,10 @@ impl WriteLimits {
                 return Err(error.into());
             }
         };
-        let Some(recipient) = &code.recipient else {
+        let Some(recipient) = code.recipient(channel) else {
             return Ok(Admission { places, code: None, _under_way: None });
         };
-        let request = CodeRequest { group, networks: subjects.networks(), recipient };
+        let request = CodeRequest { group, networks: subjects.networks(), recipient: &recipient };
         match server.codes.take(request, self.now) {
             Ok(code) => {
                 if code.is_half {
@@ -366,14 +365,21 @@ impl CodeNeed {
             return None;
         }
         let channel = find_code_channel(group, command);
-        let recipient = match channel {
+        let number = match channel {
             Some(Channel::Sms) => find_given_number(group, command),
-            Some(Channel::Mail) | None => {
-                command.client.email.as_ref().map(|email| mailbox(&email.folded()))
-            }
+            Some(Channel::Mail) | None => None,
         };
         let email = command.client.email.clone();
-        Some(Self { channel, email, recipient, phone: group.phone.as_str().into() })
+        Some(Self { channel, email, number, phone: group.phone.as_str().into() })
+    }
+
+    /// Returns the mailbox or the number that the code goes to; `None` if the booking names none,
+    /// which its decision refuses.
+    fn recipient(&self, channel: Channel) -> Option<String> {
+        match channel {
+            Channel::Sms => self.number.clone(),
+            Channel::Mail => self.email.as_ref().map(|email| mailbox(&email.folded())),
+        }
     }
 }
 
