@@ -28,7 +28,7 @@ pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
     for instants in ["", "&instants=1"] {
         paths.push(format!("{search}?apikey={KEY}&intervention_ids[]=1&nDays=366{instants}"));
     }
-    for page in ["/", "/login", "/login/forgotten", "/p", "/m/p.1.1.5-00"] {
+    for page in ["/", "/login", "/login/forgotten"] {
         paths.push(page.to_owned());
     }
     for page in ["", "/time?s=1", "/colours.css"] {
@@ -39,9 +39,11 @@ pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
     for page in ["done", "appointment.ics"] {
         paths.push(format!("/b/{PAGE}/{page}?{holder}"));
     }
-    let page = answer(stranger.at_root(Method::GET, &format!("/b/{PAGE}"))).await.text;
-    let assets = page.split('"').filter(|text| text.starts_with("/assets/"));
-    paths.extend(assets.map(str::to_owned));
+    for page in [&format!("/b/{PAGE}"), "/login"] {
+        let page = answer(stranger.at_root(Method::GET, page)).await.text;
+        let assets = page.split('"').filter(|text| text.starts_with("/assets/"));
+        paths.extend(assets.map(str::to_owned));
+    }
     let link = format!("/m/c.1.{}.{}", booked["records"][0]["id"], secret(&booked["records"][0]));
     paths.extend([format!("{link}/move"), link]);
     paths

@@ -58,7 +58,9 @@ async fn a_text_that_is_the_same_for_every_shop_is_compressed_once() {
     for (path, other_path) in paths.iter().zip(&other_paths) {
         let (_, plain) = sent(&stranger, path, "identity").await;
         let (_, other_plain) = sent(&elsewhere, other_path, "identity").await;
-        if plain.len() < COMPRESSED_BYTES_MIN || plain != other_plain {
+        // A form depends on its query.
+        let is_form = path.starts_with("/login");
+        if plain.len() < COMPRESSED_BYTES_MIN || plain != other_plain || is_form {
             continue;
         }
         // An answer that is compressed on its way has no length before its end.
@@ -70,6 +72,14 @@ async fn a_text_that_is_the_same_for_every_shop_is_compressed_once() {
         fixed.push(path.split('-').next().expect("a part").to_owned());
     }
     fixed.sort_unstable();
-    let expected = ["/api/v1/openapi", "/assets/script", "/assets/style", "/docs", "/docs/errors"];
+    fixed.dedup();
+    let expected = [
+        "/api/v1/openapi",
+        "/assets/practice",
+        "/assets/script",
+        "/assets/style",
+        "/docs",
+        "/docs/errors",
+    ];
     assert_eq!(fixed, expected);
 }

@@ -262,3 +262,28 @@ async fn strangers_cause_two_mails_an_hour_to_a_professional_and_200_asks_by_a_s
     assert!(refused.headers.contains_key("retry-after"));
     assert_eq!(practice.state().outbox.messages().count(), 2, "unknown addresses leave nothing");
 }
+
+#[tokio::test]
+async fn a_login_at_the_screens_with_a_new_device_is_mailed_to_its_owner() {
+    let mailbox = Mailbox::open().await;
+    let practice = Practice::with(|_| {}, |server| server.with_gateways(mailbox.gateways())).await;
+    let known = || practice.engine.published().directory().known_logins.iter().count();
+    let notices = || {
+        let state = practice.state();
+        let kinds: Vec<&str> =
+            state.outbox.messages().map(|message| message.kind().name()).collect();
+        kinds
+    };
+    for (address, sources, expected) in
+        [("198.51.100.7", 1, &[][..]), ("203.0.113.7", 2, &["new_device"])]
+    {
+        log_in(&practice.forwarded(address)).await;
+        for _ in 0..400 {
+            if known() == sources && notices() == expected {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert_eq!((known(), &notices()[..]), (sources, expected), "{address}");
+    }
+}

@@ -114,8 +114,11 @@ async fn a_professional_logs_in_and_out_and_comes_to_the_page_that_was_asked_for
     assert_eq!(ann.get(&login).await.location(), "/p/cut-co/agenda?lang=fr");
     assert_eq!(ann.get("/p").await.location(), "/p/cut-co/agenda");
     assert_eq!(ann.get("/p/cut-co").await.location(), "/p/cut-co/agenda");
+    let before = ann.cookies.clone();
     assert_eq!(ann.post("/logout", &[]).await.location(), "/login");
-    assert_eq!(ann.get("/p").await.location(), "/login?next=%2Fp");
+    assert!(!ann.cookies.contains("_practice"), "the browser forgets it");
+    ann.cookies = before;
+    assert_eq!(ann.get("/p").await.location(), "/login?next=%2Fp", "and so does the server");
 }
 
 #[tokio::test]

@@ -200,6 +200,22 @@ mod tests {
     }
 
     #[test]
+    fn on_a_full_server_the_login_that_would_end_next_makes_room() {
+        let mut logins = ProLogins::default();
+        logins.extend((1..LOGINS_MAX).map(|number| {
+            let pro = u64::try_from(number / 50 + 2).expect("small");
+            (hash(number), login(pro, 100, true))
+        }));
+        logins.open(hash(0), login(1, 100, false));
+        assert_eq!(logins.len(), LOGINS_MAX);
+        logins.open(hash(LOGINS_MAX), login(1, 101, false));
+        assert_eq!(logins.len(), LOGINS_MAX);
+        let now = Instant(102);
+        assert!(logins.find(&hash(0), now).is_none());
+        assert!(logins.find(&hash(1), now).is_some());
+    }
+
+    #[test]
     fn a_login_removes_few_that_have_ended_and_the_indexes_agree() {
         let mut logins = ProLogins::default();
         for number in 0..20 {

@@ -193,7 +193,7 @@ mod tests {
         ] {
             let mut headers = headers("shop.example", origins);
             for site in sites {
-                headers.append(SEC_FETCH_SITE, site.parse().expect("a header"));
+                headers.append(&SEC_FETCH_SITE, site.parse().expect("a header"));
             }
             assert_eq!(is_shown_as_own(&headers, false, ""), shown, "{origins:?} {sites:?}");
         }
