@@ -10,6 +10,7 @@ use axum::response::Response;
 use axum::routing::MethodFilter;
 use utoipa::openapi::{RefOr, Schema};
 
+use crate::domain::records::fault::Fault;
 use crate::domain::state::command::Caller;
 use crate::http::auth::Identity;
 use crate::http::error::ApiError;
@@ -18,7 +19,9 @@ use crate::http::permissions::{Extent, Resource, Right, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, SessionRequest};
 use crate::http::response::HandlerResult;
 use crate::http::server::Server;
+use crate::http::writes::expected::only_if_expected;
 use crate::http::writes::prepared_write::PreparedWrite;
+use crate::wire::displaced::EXPECTED;
 use crate::wire::params::Params;
 use crate::wire::schema::only_sendmail;
 
@@ -236,14 +239,21 @@ pub(crate) use write_handler;
 impl GroupHandler {
     /// Answers a request. Each future has an allocation of its own, so that the pipeline, which
     /// moves its own several times, has no room for the largest.
-    pub(crate) fn answer(self, request: GroupRequest) -> HandlerFuture<'static> {
+    pub(crate) fn answer(
+        self,
+        request: GroupRequest,
+        endpoint: &'static Endpoint,
+    ) -> HandlerFuture<'static> {
         let handler = match self {
             Self::Answer(answer) => return answer(request),
             Self::Write(handler) => handler,
         };
         match handler.by_clients {
             Some(answer) if !matches!(request.caller(), Caller::Pro(_)) => answer(request),
-            _ => Box::pin(async move { request.send((handler.prepare)(&request)?).await }),
+            _ => Box::pin(async move {
+                let prepared = (handler.prepare)(&request)?;
+                request.send(endpoint.as_expected(prepared, &request.params)?).await
+            }),
         }
     }
 }
@@ -285,6 +295,12 @@ impl EndpointPath {
     pub(crate) fn has_id(&self) -> bool {
         self.pattern.contains("{id}")
     }
+}
+
+impl QueryParameter {
+    /// The list of appointments that a write is expected to displace. Reference 6.19.
+    pub(crate) const EXPECTED: Self = QueryKind::Text
+        .named(EXPECTED, "the digest of a dry run: 409 if other appointments would be displaced");
 }
 
 impl QueryKind {
@@ -498,6 +514,24 @@ impl Endpoint {
     /// Whether an answer has an entity tag: lists of the catalogue, and the OpenAPI document.
     pub(crate) fn has_entity_tag(&self) -> bool {
         self.answers.iter().any(|answer| answer.has_entity_tag)
+    }
+
+    /// Returns a write under the expectation of its request. An endpoint without the parameter
+    /// ignores it.
+    ///
+    /// # Errors
+    /// A parameter that is no digest.
+    pub(crate) fn as_expected(
+        &self,
+        prepared: PreparedWrite,
+        params: &Params,
+    ) -> Result<PreparedWrite, Fault> {
+        if self.takes_expected() { only_if_expected(prepared, params) } else { Ok(prepared) }
+    }
+
+    /// Whether it takes the digest of a dry run, and a dry run takes it.
+    pub(crate) fn takes_expected(&self) -> bool {
+        self.query.iter().any(|parameter| parameter.name == EXPECTED)
     }
 
     /// Whether the pipeline requires a JSON body.

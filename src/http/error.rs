@@ -258,6 +258,7 @@ impl ApiError {
                 error.retry_after = u32::try_from(*retry_seconds).ok();
             }
             [Refusal::PreconditionFailed(present)] => error.present.clone_from(present),
+            [Refusal::OtherEffect(effect)] => error.present = Some(effect.clone()),
             _ => {}
         }
         error

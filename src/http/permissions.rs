@@ -59,6 +59,7 @@ pub enum Resource {
     Module,
     Batch,
     Hours,
+    DryRun,
 }
 
 /// An action on a resource.

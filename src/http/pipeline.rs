@@ -210,7 +210,7 @@ async fn handle(
                 if_match: NamedTags::read(&parts.headers, IF_MATCH),
                 is_strict: is_strict(&parts.headers),
             };
-            handler.answer(request).await
+            handler.answer(request, route.endpoint).await
         }
     }
 }

@@ -61,6 +61,7 @@ pub(crate) fn describe(
         Refusal::EmailNotFound => about_email(text.unknown_email),
         Refusal::ClocksOverlap { .. }
         | Refusal::PreconditionFailed(_)
+        | Refusal::OtherEffect(_)
         | Refusal::ExternidHeldTwice { .. }
         | Refusal::TooManyHolds { .. } => general(text.other_fault),
         Refusal::NotAvailable { .. } => other_time(fill(text.taken, "when", when)),

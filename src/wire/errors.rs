@@ -169,7 +169,8 @@ pub struct ErrorBodyJson<'e> {
     /// All problems of the request.
     #[schema(min_items = 1)]
     errors: Vec<ErrorEntryJson<'e>>,
-    /// The object as it is, if If-Match names another form of it.
+    /// The object as it is, if If-Match names another form of it. The appointments that a change
+    /// displaces, if `expected` is of another list.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     current: Option<&'e Map<String, Value>>,
@@ -263,6 +264,12 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
         )
         .with_field("timezone"),
         Refusal::PreconditionFailed(present) => describe_overtaken(present.is_some()),
+        Refusal::OtherEffect(_) => ErrorEntry::new(
+            Problem::Conflict,
+            "expected: other appointments are concerned than in the list that it is of; nothing was \
+             done: look at the present list",
+        )
+        .with_field("expected"),
         Refusal::ExternidHeldTwice { first, second } => describe_held_twice(*first, *second),
         Refusal::TooManyHolds { bound, retry_seconds: _ } => {
             ErrorEntry::new(Problem::TooManyRequests, too_many_holds(*bound))

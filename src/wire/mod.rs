@@ -11,6 +11,7 @@ pub mod column_value;
 pub mod custom_values;
 pub mod customfield;
 pub mod datetime;
+pub mod displaced;
 pub mod error_catalogue;
 pub mod errors;
 pub mod fiche;

@@ -8,6 +8,7 @@ mod alike;
 mod automatic_codes;
 mod codes;
 mod connections;
+mod dry_runs;
 mod expensive_requests;
 mod fixture;
 mod foreign_pages;

@@ -9,6 +9,7 @@ mod bodies;
 mod catalogue;
 mod compression;
 mod docs;
+mod dry_runs;
 mod enrolment;
 mod entity_tags;
 mod enumeration_limit;

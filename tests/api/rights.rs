@@ -152,6 +152,10 @@ impl Walk {
             let row = json!({"method": "PUT", "path": "/api/v1/groups/4/fiches?externid=78"});
             return json!({"requests": [row]});
         }
+        if segment == "dry-runs" {
+            let row = json!({"method": "DELETE", "path": "/api/v1/groups/4/interventions/22"});
+            return json!({"requests": [row]});
+        }
         if segment == "bulk" {
             let day = json!({"calendar_id": CALENDAR, "start": "2025-07-01", "end": "2025-07-02"});
             return json!({"vevents": [day]});
@@ -205,7 +209,8 @@ fn expected(route: &Route, right: Right, role: Role, whose: Option<Whose>) -> u1
             400
         }
         Some(Whose::Own | Whose::Deleted) | None => {
-            if right.verb == Verb::Make && right.resource != Resource::Batch { 201 } else { 200 }
+            let answers_200 = matches!(right.resource, Resource::Batch | Resource::DryRun);
+            if right.verb == Verb::Make && !answers_200 { 201 } else { 200 }
         }
     }
 }

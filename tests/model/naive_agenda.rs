@@ -625,6 +625,7 @@ fn reason(refusal: &Refusal) -> Reason {
         Refusal::EmailNotFound => ("EmailNotFound", 0),
         Refusal::ClocksOverlap { .. } => ("ClocksOverlap", 0),
         Refusal::PreconditionFailed(_) => ("PreconditionFailed", 0),
+        Refusal::OtherEffect(_) => ("OtherEffect", 0),
         Refusal::ExternidHeldTwice { .. } => ("ExternidHeldTwice", 0),
         Refusal::TooManyHolds { .. } => ("TooManyHolds", 0),
         Refusal::NotAvailable { .. } => ("NotAvailable", 0),

@@ -189,6 +189,7 @@ fn is_by_professional(command: &Command) -> bool {
         Command::MoveAppointment(command) => matches!(command.right, CancelRight::Pro),
         Command::PutVevent(_) => true,
         Command::Conditional(conditional) => is_by_professional(&conditional.command),
+        Command::Expecting(expecting) => is_by_professional(&expecting.command),
         Command::Quietly(command) => is_by_professional(command),
         // These make events, or change series.
         Command::PutVevents(_)

@@ -14,6 +14,8 @@ pub mod confirmation;
 pub mod decision;
 pub(crate) mod delayed_notice;
 pub mod delivery;
+pub mod displaced;
+pub mod dry_run;
 pub mod enrolment;
 pub(crate) mod fiche_merge;
 pub mod founding;
@@ -31,8 +33,11 @@ pub(crate) mod unconfirmed;
 pub mod upkeep;
 
 use crate::domain::decisions::decision::{Context, Decision};
+use crate::domain::decisions::dry_run::Foreseen;
 use crate::domain::state::command::{Command, PutVevents};
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
+use crate::domain::time::Instant;
 
 /// Decides a command. It changes nothing: the caller applies the event, or asks the calendar.
 ///
@@ -43,6 +48,16 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::BookAppointment(command) => book::decide(context, command),
         Command::CancelAppointment(command) => cancellation::decide(context, command),
         Command::PutVevent(command) => manual_change::decide(context, command),
+        Command::Expecting(expecting) => {
+            let foreseen = foresee(context.state, &expecting.command, context.now)?;
+            // A refused batch says so by its steps.
+            if !foreseen.is_refused() {
+                let check = &expecting.expectation;
+                let checked = check.check(context.state, &foreseen.state, context.now);
+                checked.map_err(|effect| Refusal::OtherEffect(Box::new(effect)))?;
+            }
+            decide(context, &expecting.command)
+        }
         Command::PutVevents(command) => match command.as_ref() {
             PutVevents::Hours(command) => hours::decide(context, command),
             PutVevents::Part(command) => series_part::decide(context, command),
@@ -69,4 +84,13 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::NotifyOfLogin(command) => Ok(login_notice::decide(context, command)),
         Command::Batch(batch) => Ok(batch::decide(context, batch, decide)),
     }
+}
+
+/// Returns the state after a command that is not carried out: no id is used up and nothing is
+/// written. Reference 6.19.
+///
+/// # Errors
+/// As [`decide`].
+pub fn foresee(state: &GroupState, command: &Command, now: Instant) -> Result<Foreseen, Refusals> {
+    dry_run::foresee(state, command, now, decide)
 }

@@ -27,7 +27,7 @@ use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::state::delivery_step::DeliveryStep;
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::login_notice::NotifyOfLogin;
-use crate::domain::state::precondition::Precondition;
+use crate::domain::state::precondition::{Expectation, Precondition};
 use crate::domain::time::{Civil, Instant};
 
 pub use crate::domain::state::put_vevent::{PutVevent, PutVevents, VeventDraft, VeventDraws};
@@ -72,6 +72,7 @@ pub enum Command {
     WarnShop(WarnShop),
     NotifyOfLogin(Box<NotifyOfLogin>),
     PutVevents(Box<PutVevents>),
+    Expecting(Box<ExpectingCommand>),
 }
 
 /// Warns the professionals of a group, once in 24 hours of the same. Reference 7.3.
@@ -249,6 +250,15 @@ pub struct ConditionalCommand {
     pub precondition: Precondition,
 }
 
+/// A command that is carried out only if it has the effect that the caller expects. Reference 6.19.
+#[derive(Clone, Debug)]
+pub struct ExpectingCommand {
+    /// The command.
+    pub command: Command,
+    /// Its effect.
+    pub expectation: Expectation,
+}
+
 /// Cancels an appointment. Reference 6.10, 13.8.
 #[derive(Clone, Debug)]
 pub struct CancelAppointment {
@@ -278,6 +288,7 @@ impl Command {
             Self::CancelAppointment(command) => matches!(command.right, CancelRight::Secret(_)),
             Self::MoveAppointment(command) => matches!(command.right, CancelRight::Secret(_)),
             Self::Conditional(conditional) => conditional.command.is_by_key(),
+            Self::Expecting(expecting) => expecting.command.is_by_key(),
             Self::PutVevent(_)
             | Self::PutVevents(_)
             | Self::ChangeRecord(_)
@@ -301,6 +312,7 @@ impl Command {
         match self {
             Self::Quietly(_) => true,
             Self::Conditional(conditional) => conditional.command.is_quiet(),
+            Self::Expecting(expecting) => expecting.command.is_quiet(),
             Self::BookAppointment(_)
             | Self::CancelAppointment(_)
             | Self::PutVevent(_)
@@ -330,6 +342,7 @@ impl Command {
             Self::FollowLink(_) => &[IdKind::Fiche],
             Self::Quietly(inner) => return inner.needed_ids(),
             Self::Conditional(conditional) => return conditional.command.needed_ids(),
+            Self::Expecting(expecting) => return expecting.command.needed_ids(),
             Self::Batch(batch) => {
                 let kinds = batch.commands.iter().flat_map(|it| it.needed_ids().into_owned());
                 let kinds: BTreeSet<IdKind> = kinds.collect();
@@ -356,6 +369,7 @@ impl Command {
             Self::BookAppointment(command) => command.intervention_ids.len() as u64,
             Self::Quietly(inner) => inner.ids_max(),
             Self::Conditional(conditional) => conditional.command.ids_max(),
+            Self::Expecting(expecting) => expecting.command.ids_max(),
             Self::Batch(batch) => batch.commands.iter().map(Self::ids_max).sum(),
             Self::PutVevents(command) => command.ids_max(),
             Self::PutVevent(_)

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
 
 /// The form that an object must have, as a function of the state when the command is decided.
 #[derive(Clone)]
@@ -36,6 +37,46 @@ impl Precondition {
     /// The object as it is; `None` if there is none.
     pub fn check(&self, state: &GroupState) -> Result<(), Option<ShownObject>> {
         (self.0)(state)
+    }
+}
+
+/// The effect on appointments that a caller expects of a command, as a function of the states
+/// before and after it. Reference 6.19.
+#[derive(Clone)]
+pub struct Expectation(Arc<EffectCheck>);
+
+/// Returns the effect in JSON, if it is another one.
+type EffectCheck =
+    dyn Fn(&GroupState, &GroupState, Instant) -> Result<(), ShownObject> + Send + Sync;
+
+impl Expectation {
+    /// Makes an expectation of a check, which must depend on nothing but its arguments.
+    pub fn new(
+        check: impl Fn(&GroupState, &GroupState, Instant) -> Result<(), ShownObject>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Arc::new(check))
+    }
+
+    /// Checks that a command that turns `before` into `after` at `now` has the effect.
+    ///
+    /// # Errors
+    /// The effect that it has.
+    pub fn check(
+        &self,
+        before: &GroupState,
+        after: &GroupState,
+        now: Instant,
+    ) -> Result<(), ShownObject> {
+        (self.0)(before, after, now)
+    }
+}
+
+impl fmt::Debug for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Expectation(…)")
     }
 }
 

@@ -65,6 +65,8 @@ pub enum Refusal {
     },
     /// Code 2: the object has another form than the one that the caller changes, or there is none.
     PreconditionFailed(Option<Box<ShownObject>>),
+    /// Code 2: the change would displace other appointments than the caller expects.
+    OtherEffect(Box<ShownObject>),
     /// Code 2: several clients have the identifier of another system.
     ExternidHeldTwice {
         /// The client with the lowest id.

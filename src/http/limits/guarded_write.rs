@@ -175,6 +175,11 @@ impl GuardedWrite {
         Self { group, command, limits }
     }
 
+    /// Returns the same write with another command in place of its own.
+    pub(crate) fn with_command(self, change: impl FnOnce(Command) -> Command) -> Self {
+        Self { command: change(self.command), ..self }
+    }
+
     /// The command of a write that no limit counts.
     ///
     /// # Panics
@@ -414,6 +419,7 @@ fn tells_of_client(refusal: &Refusal, takes_known_only: bool) -> bool {
         | Refusal::NoResult
         | Refusal::MintimeAnnulation { .. }
         | Refusal::PreconditionFailed(_)
+        | Refusal::OtherEffect(_)
         | Refusal::ExternidHeldTwice { .. }
         | Refusal::TooManyHolds { .. } => false,
     }

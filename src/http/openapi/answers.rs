@@ -28,7 +28,7 @@ const ERRORS: [(u16, &str, &str); 12] = [
     (
         409,
         "Conflict",
-        "the idempotency key was used with another body, a number has changed, or two clients have the externid",
+        "the idempotency key was used with another body, a number or a list has changed, or two clients have the externid",
     ),
     (412, "PreconditionFailed", "the object has another tag than If-Match names; it comes along"),
     (

@@ -108,7 +108,7 @@ fn error_statuses(route: &Route) -> BTreeSet<u16> {
     if route.path().contains('{') || route.path.legacy.is_some() {
         statuses.insert(404);
     }
-    if endpoint.takes_idempotency_key || endpoint.may_conflict {
+    if endpoint.takes_idempotency_key || endpoint.may_conflict || endpoint.takes_expected() {
         statuses.insert(409);
     }
     if endpoint.takes_if_match {

@@ -181,7 +181,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::Session
         | Resource::Module
         | Resource::Batch
-        | Resource::Hours => return None,
+        | Resource::Hours
+        | Resource::DryRun => return None,
     })
 }
 

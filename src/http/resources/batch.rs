@@ -20,7 +20,9 @@ use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response};
 use crate::http::writes::batch_row::{PreparedRow, prepare_row};
+use crate::http::writes::expected::expecting;
 use crate::http::writes::prepared_write::{Sent, send_once};
+use crate::wire::displaced::{EXPECTED, GivenDigest, ListDigest};
 use crate::wire::schema::{GivenFlag, object, one_of, schema_names, schema_of, text, whole};
 use crate::wire::value;
 
@@ -40,7 +42,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] =
             200,
             "the answer to each row, in order",
             Shape::Named("BatchAnswers", schema_of::<BatchAnswers>),
-        )])];
+        )])
+        .conflicting()];
 
 /// Writes in one request.
 #[derive(ToSchema)]
@@ -52,12 +55,16 @@ struct BatchBody {
     /// Whether nothing is done if one of them is refused.
     #[schema(value_type = Option<GivenFlag>)]
     atomic: bool,
+    /// The digest of a dry run of the same writes; only with atomic. 409 if other appointments would
+    /// be displaced.
+    #[schema(value_type = Option<GivenDigest>)]
+    expected: Option<String>,
 }
 
 /// One write of a batch.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "its members are read one by one")]
-struct BatchRequest {
+pub(crate) struct BatchRequest {
     /// The method of the same request alone.
     #[schema(value_type = WriteMethod)]
     method: String,
@@ -115,6 +122,7 @@ schema_names! {
 /// command to the group.
 async fn carry_out(request: GroupRequest) -> HandlerResult {
     let (requests, is_atomic) = read(&request.body)?;
+    let expected = read_expected(&request.body, is_atomic)?;
     let mut rows = Vec::with_capacity(requests.len());
     for row in requests {
         rows.push(prepare_row(&request, row));
@@ -127,6 +135,10 @@ async fn carry_out(request: GroupRequest) -> HandlerResult {
     let rows = Arc::new(Rows { rows, state: Arc::clone(&request.state) });
     let key = request.idempotency_key.clone()?;
     let command = Command::Batch(Batch { commands, is_atomic });
+    let command = match expected {
+        Some(digest) => expecting(command, digest),
+        None => command,
+    };
     let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
     let render = {
         let rows = Arc::clone(&rows);
@@ -175,8 +187,25 @@ fn read(body: &Map<String, Value>) -> Result<(&[Value], bool), Vec<Fault>> {
     Err(faults)
 }
 
+/// Reads the digest of a dry run; `None` if the body has none.
+///
+/// # Errors
+/// A text that is no digest, and a batch that is not atomic.
+fn read_expected(body: &Map<String, Value>, is_atomic: bool) -> Result<Option<ListDigest>, Fault> {
+    let Some(given) = body.get(EXPECTED).filter(|given| !value::is_empty(given)) else {
+        return Ok(None);
+    };
+    if !is_atomic {
+        return Err(Fault::new(EXPECTED, "needs atomic: the list is of all writes together"));
+    }
+    let Value::String(text) = given else {
+        return Err(Fault::new(EXPECTED, "must be a text: the digest of a dry run"));
+    };
+    ListDigest::parse(text).map(Some)
+}
+
 /// The error of an atomic batch, of which nothing was done because of these rows.
-fn refuse(wrong: impl IntoIterator<Item = (usize, ApiError)>) -> ApiError {
+pub(crate) fn refuse(wrong: impl IntoIterator<Item = (usize, ApiError)>) -> ApiError {
     let mut refused = ApiError::refused_list();
     for (index, error) in wrong {
         refused.add_row(&format!("requests[{index}]"), error);

@@ -15,11 +15,12 @@ use crate::domain::state::command::{Command, PutVevents, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::put_vevent::ROWS_MAX;
 use crate::engine::Committed;
-use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
+use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryParameter, Shape, handler};
 use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, to_json};
+use crate::http::writes::expected::only_if_expected;
 use crate::wire::field::{Audience, Scope, is_filled};
 use crate::wire::schema::{described, named, object, schema_of};
 use crate::wire::vevent::{VeventInput, parse};
@@ -33,6 +34,7 @@ const BULK: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/veve
 pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint::post(&[BULK], handler!(InGroup, make))
     .named("MakeVevents", "Create up to 2,000 vevents, all or none")
     .right(Resource::Vevent, Verb::Make, PROS_ONLY)
+    .query(&[QueryParameter::EXPECTED])
     .body(Body::plain(body_schema))
     .answers(&[Answer::json(
         201,
@@ -88,7 +90,7 @@ async fn make(request: GroupRequest) -> HandlerResult {
     let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
     let render = move |done: &Committed| to_json(&MadeVevents::new(done, number));
     let prepared = request.prepare_creation(write, render);
-    request.send(prepared).await
+    request.send(only_if_expected(prepared, &request.params)?).await
 }
 
 /// Parses all vevents of a body.

@@ -49,10 +49,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Calendar, Verb::Make, PROS_ONLY),
     Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(crud::change::<Calendar>))
         .named("ChangeCalendar", "Update a calendar")
-        .right(Resource::Calendar, Verb::Change, PROS_ONLY),
+        .right(Resource::Calendar, Verb::Change, PROS_ONLY)
+        .query(&[QueryParameter::EXPECTED]),
     Endpoint::delete(&[ONE, ONE_LEGACY], write_handler!(crud::delete::<Calendar>))
         .named("DeleteCalendar", "Mark a calendar as deleted")
-        .right(Resource::Calendar, Verb::Delete, PROS_ONLY),
+        .right(Resource::Calendar, Verb::Delete, PROS_ONLY)
+        .query(&[QueryParameter::EXPECTED]),
 ];
 
 impl CrudRecord for Calendar {

@@ -8,7 +8,9 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
 use crate::domain::state::put_vevent::PutHours;
 use crate::http::answer::entity_tag::tagged;
-use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler, write_handler};
+use crate::http::endpoint::{
+    Answer, Body, Endpoint, EndpointPath, QueryParameter, Shape, handler, write_handler,
+};
 use crate::http::error::ApiError;
 use crate::http::permissions::{PROS_ONLY, Resource, Verb};
 use crate::http::request::GroupRequest;
@@ -43,6 +45,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("ReplaceHours", "Replace the weekly opening hours of a calendar")
         .tagged("calendars")
         .right(Resource::Hours, Verb::Change, PROS_ONLY)
+        .query(&[QueryParameter::EXPECTED])
         .body(Body::plain(schema_of::<HoursBody>))
         .answers(&[SHOWN]),
 ];

@@ -4,7 +4,9 @@ use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::intervention::Intervention;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
-use crate::http::endpoint::{Endpoint, EndpointPath, QueryKind, handler, write_handler};
+use crate::http::endpoint::{
+    Endpoint, EndpointPath, QueryKind, QueryParameter, handler, write_handler,
+};
 use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
@@ -34,10 +36,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Intervention, Verb::Make, PROS_ONLY),
     Endpoint::put(&[ONE], write_handler!(crud::change::<Intervention>))
         .named("ChangeIntervention", "Update an intervention")
-        .right(Resource::Intervention, Verb::Change, PROS_ONLY),
+        .right(Resource::Intervention, Verb::Change, PROS_ONLY)
+        .query(&[QueryParameter::EXPECTED]),
     Endpoint::delete(&[ONE], write_handler!(crud::delete::<Intervention>))
         .named("DeleteIntervention", "Mark an intervention as deleted")
-        .right(Resource::Intervention, Verb::Delete, PROS_ONLY),
+        .right(Resource::Intervention, Verb::Delete, PROS_ONLY)
+        .query(&[QueryParameter::EXPECTED]),
 ];
 
 impl CrudRecord for Intervention {

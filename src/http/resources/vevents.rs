@@ -40,6 +40,7 @@ const PART: &[QueryParameter] = &[
     ),
     QueryKind::DateTime
         .named("occurrence", "the date on which the occurrence begins, for one and following"),
+    QueryParameter::EXPECTED,
 ];
 
 /// The endpoints of this file.
@@ -59,7 +60,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Vevent, Verb::Show, PROS_ONLY),
     Endpoint::post(&[ALL, ALL_LEGACY], write_handler!(create))
         .named("MakeVevent", "Create a vevent")
-        .right(Resource::Vevent, Verb::Make, PROS_ONLY),
+        .right(Resource::Vevent, Verb::Make, PROS_ONLY)
+        .query(&[QueryParameter::EXPECTED]),
     Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(change))
         .named("ChangeVevent", "Update a vevent, or a part of a series")
         .right(Resource::Vevent, Verb::Change, PROS_ONLY)

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use crate::domain::records::fault::Fault;
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::refusal::Refusals;
+use crate::domain::state::refusal::{Refusal, Refusals};
+use crate::domain::time::zone::Zone;
 use crate::engine::Committed;
 use crate::http::answer::answer_parts::AnswerParts;
 use crate::http::answer::entity_tag::NamedTags;
@@ -83,6 +84,8 @@ impl WriteRoute {
 /// A row that passed the checks of its handler.
 pub(crate) struct PreparedRow {
     pub(crate) command: Command,
+    /// Whether a dry run takes it.
+    pub(crate) takes_expected: bool,
     /// The path pattern of its route.
     path: &'static str,
     /// The object that its path asks for, in words.
@@ -102,6 +105,11 @@ impl PreparedRow {
     ) -> Result<AnswerParts, ApiError> {
         let answer = self.answers.answer(decided, self.path, state);
         answer.map_err(|error| error.naming(&self.asked))
+    }
+
+    /// Returns its error when it was refused, with times in the zone of the group.
+    pub(crate) fn refuse(&self, refusals: &[Refusal], zone: Zone) -> ApiError {
+        self.answers.refuse(refusals, zone).naming(&self.asked)
     }
 }
 
@@ -149,13 +157,13 @@ pub(crate) fn prepare_row(request: &GroupRequest, row: &Value) -> Result<Prepare
         if_match: read_tags(row)?,
         is_strict: request.is_strict,
     };
-    match (handler.prepare)(&alone) {
-        Ok(prepared) => {
-            let (command, answers) = prepared.into_row();
-            Ok(PreparedRow { command, path: route.path(), asked, answers })
-        }
-        Err(error) => Err(error.naming(&asked)),
-    }
+    let prepared = match (handler.prepare)(&alone) {
+        Ok(prepared) => route.endpoint.as_expected(prepared, &alone.params)?,
+        Err(error) => return Err(error.naming(&asked)),
+    };
+    let (command, answers) = prepared.into_row();
+    let takes_expected = route.endpoint.takes_expected();
+    Ok(PreparedRow { command, takes_expected, path: route.path(), asked, answers })
 }
 
 /// Returns the path of a row, without the optional suffix `.json`, and its query.

@@ -7,6 +7,7 @@ use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
 use crate::domain::state::refusal::Refusal;
+use crate::domain::time::zone::Zone;
 use crate::engine::{Committed, IdempotentRequest};
 use crate::http::answer::answer_parts::AnswerParts;
 use crate::http::error::ApiError;
@@ -62,6 +63,11 @@ impl PreparedWrite {
     /// Sets the name in the request of a field that refusals name otherwise.
     pub(crate) fn renaming_field(self, field: &'static str, name: &'static str) -> Self {
         Self { renamed_field: Some((field, name)), ..self }
+    }
+
+    /// Returns the same write with another command in place of its own.
+    pub(crate) fn with_command(self, change: impl FnOnce(Command) -> Command) -> Self {
+        Self { write: self.write.with_command(change), ..self }
     }
 
     /// Returns the command of a write by a professional, which no limit counts, and what shows its
@@ -137,11 +143,7 @@ impl RowAnswers {
     ) -> Result<AnswerParts, ApiError> {
         let done = match decided {
             Ok(done) => done,
-            Err(refusals) => {
-                let error =
-                    ApiError::from_refusals(refusals, state.catalogue.zone(), self.audience);
-                return Err(rename_field(error, self.renamed_field));
-            }
+            Err(refusals) => return Err(self.refuse(refusals, state.catalogue.zone())),
         };
         match (self.show)(done) {
             Some(Written::Made(bytes)) => {
@@ -151,6 +153,14 @@ impl RowAnswers {
             Some(Written::Changed(shown)) => Ok(AnswerParts::object(shown)),
             None => Err(ApiError::no_result()),
         }
+    }
+}
+
+impl RowAnswers {
+    /// Returns the error of refusals, in words for the audience.
+    pub(crate) fn refuse(&self, refusals: &[Refusal], zone: Zone) -> ApiError {
+        let error = ApiError::from_refusals(refusals, zone, self.audience);
+        rename_field(error, self.renamed_field)
     }
 }
 

@@ -56,7 +56,9 @@ fn judge(visit: &ProVisit, refusals: &[Refusal]) -> Unsaved {
     let mut sentence = String::new();
     for refusal in refusals {
         match refusal {
-            Refusal::PreconditionFailed(_) | Refusal::NoResult => return Unsaved::Overtaken,
+            Refusal::PreconditionFailed(_) | Refusal::OtherEffect(_) | Refusal::NoResult => {
+                return Unsaved::Overtaken;
+            }
             Refusal::InvalidParameter(fault) => faults.push(fault.clone()),
             Refusal::ClocksOverlap { first, second } => {
                 let overlap = fill(text.clocks_overlap, "first", &name_appointment(visit, *first));
