@@ -1,7 +1,7 @@
 //! Tokens of logins at the practice's own screens, and the last use of each, which is kept in
 //! memory only. Reference 15.1.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use axum::http::HeaderMap;
@@ -36,7 +36,7 @@ pub(crate) struct LoginUse {
 
 /// The last uses of logins, and the source of their tokens.
 pub(crate) struct LoginUses {
-    last: Mutex<HashMap<LoginHash, LoginUse>>,
+    last: Mutex<BTreeMap<LoginHash, LoginUse>>,
     randomness: Mutex<Randomness>,
 }
 
