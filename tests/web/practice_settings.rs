@@ -374,6 +374,37 @@ async fn a_deletion_names_the_appointments_to_come_and_is_what_was_said() {
 }
 
 #[tokio::test]
+async fn a_rule_of_the_group_is_a_sentence_that_names_what_it_is_about() {
+    let server = shop_with(|catalogue| {
+        let utc = slotbook::domain::time::zone_names::ZoneName::from_name("UTC");
+        catalogue.group.timezone = utc.expect("a listed name");
+    })
+    .await;
+    // In Paris the clocks go from two to three in that night.
+    book(&server, CUT, CALENDAR, "2026-03-29 02:15:00").await;
+    book(&server, CUT, CALENDAR, "2026-03-29 03:15:00").await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let path = "/p/cut-co/settings/shop";
+    let page = ann.open(path).await;
+    let given = [("revision", &*revision(&page)), ("timezone", "Paris"), ("city", "Nice")];
+    let refused = ann.post(path, &given).await;
+    assert_eq!(refused.status, 400);
+    refused.shows("two appointments would overlap: Sunday 29 March 2026 at 02:15, Known and");
+    refused.shows("value=\"Nice\"");
+    refused.shows("<option value=\"Paris\" selected>");
+    let path = "/p/cut-co/settings/customfields/61";
+    let question = ann.open(&format!("{path}/delete")).await;
+    let digest = question.values("expected")[0].clone();
+    let agreed = [("revision", &*revision(&question)), ("expected", &*digest)];
+    ann.post(&format!("{path}/delete"), &agreed).await.location();
+    let same = [("model", "Fiche"), ("name", "str0")];
+    ann.post("/p/cut-co/settings/customfields/new", &same).await.location();
+    let refused = ann.post(&format!("{path}/restore"), &[]).await;
+    assert_eq!(refused.status, 400);
+    refused.shows("This change is not possible.");
+}
+
+#[tokio::test]
 async fn buttons_order_a_list_and_a_deleted_record_is_not_in_it() {
     let server = shop().await;
     let mut ann = Professional::logged_in(&server, ANN).await;

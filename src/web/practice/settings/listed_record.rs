@@ -12,6 +12,7 @@ use crate::http::resources::crud::{DeletableRecord, Deletion};
 use crate::web::practice::settings::fields::field_text::FieldText;
 use crate::web::practice::settings::fields::{calendar, customfield, intervention};
 use crate::web::practice::settings::part::Part;
+use crate::web::practice::texts::settings::SettingsTexts;
 use crate::wire::field::Scope;
 
 /// A kind of record that the settings list.
@@ -20,6 +21,9 @@ pub(crate) trait SettingsRecord: DeletableRecord {
 
     /// The words of its fields.
     fn words() -> &'static [FieldText];
+
+    /// The title of the form that makes one.
+    fn new_title(text: &SettingsTexts) -> &'static str;
 
     /// The name on the screens of the practice; empty if it has none.
     fn own_name(&self) -> String;
@@ -58,6 +62,10 @@ impl SettingsRecord for Calendar {
         calendar::CALENDAR
     }
 
+    fn new_title(text: &SettingsTexts) -> &'static str {
+        text.new_calendar
+    }
+
     fn own_name(&self) -> String {
         self.name.as_str().to_owned()
     }
@@ -79,6 +87,10 @@ impl SettingsRecord for Calendarset {
         calendar::CALENDARSET
     }
 
+    fn new_title(text: &SettingsTexts) -> &'static str {
+        text.new_calendarset
+    }
+
     fn own_name(&self) -> String {
         self.name.as_str().to_owned()
     }
@@ -93,6 +105,10 @@ impl SettingsRecord for Intervention {
 
     fn words() -> &'static [FieldText] {
         intervention::INTERVENTION
+    }
+
+    fn new_title(text: &SettingsTexts) -> &'static str {
+        text.new_intervention
     }
 
     fn own_name(&self) -> String {
@@ -128,6 +144,10 @@ impl SettingsRecord for Interventionset {
         intervention::INTERVENTIONSET
     }
 
+    fn new_title(text: &SettingsTexts) -> &'static str {
+        text.new_interventionset
+    }
+
     fn own_name(&self) -> String {
         self.name.as_str().to_owned()
     }
@@ -142,6 +162,10 @@ impl SettingsRecord for Customfield {
 
     fn words() -> &'static [FieldText] {
         customfield::CUSTOMFIELD
+    }
+
+    fn new_title(text: &SettingsTexts) -> &'static str {
+        text.new_customfield
     }
 
     fn own_name(&self) -> String {

@@ -16,7 +16,6 @@ use crate::web::practice::settings::listed_record::SettingsRecord;
 use crate::web::practice::settings::saving::{Unsaved, refreshed, save};
 use crate::web::practice::texts::settings::SettingsTexts;
 use crate::web::practice::visit::ProVisit;
-use crate::web::text::fill;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
 
@@ -149,7 +148,7 @@ fn respond_with_record<R: SettingsRecord>(
         part: R::PART,
         title: match record {
             Some(record) => shown_name(record, text),
-            None => fill(text.new, "part", R::PART.title(text)),
+            None => R::new_title(text).to_owned(),
         },
         path: match record {
             Some(record) => record_path(record),

@@ -35,7 +35,11 @@ text_table! {
     customfields_about: "D’autres questions sur le client ou le rendez-vous.",
         "More questions about the client or the appointment.";
     add: "Ajouter", "Add";
-    new: "Ajouter : {part}", "Add: {part}";
+    new_calendar: "Nouvel agenda", "New calendar";
+    new_calendarset: "Nouveau groupe d’agendas", "New set of calendars";
+    new_intervention: "Nouvelle prestation", "New service";
+    new_interventionset: "Nouvelle catégorie de prestations", "New set of services";
+    new_customfield: "Nouvel attribut personnalisé", "New customised attribute";
     none_yet: "Rien pour l’instant.", "Nothing yet.";
     unnamed: "Sans nom", "Without a name";
     up: "Monter {name}", "Move {name} up";
