@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use crate::domain::records::ids::RecordId as _;
 use crate::domain::state::command::{Batch, Command};
@@ -21,7 +21,7 @@ use crate::web::practice::settings::saving::{Unsaved, save};
 use crate::web::practice::texts::settings::SettingsTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
-use crate::wire::field::{Audience, Scope};
+use crate::wire::field::{Audience, ColumnValue, Scope};
 
 /// Maximum number of changes that are sent as one.
 const CHANGES_MAX: usize = 100;
@@ -134,9 +134,9 @@ pub(crate) async fn change_place<R: SettingsRecord>(
 /// keeps its number.
 fn renumber<R: SettingsRecord>(order: &[&R], scope: &Scope<'_>) -> Vec<Command> {
     let mut commands = Vec::new();
-    for (place, record) in (1_u64..).zip(order) {
+    for (place, record) in (1_i64..).zip(order) {
         let field = R::table().field("sort").expect("a list with an order");
-        if field.read_value(record, scope).to_json(scope.zone) == Value::from(place) {
+        if field.read_value(record, scope) == ColumnValue::Integer(place) {
             continue;
         }
         let mut object = Map::new();
