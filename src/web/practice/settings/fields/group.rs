@@ -205,6 +205,14 @@ pub(crate) static MESSAGES: &[FieldText] = &[
         ],
     ),
     field(
+        "notice_delay_seconds",
+        ["Attente avant un e-mail", "Wait before a mail"],
+        [
+            "Secondes avant l’e-mail d’un changement fait par vous, pour n’en envoyer qu’un.",
+            "Seconds before the mail about a change of yours, so that one mail is sent.",
+        ],
+    ),
+    field(
         "mailreminder",
         ["Rappel par e-mail", "Reminder by e-mail"],
         [
