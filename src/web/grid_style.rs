@@ -1,5 +1,5 @@
 //! The rules of style that place events in the grid of the agenda: one for each row, length and
-//! lane, since no style stands inline. Reference 15.2.
+//! lane, since no style stands inline. Reference 15.3.
 
 use std::fmt::Write as _;
 

@@ -10,7 +10,7 @@ use slotbook::domain::records::vevent::{
 };
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::agenda_window::{
-    AGENDA_OCCURRENCES_MAX, Agenda, AgendaEvent, AgendaWindow, TooManyOccurrences,
+    AGENDA_OCCURRENCES_MAX, Agenda, AgendaEvent, AgendaWindow, OpenStretch, TooManyOccurrences,
 };
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::interval_set::Interval;
@@ -363,7 +363,8 @@ fn a_window_with_more_than_the_maximum_is_refused_before_all_is_expanded() {
     }
     let full = Agenda::find(&shop.group_state, &window).expect("exactly the maximum");
     assert_eq!(full.events.len(), AGENDA_OCCURRENCES_MAX);
-    let row = daily.row(series + 1, zone, midnight, client).expect("a plage");
+    let once = Planned { every: None, ..daily };
+    let row = once.row(series + 1, zone, midnight, client).expect("a plage");
     shop.group_state.put_vevent(Arc::new(row));
     assert_eq!(Agenda::find(&shop.group_state, &window), Err(TooManyOccurrences));
 }
@@ -390,4 +391,33 @@ fn an_event_of_the_first_pass_is_in_a_window_that_ends_in_the_second() {
     let window = AgendaWindow { interval, calendars: vec![calendar(1)] };
     let agenda = Agenda::find(&shop.group_state, &window).expect("one event");
     assert_eq!(agenda.events.len(), 1);
+}
+
+#[test]
+fn a_day_begins_with_the_first_midnight_that_clocks_show() {
+    // Clocks of Newfoundland went back on 7 November 2010 from 00:01 to 23:01.
+    let mut shop = Shop::in_zone("America/St_Johns", "2010-11-06 00:00");
+    let zone = shop.group_state.catalogue.zone();
+    let midnight = zone.civil_of(shop.now);
+    let client = shop.knows("Ada", "ada@example.org");
+    let open = Planned {
+        kind: Kind::Open,
+        on: 1,
+        start: 20 * 60,
+        length: 10 * 60,
+        every: None,
+        excepted: Vec::new(),
+        deleted: false,
+    };
+    let row = open.row(1, zone, midnight, client).expect("opening hours");
+    shop.group_state.put_vevent(Arc::new(row));
+    let first_midnight = zone.instant_of(midnight.plus_seconds(DAY));
+    let again_half_past_eleven = first_midnight.plus_minutes(30);
+    assert_eq!(zone.civil_of(again_half_past_eleven).day(), midnight.day());
+    let end = again_half_past_eleven.plus_minutes(180);
+    let interval = Interval { start: again_half_past_eleven, end };
+    let window = AgendaWindow { interval, calendars: vec![calendar(1)] };
+    let agenda = Agenda::find(&shop.group_state, &window).expect("no event");
+    let day = midnight.day().plus_days(1);
+    assert_eq!(agenda.open, [[OpenStretch { day, interval }]]);
 }

@@ -1,4 +1,4 @@
-//! The agenda of a practice: its views over HTTP, and in a browser by keyboard. Reference 15.2.
+//! The agenda of a practice: its views over HTTP, and in a browser by keyboard. Reference 15.3.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -118,6 +118,7 @@ async fn a_day_shows_each_calendar_and_says_all_about_an_event() {
     // The lunch of every day, and what takes the whole day.
     page.shows("12:00–13:00</span> <bdi>Lunch</bdi>");
     page.shows("Monday 2 June to Wednesday 4 June</span> <bdi>Holiday</bdi>");
+    assert_eq!(page.html.matches("<ul class=\"banners\"").count(), 2, "above the grid");
     page.shows("all day</span> <bdi>Window cleaner</bdi>");
     // Two that overlap stand side by side; an hour later none does.
     page.shows("l0-2");
@@ -300,6 +301,8 @@ async fn the_whole_agenda_is_read_by_keyboard() {
     key(&browser, "Escape").await;
     browser.arrive_at(AGENDA).await;
     browser.await_element(&format!("#{}:focus", anchor(second, 3))).await;
+    assert_eq!(browser.run(tabbable).await, json!("1 of 7"));
+    browser.await_element(&format!("#{}[tabindex=\"0\"]", anchor(second, 3))).await;
     key(&browser, "ArrowLeft").await;
     let id = browser.run("return document.activeElement.id").await;
     assert_ne!(id, json!(anchor(second, 3)));

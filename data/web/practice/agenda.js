@@ -39,10 +39,8 @@
   const dialog = document.getElementById("keys");
 
   if (marked()) {
-    // A screen that comes back shows the event that it was left by.
-    const named = location.hash.startsWith("#e") && document.getElementById(location.hash.slice(1));
-    if (named && named.dataset.x) go(named);
-    else make(stops()[0]);
+    // The browser gives the focus to the event that the address names, by which a screen was left.
+    make(document.querySelector("a[data-x]:target") ?? stops()[0]);
     marked().addEventListener("focusin", (event) => {
       if (event.target.matches("a[data-x]")) make(event.target);
     });

@@ -1,5 +1,5 @@
 //! The address of a view of the agenda: `v` the view, `d` a day of it, `c` a calendar.
-//! Reference 15.2.
+//! Reference 15.3.
 
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::CivilDay;

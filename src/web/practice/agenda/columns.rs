@@ -1,5 +1,5 @@
 //! The grid of the agenda: a column for each calendar of a day, or for each day of a week.
-//! Reference 15.2.
+//! Reference 15.3.
 
 use std::collections::BTreeMap;
 

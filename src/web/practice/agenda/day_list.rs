@@ -1,4 +1,4 @@
-//! The list of the agenda: day by day, to be read and printed. Reference 15.2.
+//! The list of the agenda: day by day, to be read and printed. Reference 15.3.
 
 use crate::domain::state::agenda_window::{Agenda, AgendaEvent};
 use crate::domain::time::CivilDay;

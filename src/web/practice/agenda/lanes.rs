@@ -1,4 +1,4 @@
-//! Events that overlap stand side by side, each in a lane. Reference 15.2.
+//! Events that overlap stand side by side, each in a lane. Reference 15.3.
 
 use crate::web::grid_style::LANES_MAX;
 

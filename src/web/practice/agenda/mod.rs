@@ -1,4 +1,4 @@
-//! The agenda of a group: day, week, month and list. Reference 15.2.
+//! The agenda of a group: day, week, month and list. Reference 15.3.
 
 mod address;
 mod columns;

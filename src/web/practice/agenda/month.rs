@@ -1,5 +1,5 @@
 //! The month of the agenda: for each day the number of its appointments, and the first three.
-//! Reference 15.2.
+//! Reference 15.3.
 
 use crate::domain::records::vevent::VeventKind;
 use crate::domain::recurrence::WEEK;

@@ -18,8 +18,9 @@ use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
+use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::settings::listed_record::SettingsRecord;
-use crate::web::practice::settings::record_form::{RecordPath, record_path, shown_name};
+use crate::web::practice::settings::record_form::{find_record, record_path, shown_name};
 use crate::web::practice::settings::saving::{Unsaved, name_appointment, refreshed, save};
 use crate::web::practice::texts::settings::SettingsTexts;
 use crate::web::practice::visit::ProVisit;
@@ -63,7 +64,9 @@ pub(crate) async fn delete<R: SettingsRecord>(
     form: ProForm,
 ) -> Response {
     let ProForm { visit, given } = form;
-    let Some((id, _)) = path.find::<R>(&visit) else { return message::not_found(&visit.request) };
+    let Some((id, _)) = find_record::<R>(&visit, &path) else {
+        return message::not_found(&visit.request);
+    };
     let precondition = as_asked::<R>(id, &given, visit.request.now);
     let command = deletion_command::<R>(id).only_if(Some(precondition));
     match save(&visit, command).await {
@@ -110,7 +113,8 @@ async fn respond_with_question<R: SettingsRecord>(
     path: &RecordPath,
     is_overtaken: bool,
 ) -> Response {
-    let Some((id, record)) = path.find::<R>(visit).filter(|(_, record)| !R::is_left_out(record))
+    let Some((id, record)) =
+        find_record::<R>(visit, path).filter(|(_, record)| !R::is_left_out(record))
     else {
         return message::not_found(&visit.request);
     };

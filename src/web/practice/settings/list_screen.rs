@@ -15,8 +15,9 @@ use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
+use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::settings::listed_record::{SettingsRecord, in_order};
-use crate::web::practice::settings::record_form::{RecordPath, record_path, shown_name};
+use crate::web::practice::settings::record_form::{find_record, record_path, shown_name};
 use crate::web::practice::settings::saving::{Unsaved, save};
 use crate::web::practice::texts::settings::SettingsTexts;
 use crate::web::practice::visit::ProVisit;
@@ -100,7 +101,7 @@ pub(crate) async fn change_place<R: SettingsRecord>(
     form: ProForm,
 ) -> Response {
     let ProForm { visit, given } = form;
-    let Some((_, record)) = path.find::<R>(&visit) else {
+    let Some((_, record)) = find_record::<R>(&visit, &path) else {
         return message::not_found(&visit.request);
     };
     let (mut order, _) = in_order::<R>(&visit.state);
@@ -154,7 +155,7 @@ pub(crate) async fn restore<R: SettingsRecord>(
     form: ProForm,
 ) -> Response {
     let visit = form.visit;
-    let found = path.find::<R>(&visit).filter(|_| R::can_be_restored());
+    let found = find_record::<R>(&visit, &path).filter(|_| R::can_be_restored());
     let Some((id, _)) = found else { return message::not_found(&visit.request) };
     let scope = Scope::for_group(&visit.state).at_moment(visit.request.now);
     let mut object = Map::new();

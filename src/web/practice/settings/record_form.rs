@@ -9,6 +9,7 @@ use crate::http::resources::crud::{change_command, creation_command, show_record
 use crate::web::page::redirect;
 use crate::web::practice::form::ProForm;
 use crate::web::practice::message;
+use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::settings::control::Sheet;
 use crate::web::practice::settings::form_screen::{Attempt, FormPlace, respond_with_form};
 use crate::web::practice::settings::given::to_object;
@@ -19,21 +20,13 @@ use crate::web::practice::visit::ProVisit;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::params::Params;
 
-/// The placeholder of a record in a path.
-#[derive(serde::Deserialize)]
-pub(crate) struct RecordPath {
-    id: String,
-}
-
-impl RecordPath {
-    /// Returns the record with its id; `None` if the group of the visit has none.
-    pub(crate) fn find<'v, R: SettingsRecord>(
-        &self,
-        visit: &'v ProVisit,
-    ) -> Option<(R::Id, &'v R)> {
-        let id = R::Id::from_number(self.id.parse().ok()?)?;
-        Some((id, R::find(&visit.state, id)?))
-    }
+/// Returns the record of a path; `None` if the group of the visit has none.
+pub(crate) fn find_record<'v, R: SettingsRecord>(
+    visit: &'v ProVisit,
+    path: &RecordPath,
+) -> Option<(R::Id, &'v R)> {
+    let id = path.id(R::Id::from_number)?;
+    Some((id, R::find(&visit.state, id)?))
 }
 
 /// Returns the path of a record below `/p/<urlname>`.
@@ -69,7 +62,7 @@ pub(crate) async fn show<R: SettingsRecord>(
     visit: ProVisit,
     Path(path): Path<RecordPath>,
 ) -> Response {
-    match path.find::<R>(&visit) {
+    match find_record::<R>(&visit, &path) {
         Some((id, _)) => respond_with_record::<R>(&visit, Some(id), &Attempt::default()),
         None => message::not_found(&visit.request),
     }
@@ -81,7 +74,9 @@ pub(crate) async fn change<R: SettingsRecord>(
     form: ProForm,
 ) -> Response {
     let ProForm { visit, given } = form;
-    let Some((id, _)) = path.find::<R>(&visit) else { return message::not_found(&visit.request) };
+    let Some((id, _)) = find_record::<R>(&visit, &path) else {
+        return message::not_found(&visit.request);
+    };
     let saved = save_fields::<R>(&visit, id, &given).await;
     answer::<R>(visit, Some(id), &given, saved)
 }
