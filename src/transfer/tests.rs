@@ -516,3 +516,26 @@ fn an_emptied_client_and_the_comments_of_a_booking_survive_an_export() {
     fiches.last_mut().expect("it was pushed")["from_web"] = json!(false);
     assert!(import(&document).is_err());
 }
+
+#[test]
+fn a_merged_client_survives_an_export_and_leads_to_one_that_is_kept() {
+    let mut document = shop();
+    let merged = json!({"id": 9, "lastname": "$", "deleted": true, "merged_into": 7});
+    document["groups"][0]["fiches"].as_array_mut().expect("a list").push(merged);
+    let content = import(&document).expect("a legal document");
+    let again: Value = serde_json::from_str(&exported(&content)).expect("JSON");
+    assert_same(&content, &import(&again).expect("what was exported is legal"));
+    let id = |number| FicheId::new(number).expect("an id");
+    assert_eq!(content.group_states[0].kept_client(id(9)), id(7));
+    for (field, value) in [
+        ("merged_into", json!(99)),
+        ("merged_into", json!(9)),
+        ("merged_into", json!("x")),
+        ("deleted", json!(false)),
+    ] {
+        let mut wrong = document.clone();
+        let fiches = wrong["groups"][0]["fiches"].as_array_mut().expect("a list");
+        fiches.last_mut().expect("it was pushed")[field] = value;
+        assert!(import(&wrong).is_err(), "{field}");
+    }
+}

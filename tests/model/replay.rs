@@ -9,7 +9,7 @@ use slotbook::domain::records::account::Account;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::{Group, VerifyBookings};
-use slotbook::domain::records::hold::HoldId;
+use slotbook::domain::records::hold::{HoldId, HoldState};
 use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::text::{Email, Name, Text};
@@ -389,6 +389,18 @@ fn said(shop: &Shop, group_state: &GroupState) -> Said {
     }
 }
 
+/// Whether an event holds the record of a client.
+fn holds_client(event: &Event) -> bool {
+    match event {
+        Event::AppointmentsBooked { fiche, .. }
+        | Event::BookingConfirmed { fiche, .. }
+        | Event::AccountPut { fiche, .. } => fiche.is_some(),
+        Event::FichePut { .. } | Event::FichesMerged { .. } => true,
+        Event::HoldMade { hold, .. } => matches!(hold.state, HoldState::Unconfirmed(_)),
+        other => other.carried().iter().any(holds_client),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
@@ -412,9 +424,11 @@ proptest! {
             let written = GroupRecord::new(author_of(place), event.clone());
             let read: GroupRecord = codec::decode(&codec::encode(&written)).expect("it is read");
             prop_assert_eq!(&read, &written);
-            // The formats before held the event alone.
-            let earlier: GroupRecord = codec::decode_format(&codec::encode(event), 3).expect("it is read");
-            prop_assert_eq!(&earlier, &GroupRecord { author: None, event: read.event.clone() });
+            // The formats before held the event alone. Clients have another form there.
+            if !holds_client(event) {
+                let earlier: GroupRecord = codec::decode_format(&codec::encode(event), 3).expect("it is read");
+                prop_assert_eq!(&earlier, &GroupRecord { author: None, event: read.event.clone() });
+            }
             events.push(read.event);
         }
         let cut = cut.index(events.len() + 1);
