@@ -483,7 +483,7 @@ pub struct FicheByExternid {
     pub fields: Patch<Fiche>,
 }
 
-/// Makes one of two records of a client. Reference 6.18.
+/// Makes one of two records of a client. Reference 6.19.
 #[derive(Clone, Debug)]
 pub struct MergeFiches {
     /// The record that is kept.
