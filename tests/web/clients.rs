@@ -291,7 +291,7 @@ async fn two_records_of_a_person_are_merged_with_the_values_that_were_picked() {
     let late = ann.post(&address, &[("revision", "x"), ("firstname", "Late")]).await;
     assert_eq!(late.status, 412);
     late.shows("<bdi>Late</bdi>");
-    assert_eq!(ann.post(&to, &as_str(&form)).await.status, 400, "it is done");
+    assert_eq!(ann.post(&to, &as_str(&form)).await.status, 412, "the form is of before");
 }
 
 #[tokio::test]

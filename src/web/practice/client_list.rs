@@ -1,4 +1,4 @@
-//! The clients of a group: search, pages. Reference 15.3.
+//! The clients of a group: search, pages. Reference 15.5.
 
 use std::sync::Arc;
 

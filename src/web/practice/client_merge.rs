@@ -1,5 +1,5 @@
 //! Two records of one client made one: the choice of the other, and of the values that stay.
-//! Reference 15.3.
+//! Reference 15.5.
 
 use askama::Template;
 use axum::extract::Path;

@@ -1,4 +1,4 @@
-//! One client: details, appointments, and the form that changes the record. Reference 15.3.
+//! One client: details, appointments, and the form that changes the record. Reference 15.5.
 
 use askama::Template;
 use axum::extract::Path;

@@ -1,5 +1,5 @@
 //! Changes of an appointment by forms: details, attendance, cancellation, restoration.
-//! Reference 15.4.
+//! Reference 15.6.
 
 use axum::extract::Path;
 use axum::http::StatusCode;

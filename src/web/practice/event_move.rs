@@ -1,4 +1,4 @@
-//! Moving an appointment by fields: day, time, calendar. Reference 15.4.
+//! Moving an appointment by fields: day, time, calendar. Reference 15.6.
 //!
 //! Rules that bind only the web, and absences, are warnings: a second press overrides those that
 //! it has shown. A live appointment in the way refuses.

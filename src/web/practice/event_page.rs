@@ -1,4 +1,4 @@
-//! The record of an event. Reference 15.4.
+//! The record of an event. Reference 15.6.
 
 use askama::Template;
 use axum::extract::Path;

@@ -1,4 +1,4 @@
-//! The form of a professional who has forgotten the password. Reference 15.1.
+//! The form of a professional who has forgotten the password. Reference 15.2.
 
 use askama::Template;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! The messages about an appointment in words, planned or not and why. Reference 15.4.
+//! The messages about an appointment in words, planned or not and why. Reference 15.6.
 
 use crate::domain::messaging::planning::{NoReminder, ReminderPlan, explain_reminder};
 use crate::domain::records::channel::Channel;

@@ -1,4 +1,4 @@
-//! A new client. Reference 15.3.
+//! A new client. Reference 15.5.
 
 use askama::Template;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! The page of a mailed link by which a professional sets another password. Reference 15.1.
+//! The page of a mailed link by which a professional sets another password. Reference 15.2.
 
 use askama::Template;
 use axum::body::Body;

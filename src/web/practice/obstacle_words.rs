@@ -1,5 +1,5 @@
 //! Obstacles to a time in words: those that a professional overrides, and those that refuse.
-//! Reference 15.4.
+//! Reference 15.6.
 
 use crate::domain::availability::obstacle::{NotOffered, Obstacle, TakenBy};
 use crate::domain::records::ids::VeventId;

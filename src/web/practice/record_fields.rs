@@ -1,5 +1,5 @@
 //! Fields of records in forms, made of the tables of fields and of the customised attributes.
-//! Reference 15.2.
+//! Reference 15.4.
 //!
 //! A form sends back what differs from the record alone, so that a value that a form cannot hold to
 //! the last second is no change.

@@ -1,4 +1,4 @@
-//! Revisions of records in forms, and the writes that are based on them. Reference 15.2.
+//! Revisions of records in forms, and the writes that are based on them. Reference 15.4.
 
 use crate::domain::records::fault::Fault;
 use crate::domain::state::command::Command;

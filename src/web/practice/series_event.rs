@@ -1,4 +1,4 @@
-//! Absences, notes and opening hours as events of their own: text, times, deletion. Reference 15.4.
+//! Absences, notes and opening hours as events of their own: text, times, deletion. Reference 15.6.
 
 use askama::Template;
 use axum::extract::Path;

@@ -1,4 +1,4 @@
-//! The way back from the record of an event to its place in the agenda. Reference 15.2.
+//! The way back from the record of an event to its place in the agenda. Reference 15.3.
 
 use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::time::interval_set::Interval;

@@ -1,5 +1,5 @@
 //! The settings of a group: its own fields part by part, and the records that it lists.
-//! Reference 15.5.
+//! Reference 15.7.
 //!
 //! The forms are made from the field tables of `wire`. What they send is parsed and decided as the
 //! same write of an application.
