@@ -282,5 +282,6 @@ fn describe_suppression(why: SuppressionReason) -> &'static str {
         SuppressionReason::GivenAway => "the appointment was given to another client",
         SuppressionReason::Unconfirmed => "the appointment was never confirmed by mail",
         SuppressionReason::Unchanged => "the appointment is as the client knows it",
+        SuppressionReason::Replaced => "a later change is announced in its place",
     }
 }

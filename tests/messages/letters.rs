@@ -15,7 +15,11 @@ use slotbook::engine::Engine;
 use super::fake_gateways::{Mood, Taken};
 use super::fixture::{House, cancel, group, phone, settled, until, until_later, vevent};
 
-async fn changes(engine: &Engine, id: u64, change: impl Fn(&mut Vevent) + Send + Sync + 'static) {
+pub(crate) async fn changes(
+    engine: &Engine,
+    id: u64,
+    change: impl Fn(&mut Vevent) + Send + Sync + 'static,
+) {
     let draft = VeventDraft::new(move |_, before, _, _| {
         let mut row = before.expect("it is there").clone();
         change(&mut row);
@@ -27,7 +31,7 @@ async fn changes(engine: &Engine, id: u64, change: impl Fn(&mut Vevent) + Send +
         .expect("free");
 }
 
-async fn moves(engine: &Engine, id: u64, seconds: i64) {
+pub(crate) async fn moves(engine: &Engine, id: u64, seconds: i64) {
     let zone = engine.published().group_state(group()).expect("the group").catalogue.zone();
     changes(engine, id, move |row| {
         if let VeventKind::Appointment(appointment) = &mut row.kind {
@@ -39,13 +43,13 @@ async fn moves(engine: &Engine, id: u64, seconds: i64) {
 }
 
 /// The plain text of a mail.
-fn text(mail: &Taken) -> String {
+pub(crate) fn text(mail: &Taken) -> String {
     let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
     parsed.body_text(0).expect("a text part").into_owned()
 }
 
 /// Of each calendar part: method, UID, SEQUENCE, DTSTART, STATUS.
-fn calendars(mail: &Taken) -> Vec<[String; 5]> {
+pub(crate) fn calendars(mail: &Taken) -> Vec<[String; 5]> {
     let parsed = MessageParser::default().parse(mail.text.as_bytes()).expect("a mail");
     let mut found = Vec::new();
     for part in &parsed.parts {

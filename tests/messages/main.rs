@@ -8,6 +8,7 @@ mod fixture;
 mod hours;
 mod kills;
 mod letters;
+mod notices;
 mod secrecy;
 #[path = "../binary/server.rs"]
 #[expect(dead_code, reason = "it is shared with tests that ask more of the program")]

@@ -16,6 +16,7 @@ mod idempotency;
 mod in_flight;
 mod merges;
 mod naive_agenda;
+mod notices;
 mod reminders;
 mod replay;
 mod series_parts;

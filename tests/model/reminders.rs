@@ -86,7 +86,8 @@ pub(super) fn claim(shop: &mut Shop, item: DueItem) -> Option<Message> {
 
 fn step(shop: &mut Shop, step: &DeliveryStep) -> Option<Message> {
     let event = event_of(&shop.group_state, &Command::Deliver(step.clone()), shop.now)?;
-    let Event::MessagePut { message, .. } = &event else { panic!("{event:?}") };
+    let put = event.carried().first().unwrap_or(&event);
+    let Event::MessagePut { message, .. } = put else { panic!("{event:?}") };
     let last = Message::clone(message);
     shop.carry_out(event);
     Some(last)

@@ -6,7 +6,7 @@ use slotbook::domain::availability::bookable::bookable;
 use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::availability::slot_request::{BookingMode, ChainSearch};
 use slotbook::domain::availability::slots::free_starts;
-use slotbook::domain::decisions::announcement;
+use slotbook::domain::decisions::announcement::apply_with_messages;
 use slotbook::domain::decisions::decide;
 use slotbook::domain::decisions::decision::{Context, Decision, Environment, LinkDraws, Outcome};
 use slotbook::domain::directory::confirmation_code::ConfirmationCode;
@@ -176,6 +176,11 @@ impl Shop {
     pub(crate) fn does(&mut self, command: Command, mut draws: Draws) -> Result<Outcome, Refusals> {
         let (event, outcome) = decide_at_once(&self.group_state, &command, &mut draws, self.now)?;
         if let Some(event) = event {
+            let event = if self.announces {
+                apply_with_messages(&self.group_state, &command, event, self.now).0
+            } else {
+                event
+            };
             self.carry_out(event);
         }
         Ok(outcome)
@@ -205,17 +210,6 @@ impl Shop {
 
     /// Carries a decided event out, every third under a key that comes again some time.
     pub(crate) fn carry_out(&mut self, event: Event) {
-        let event = if self.announces {
-            let messages = announcement::draft_messages(
-                &self.group_state,
-                &self.group_state.apply(&event),
-                &event,
-                self.now,
-            );
-            event.announced_by(messages)
-        } else {
-            event
-        };
         let number = u8::try_from(self.events.len() % 250).expect("small");
         let event = if number.is_multiple_of(3) {
             let at = self.group_state.apply(&event).last_stamp;

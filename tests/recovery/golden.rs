@@ -14,8 +14,8 @@ use super::server::{
 };
 
 /// The version that this release writes.
-const PRESENT: &str = "3";
-/// The site that the key of the present version's store names.
+const PRESENT: &str = "4";
+/// The site that the keys of the stores from format 3 on name.
 const SITE: &str = "https://shop.example";
 
 fn stores() -> PathBuf {
@@ -86,6 +86,9 @@ async fn write(to: &Path) {
             .basic_auth("pro@example.org", Some("secret"))
             .send()
     };
+    // Notices of the changes below wait in the store.
+    let waiting = json!({"group": {"notice_delay_seconds": 600}});
+    assert_eq!(pro(http.put(&url).json(&waiting)).await.expect("an answer").status(), 200);
     for nth in 0..12_u64 {
         let wish = booking(&format!("c{nth}"), &half_hour(nth * 4), 1 + nth % 2, &[1, 2]);
         let request = http

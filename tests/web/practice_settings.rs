@@ -243,7 +243,7 @@ async fn a_wrong_value_is_shown_beside_its_field_with_the_rule() {
         refuse_all(&server, &CUSTOMFIELD, &[form("customfields", "/61")], language).await;
     }
     let mut ann = Professional::logged_in(&server, ANN).await;
-    let long = "x".repeat(260 * 1_024);
+    let long = "x".repeat(1_030 * 1_024);
     let too_long = ann.post("/p/cut-co/settings/texts", &[("privacy_text", &*long)]).await;
     assert_eq!(too_long.status, 413);
     too_long.shows("nothing was saved");

@@ -2,7 +2,7 @@
 //! cancels. Reference 7.3.
 
 use crate::domain::decisions::delayed_notice::ProfessionalChange;
-use crate::domain::messaging::client_knowledge::has_open_confirmation;
+use crate::domain::messaging::client_knowledge::{has_open_cancellation, has_open_confirmation};
 use crate::domain::messaging::recipient::{appointment_recipient, email_address};
 use crate::domain::records::account::Account;
 use crate::domain::records::channel::Channel;
@@ -252,6 +252,7 @@ fn announce_to_same_client(
     let was = AppointmentTime::from_vevent(before)?;
     let appointment = AppointmentTime::from_vevent(after)?;
     let recipient = appointment_recipient(next, after, Channel::Mail)?;
+    let client = after.fiche_id()?;
     if after.deleted {
         if before.deleted || was.start <= now {
             return None;
@@ -266,7 +267,7 @@ fn announce_to_same_client(
         return None;
     }
     // A confirmation that is still to be sent announces the new state by itself.
-    if has_open_confirmation(next, before.id) {
+    if has_open_confirmation(next, before.id, client) {
         return None;
     }
     // A restoration that is still to be sent must not be replaced by a mere change.
@@ -276,12 +277,6 @@ fn announce_to_same_client(
         MessageContent::Change { appointment, was: was.start }
     };
     Some(Announcement { content, recipient })
-}
-
-fn has_open_cancellation(next: &GroupState, id: VeventId) -> bool {
-    next.outbox
-        .open_about(id)
-        .any(|message| matches!(message.content, MessageContent::Cancellation(_)))
 }
 
 fn has_open_restoration(next: &GroupState, id: VeventId) -> bool {

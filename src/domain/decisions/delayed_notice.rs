@@ -2,13 +2,14 @@
 //! become one mail, or none. Reference 7.3.
 
 use crate::domain::messaging::client_knowledge::{
-    find_knowledge, has_open_confirmation, is_up_to_date, present_details, surest_expectation,
+    find_knowledge, has_open_cancellation, has_open_confirmation, is_up_to_date, present_details,
+    surest_expectation,
 };
 use crate::domain::messaging::recipient::email_address;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::known_appointment::{AppointmentDetails, KnownAppointment};
 use crate::domain::records::message::{
-    AppointmentTime, Message, MessageContent, Progress, WithdrawnAppointment,
+    AppointmentTime, Message, MessageContent, Progress, SuppressionReason, WithdrawnAppointment,
 };
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::Vevent;
@@ -56,47 +57,73 @@ impl<'a> ProfessionalChange<'a> {
         if waits { Some(Self { state, next, before, after, at: event.at(), now }) } else { None }
     }
 
-    /// Makes the notices to its clients: at most one to each, and none if the group sends no mails.
+    /// Makes the notices to its clients, at most one to each, and ends those that they replace.
+    /// There are none if the group sends no mails.
     pub(crate) fn draft_notices(&self) -> Vec<Message> {
-        let mut notices = Vec::new();
+        let mut messages = Vec::new();
         if !self.next.catalogue.group.sendmail || !is_noticeable(self.before, self.after) {
-            return notices;
+            return messages;
         }
         let mut clients: Vec<FicheId> = Vec::with_capacity(2);
         clients.extend([self.before, self.after].iter().filter_map(|row| row.fiche_id()));
         clients.dedup();
-        // Ids ascend without gaps; a notice that takes the place of another has that one's.
+        // Ids ascend without gaps; a notice that takes the place of the last one has that one's.
         let mut position = 0;
         for client in clients {
-            if let Some(notice) = self.draft_notice(client, position) {
-                position += u64::from(notice.id.number() > self.state.outbox.last_id());
-                notices.push(notice);
+            let Some(notice) = self.draft_notice(client, position) else { continue };
+            position += u64::from(notice.id.number() > self.state.outbox.last_id());
+            for waiting in self.state.outbox.waiting_notices(self.before.id, client) {
+                if waiting.id != notice.id {
+                    let why = SuppressionReason::Replaced;
+                    let progress = Progress::Suppressed { at: self.now, why };
+                    messages.push(Message { progress, ..Message::clone(waiting) });
+                }
             }
+            messages.push(notice);
         }
-        notices
+        messages
     }
 
     /// The notice to one client; `None` if there is nothing to say.
     fn draft_notice(&self, client: FicheId, position: u64) -> Option<Message> {
         let recipient = email_address(self.next, client)?;
         let waiting = self.state.outbox.waiting_notices(self.before.id, client).last();
-        let known = find_knowledge(self.state, self.before, client);
+        let mut known = find_knowledge(self.state, self.before, client);
+        let is_left =
+            self.before.fiche_id() == Some(client) && self.after.fiche_id() != Some(client);
+        if is_left && known.news.is_none() && has_open_cancellation(self.state, self.before.id) {
+            // It would go to the new client, so the former one gets another message in its place.
+            known.in_doubt = true;
+        }
         if waiting.is_none() && is_up_to_date(self.next, self.before.id, &known) {
             return None;
         }
         let content = self.announce(client, &known, waiting.is_some())?;
         let mut notice = self.state.outbox.draft(position, self.at, content, &recipient);
-        if let Some(waiting) = waiting
-            && keeps_client(&waiting.content)
-            && keeps_client(&notice.content)
-        {
-            notice.id = waiting.id;
-            notice.created_at = waiting.created_at;
+        let mut since = self.at;
+        if let Some(waiting) = waiting {
+            since = waiting.created_at;
+            if self.is_last(waiting)
+                && keeps_client(&waiting.content)
+                && keeps_client(&notice.content)
+            {
+                notice.id = waiting.id;
+                notice.created_at = waiting.created_at;
+            }
         }
-        let not_before = self.find_time(client, &known, notice.created_at);
+        let not_before = self.find_time(client, &known, since);
         notice.progress = Progress::Waiting { attempts: 0, not_before, reason: Text::default() };
         notice.known = Some(Box::new(known));
         Some(notice)
+    }
+
+    /// Whether no other message about the appointment is newer, but for reminders. The knowledge of
+    /// clients follows the order of ids.
+    fn is_last(&self, waiting: &Message) -> bool {
+        let mut newest_first = self.state.outbox.messages_about(self.before.id).rev();
+        newest_first
+            .find(|message| message.reminder().is_none())
+            .is_some_and(|last| last.id == waiting.id)
     }
 
     /// The content that leads a client from its knowledge to the state after the change; `None` if
@@ -114,13 +141,16 @@ impl<'a> ProfessionalChange<'a> {
         let present = present_details(self.next, id, client);
         match (surest.is_expected, present) {
             // A confirmation that is still to be sent announces the new state by itself.
-            (_, Some(_)) if has_open_confirmation(self.next, id) => None,
+            (_, Some(_)) if has_open_confirmation(self.next, id, client) => None,
             (true, Some(present)) => {
                 let appointment = AppointmentTime { id, start: present.start };
                 let is_ahead = is_ahead(present.start) || is_ahead(was);
                 is_ahead.then_some(MessageContent::Change { appointment, was })
             }
-            (true, None) if is_ahead(was) => Some(self.announce_end(client, &surest.details)),
+            // A message that made the client expect it may have arrived.
+            (true | false, None) if is_ahead(was) => {
+                Some(self.announce_end(client, &surest.details))
+            }
             (false, Some(present)) if is_ahead(present.start) => {
                 let appointment = AppointmentTime { id, start: present.start };
                 if self.before.fiche_id() == Some(client) {
@@ -129,7 +159,6 @@ impl<'a> ProfessionalChange<'a> {
                     Some(MessageContent::Confirmation(vec![appointment]))
                 }
             }
-            (false, None) if is_waiting => Some(self.announce_end(client, &surest.details)),
             (true | false, Some(_) | None) => None,
         }
     }

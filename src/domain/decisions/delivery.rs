@@ -269,9 +269,9 @@ pub fn look_again(
     Some(DeliveryOutcome::Deferred { reason, draw: 0 })
 }
 
-/// Returns the reason why a message, claimed in an earlier state, must be claimed again before it is
-/// sent; `None` if the claim still holds. A claim ends with the sending hours, with a change of the
-/// recipient, for a confirmation with a move of one of its appointments, and with a change by a
+/// Returns the reason why a message, claimed in an earlier state, must be claimed again before it
+/// is sent; `None` if the claim still holds. A claim ends with the sending hours, with a change of
+/// the recipient, for a confirmation with a move of one of its appointments, and with a change by a
 /// professional whose notice waits.
 pub fn find_reclaim_reason(
     claimed: &GroupState,

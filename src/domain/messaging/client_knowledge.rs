@@ -97,10 +97,34 @@ pub fn is_up_to_date(state: &GroupState, id: VeventId, known: &KnownAppointment)
     match &known.news {
         None => knows_surely,
         Some(news) => match fate_of_news(&state.outbox, news) {
-            Fate::Arrived | Fate::Open => is_present(&news.expectation),
+            Fate::Arrived => is_present(&news.expectation),
+            Fate::Open => is_present(&news.expectation) && is_still_true(state, id, known, news),
             Fate::NeverLeft => knows_surely,
             Fate::Unknown => false,
         },
+    }
+}
+
+/// Whether the message with some news will be attempted until it arrives: what it says is true.
+fn is_still_true(state: &GroupState, id: VeventId, known: &KnownAppointment, news: &News) -> bool {
+    let (Some(message), Some(row)) = (state.outbox.message(news.by), state.rows.get(&id)) else {
+        return false;
+    };
+    let is_own = row.fiche_id() == Some(known.client);
+    match &message.content {
+        MessageContent::Cancellation(_) => is_own && row.deleted,
+        MessageContent::Withdrawal(_) => !is_own || row.deleted,
+        MessageContent::Confirmation(_)
+        | MessageContent::Change { .. }
+        | MessageContent::Restoration(_)
+        | MessageContent::Reminder(..) => {
+            let standing = AppointmentTime::from_vevent(row);
+            is_own && !row.deleted && message.appointments().iter().any(|it| Some(*it) == standing)
+        }
+        MessageContent::AccountLink { .. }
+        | MessageContent::BookingCode { .. }
+        | MessageContent::AccountNotice(_)
+        | MessageContent::ShopWarning(_) => false,
     }
 }
 
@@ -119,8 +143,13 @@ pub fn find_knowledge(state: &GroupState, before: &Vevent, client: FicheId) -> K
         if message.reminder().is_some() {
             continue;
         }
-        // Every message without it is about a change that the client made, or a booking.
-        let Some(known) = &message.known else { return as_before };
+        let Some(known) = &message.known else {
+            // It is about the booking, or about a change by the client who has the appointment.
+            if before.fiche_id() == Some(client) {
+                return as_before;
+            }
+            continue;
+        };
         if known.client != client {
             continue;
         }
@@ -194,7 +223,7 @@ fn after_message(
     known: &KnownAppointment,
 ) -> Option<KnownAppointment> {
     let present = present_expectation(state, id, known.client)?;
-    let told = match &message.content {
+    let learnt = match &message.content {
         // A reminder has no calendar part, from which a client would see another end.
         MessageContent::Reminder(Channel::Mail, _) => AppointmentDetails {
             length_seconds: known.sure.details.length_seconds,
@@ -213,7 +242,7 @@ fn after_message(
         | MessageContent::AccountNotice(_)
         | MessageContent::ShopWarning(_) => present.details,
     };
-    let expectation = Expectation { details: told, ..present };
+    let expectation = Expectation { details: learnt, ..present };
     if known.news.is_none() && !known.in_doubt && known.sure.is_same(&expectation) {
         return None;
     }
@@ -290,9 +319,18 @@ fn announce_end(content: &MessageContent, expected: &AppointmentDetails) -> Opti
     }
 }
 
+/// Whether a cancellation of an appointment is still to be sent.
+pub fn has_open_cancellation(state: &GroupState, id: VeventId) -> bool {
+    let mut open = state.outbox.open_about(id);
+    open.any(|message| matches!(message.content, MessageContent::Cancellation(_)))
+}
+
 /// Whether a confirmation of an appointment is certain to be sent with its current start.
-pub fn has_open_confirmation(next: &GroupState, id: VeventId) -> bool {
+pub fn has_open_confirmation(next: &GroupState, id: VeventId, client: FicheId) -> bool {
     for message in next.outbox.open_about(id) {
+        if message.known.as_ref().is_some_and(|known| known.client != client) {
+            continue;
+        }
         let MessageContent::Confirmation(appointments) = &message.content else { continue };
         let Progress::Waiting { attempts, .. } = message.progress else { continue };
         // Before its first attempt, the quota may still suppress a message caused by a key alone.

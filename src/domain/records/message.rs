@@ -346,6 +346,8 @@ pub enum SuppressionReason {
     Unconfirmed,
     /// The appointment is as its client knows it.
     Unchanged,
+    /// A later notice takes its place.
+    Replaced,
 }
 
 /// The kind of a message, as lists and metrics name it.

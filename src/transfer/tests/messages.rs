@@ -107,7 +107,7 @@ fn all_progress() -> Vec<Progress> {
     all
 }
 
-/// What the client of a message knows: nothing is noted, or some, or all that a notice can hold.
+/// The knowledge of a message's client: none, a little, or all that a notice can hold.
 fn known_of(number: u64) -> Option<Box<KnownAppointment>> {
     let details = AppointmentDetails {
         start: Instant(1_749_714_000),
@@ -206,7 +206,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     assert_same(&content, &again);
     let before = &content.group_states[0].outbox;
     let after = &again.group_states[0].outbox;
-    assert_eq!(before.messages().len(), 25 * 19);
+    assert_eq!(before.messages().len(), 25 * 20);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }
