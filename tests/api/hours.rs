@@ -232,6 +232,30 @@ async fn hours_have_a_bound_and_a_batch_takes_them() {
 }
 
 #[tokio::test]
+async fn a_batch_writes_at_most_2_000_records() {
+    let server = TestServer::start().await;
+    let path = format!("/api/v1{}", path(OTHER_CALENDAR));
+    let of_minutes = |first: usize| {
+        let time = |minute: usize| format!("{:02}:{:02}", minute / 60, minute % 60);
+        let range = |n: usize| json!({"from": time(first + n), "to": time(first + n + 1)});
+        let ranges: Vec<Value> = (0..480).map(range).collect();
+        json!({"method": "PUT", "path": path, "body": {"rows": [{"weekday": "MO", "ranges": ranges}]}})
+    };
+    // Each gives all of the 480 other times.
+    let rows: Vec<Value> = [0, 480, 960, 0, 480].map(of_minutes).to_vec();
+    let send = |rows: &[Value]| {
+        let body = json!({"requests": rows});
+        answer(server.by_pro(Method::POST, "/groups/4/batch").json(&body))
+    };
+    let done = send(&rows).await.is(200);
+    let statuses: Vec<&Value> =
+        done["responses"].as_array().expect("a list").iter().map(|row| &row["status"]).collect();
+    assert_eq!(statuses, [200, 200, 200, 200, 400], "{}", done["responses"][4]);
+    assert_eq!(done["responses"][4]["body"]["errors"][0]["field"], "rows");
+    assert_eq!(send(&rows[4..]).await.is(200)["responses"][0]["status"], 200);
+}
+
+#[tokio::test]
 async fn only_professionals_of_the_group_see_hours() {
     let server = TestServer::start().await;
     server.get(&path(CALENDAR)).await.refused(403, 1, None);

@@ -432,6 +432,11 @@ proptest! {
             let written = GroupRecord::new(author_of(place), event.clone());
             let read: GroupRecord = codec::decode(&codec::encode(&written)).expect("it is read");
             prop_assert_eq!(&read, &written);
+            // The formats before held the event alone.
+            if !has_members_of_format_4(event) {
+                let earlier: GroupRecord = codec::decode_format(&codec::encode(event), 3).expect("it is read");
+                prop_assert_eq!(&earlier, &GroupRecord { author: None, event: read.event.clone() });
+            }
             events.push(read.event);
         }
         let cut = cut.index(events.len() + 1);

@@ -11,6 +11,7 @@ use crate::domain::decisions::decision::{
     Context, DecidedPart, Decision, Environment, LinkDraws, Outcome, Pending, Step,
 };
 use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::HoldToken;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::vevent::AppointmentKey;
@@ -18,6 +19,7 @@ use crate::domain::state::command::{Batch, Command};
 use crate::domain::state::delivery_step::LatePolicy;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::put_vevent::ROWS_MAX;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
 
@@ -33,6 +35,8 @@ struct BatchProgress {
     state: Arc<GroupState>,
     /// The events of those that were not refused.
     events: Vec<Event>,
+    /// Number of records that these events write.
+    rows: usize,
     steps: Vec<Step>,
 }
 
@@ -42,7 +46,7 @@ pub(crate) fn decide(context: &mut Context<'_>, batch: &Batch, decide: Decide) -
     let state = Arc::new(context.state.clone());
     let steps = Vec::with_capacity(batch.commands.len());
     let batch = batch.clone();
-    BatchProgress { batch, decide, state, events: Vec::new(), steps }.go_on(context)
+    BatchProgress { batch, decide, state, events: Vec::new(), rows: 0, steps }.go_on(context)
 }
 
 impl DecidedPart for BatchProgress {
@@ -112,7 +116,12 @@ impl BatchProgress {
         let outcome = match decided {
             Ok(Decision::Ask(pending)) => return Some(pending),
             Ok(Decision::Unchanged(outcome)) => Ok(outcome),
+            Ok(Decision::Event(event, _)) if self.rows + count_rows(&event) > ROWS_MAX => {
+                let rule = format!("a batch writes at most {ROWS_MAX} records: send this alone");
+                Err(Fault::new("rows", rule).into())
+            }
             Ok(Decision::Event(event, outcome)) => {
+                self.rows += count_rows(&event);
                 let command = &self.batch.commands[self.steps.len()];
                 let (event, after) = apply_with_messages(&before, command, event, now);
                 self.events.push(event);
@@ -123,6 +132,14 @@ impl BatchProgress {
         };
         self.steps.push(Step { before, after: Arc::clone(&self.state), outcome });
         None
+    }
+}
+
+/// Returns the number of records that an event writes, each of those that it carries at least one.
+fn count_rows(event: &Event) -> usize {
+    match event.carried() {
+        [] => 1,
+        carried => carried.iter().map(count_rows).sum(),
     }
 }
 

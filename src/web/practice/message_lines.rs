@@ -102,6 +102,7 @@ const fn suppression_in_words(why: SuppressionReason, text: &MessageTexts) -> &'
         SuppressionReason::GivenAway => text.given_away,
         SuppressionReason::Unconfirmed => text.unconfirmed,
         SuppressionReason::Unchanged => text.is_unchanged,
+        SuppressionReason::Replaced => text.is_replaced,
     }
 }
 

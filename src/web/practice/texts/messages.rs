@@ -40,6 +40,8 @@ text_table! {
         "not sent: the appointment was given to another client";
     unconfirmed: "pas envoyé : le rendez-vous n’a jamais été confirmé par e-mail",
         "not sent: the appointment was never confirmed by mail";
+    is_replaced: "pas envoyé : un message plus récent dit ce qu’il en est",
+        "not sent: a later message says how things stand";
     is_unchanged: "pas envoyé : le rendez-vous est resté tel que le client le connaît",
         "not sent: the appointment is as the client knows it";
 
