@@ -39,7 +39,7 @@ pub struct Agenda {
 /// Time of one day that some availability opens and no plage takes. Reference 4.9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenStretch {
-    /// The day on the clocks of the group.
+    /// The day on the clocks of the group, from its first midnight to the next.
     pub day: CivilDay,
     /// The time, within the window.
     pub interval: Interval,
