@@ -9,7 +9,7 @@
 //! | records 1, snapshots 1, store 1 | before 0.1.0 |
 //! | records 2, snapshots 2 | 0.1.0 |
 //! | records 3: batches; snapshots 3 | no version |
-//! | records 4: authors, delayed notices, merged clients; snapshots 4: the last two | the next version |
+//! | records 4: authors; with snapshots 4: delayed notices, merged clients | the next version |
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

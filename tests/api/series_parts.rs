@@ -102,6 +102,23 @@ async fn a_series_is_cut_and_another_goes_on() {
 }
 
 #[tokio::test]
+async fn the_occurrence_at_until_is_the_last_and_repeats_no_more() {
+    let server = TestServer::start().await;
+    let body = json!({"calendar_id": OTHER_CALENDAR, "start": "2025-06-02 12:00:00", "end": "2025-06-02 13:00:00",
+        "rrule": "FREQ=WEEKLY;UNTIL=20250616T100000Z"});
+    let series = answer(server.by_pro(Method::POST, PATH).json(&body)).await.is(201);
+    let query = "scope=following&occurrence=2025-06-16";
+    let made = put(&server, &series["id"], query, json!({"text": "last"})).await.is(200);
+    assert_eq!(
+        (&made["start"], &made["rrule"], &made["text"]),
+        (&json!("2025-06-16 12:00:00"), &json!(""), &json!("last"))
+    );
+    let query = "scope=following&occurrence=2025-06-09";
+    let made = put(&server, &series["id"], query, json!({"text": "next"})).await.is(200);
+    assert_eq!(made["rrule"], "FREQ=WEEKLY;UNTIL=20250616T095959Z");
+}
+
+#[tokio::test]
 async fn all_and_no_scope_are_the_whole_series() {
     let server = TestServer::start().await;
     let series = lunch(&server).await;
@@ -110,6 +127,7 @@ async fn all_and_no_scope_are_the_whole_series() {
         let changed = put(&server, id, query, json!({"text": query})).await.is(200);
         let mut expected = series.clone();
         expected["text"] = json!(query);
+        expected["revision"] = changed["revision"].clone();
         assert_eq!(changed, expected);
     }
     assert_eq!(delete(&server, id, "scope=all").await.is(200)["deleted"], true);

@@ -17,7 +17,7 @@ use slotbook::domain::state::command::{
     Batch, Command, ExpectingCommand, Put, PutVevent, PutVevents, RecordChange, VeventDraft,
 };
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::domain::state::precondition::{Expectation, ShownObject};
+use slotbook::domain::state::precondition::{ExpectedEffect, ShownObject};
 use slotbook::domain::state::put_vevent::{ChangePart, PutHours, SeriesPart};
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
@@ -367,7 +367,7 @@ proptest! {
 
         // The same write with what is expected is decided as without; with anything else it is refused.
         for (expected, is_right) in [(wanted.len(), true), (wanted.len() + 1, false)] {
-            let expectation = Expectation::new(move |before, after, now| {
+            let expectation = ExpectedEffect::new(move |before, after, now| {
                 let number = find_displaced(before, after, now).len();
                 let shown = || ShownObject { json: number.to_string().into(), tag: String::new() };
                 if number == expected { Ok(()) } else { Err(shown()) }

@@ -84,7 +84,7 @@ impl Fiche {
         }
     }
 
-    /// What stays of the record after its merge into another. A system that knows it by its
+    /// Returns the rest of the record after its merge into another. A system that knows it by its
     /// identifier still finds it, and learns of the merge. Reference 6.19.
     pub fn merged(&self, kept: FicheId, at: Instant) -> Self {
         Self { deleted: true, externid: self.externid, merged_into: Some(kept), ..self.emptied(at) }

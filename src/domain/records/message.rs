@@ -192,8 +192,7 @@ impl From<Message> for StoredMessage {
     }
 }
 
-/// A change of a login that its person is notified of. The order of the variants is the format on
-/// disk.
+/// A change of a login that its person learns of. The order of the variants is the format on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AccountChange {
     /// Another password.
@@ -318,8 +317,7 @@ pub enum Progress {
     },
 }
 
-/// The reason why a message is not wanted any more. The order of the variants is the format on
-/// disk.
+/// The reason why a message is not wanted. The order of the variants is the format on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[derive(EnumIter, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]

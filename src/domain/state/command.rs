@@ -27,7 +27,7 @@ use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::state::delivery_step::DeliveryStep;
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::login_notice::NotifyOfLogin;
-use crate::domain::state::precondition::{Expectation, Precondition};
+use crate::domain::state::precondition::{ExpectedEffect, Precondition};
 use crate::domain::time::{Civil, Instant};
 
 pub use crate::domain::state::put_vevent::{PutVevent, PutVevents, VeventDraft, VeventDraws};
@@ -256,7 +256,7 @@ pub struct ExpectingCommand {
     /// The command.
     pub command: Command,
     /// Its effect.
-    pub expectation: Expectation,
+    pub expectation: ExpectedEffect,
 }
 
 /// Cancels an appointment. Reference 6.10, 13.8.

@@ -123,7 +123,7 @@ pub enum Event {
     Announced {
         /// The event. Its stamp is that of the messages.
         event: Box<Event>,
-        /// The messages, at least one. Their ids are the next ones.
+        /// The messages, at least one: new ones with the next ids, and other forms of known ones.
         messages: Vec<Message>,
     },
     /// The delivery of a message made progress.

@@ -43,13 +43,13 @@ impl Precondition {
 /// The effect on appointments that a caller expects of a command, as a function of the states
 /// before and after it. Reference 6.19.
 #[derive(Clone)]
-pub struct Expectation(Arc<EffectCheck>);
+pub struct ExpectedEffect(Arc<EffectCheck>);
 
 /// Returns the effect in JSON, if it is another one.
 type EffectCheck =
     dyn Fn(&GroupState, &GroupState, Instant) -> Result<(), ShownObject> + Send + Sync;
 
-impl Expectation {
+impl ExpectedEffect {
     /// Makes an expectation of a check, which must depend on nothing but its arguments.
     pub fn new(
         check: impl Fn(&GroupState, &GroupState, Instant) -> Result<(), ShownObject>
@@ -74,9 +74,9 @@ impl Expectation {
     }
 }
 
-impl fmt::Debug for Expectation {
+impl fmt::Debug for ExpectedEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Expectation(…)")
+        f.write_str("ExpectedEffect(…)")
     }
 }
 

@@ -55,8 +55,8 @@ struct BatchBody {
     /// Whether nothing is done if one of them is refused.
     #[schema(value_type = Option<GivenFlag>)]
     atomic: bool,
-    /// The digest of a dry run of the same writes; only with atomic. 409 if other appointments would
-    /// be displaced.
+    /// The digest of a dry run of the same writes; only with atomic. 409 if other appointments
+    /// would be displaced.
     #[schema(value_type = Option<GivenDigest>)]
     expected: Option<String>,
 }

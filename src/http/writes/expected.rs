@@ -4,7 +4,7 @@
 use crate::domain::decisions::displaced::find_displaced;
 use crate::domain::records::fault::Fault;
 use crate::domain::state::command::{Command, ExpectingCommand};
-use crate::domain::state::precondition::{Expectation, ShownObject};
+use crate::domain::state::precondition::{ExpectedEffect, ShownObject};
 use crate::http::writes::prepared_write::PreparedWrite;
 use crate::wire::displaced::{ListDigest, render_displaced};
 use crate::wire::params::Params;
@@ -27,7 +27,7 @@ pub(crate) fn only_if_expected(
 /// Returns a command that is carried out only if the list of appointments that it displaces has
 /// this digest.
 pub(crate) fn expecting(command: Command, digest: ListDigest) -> Command {
-    let expectation = Expectation::new(move |before, after, now| {
+    let expectation = ExpectedEffect::new(move |before, after, now| {
         let displaced = find_displaced(before, after, now);
         let present = ListDigest::new(&displaced);
         if present == digest {

@@ -295,8 +295,8 @@ impl GroupState {
         self.set_emptied_until(until);
     }
 
-    /// Gives an event of a merged client to the kept one. A deleted event keeps its stamp, as upkeep
-    /// counts from its deletion.
+    /// Gives an event of a merged client to the kept one. A deleted event keeps its stamp, since
+    /// upkeep counts from its deletion.
     fn give_to_kept(&mut self, id: VeventId, merged: FicheId, kept: FicheId, at: Instant) {
         let mut row = Vevent::clone(self.rows.get(&id).expect("an event of a merge exists"));
         assert_eq!(row.fiche_id(), Some(merged), "an event of a merge names the merged client");
