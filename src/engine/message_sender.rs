@@ -123,10 +123,10 @@ async fn send_claimed(
         .published()
         .group_state(group)
         .expect("a group that has decided a claim is published");
-    if !PlantedFault::SecondLookSkipped.is_active() {
-        if let Some(outcome) = delivery::look_again(claimed, &group_state, message, now) {
-            return outcome;
-        }
+    if !PlantedFault::SecondLookSkipped.is_active()
+        && let Some(outcome) = delivery::look_again(claimed, &group_state, message, now)
+    {
+        return outcome;
     }
     match sender.gateways.send_message(&group_state, message, now).await {
         DeliveryOutcome::Deferred { reason, .. } => {

@@ -72,7 +72,7 @@ impl MailAppointment {
     }
 
     /// Returns the appointment as the client of a notice knows it, if the message is one.
-    pub(crate) fn as_known(self, state: &GroupState, message: &Message) -> Self {
+    pub(crate) fn with_known_details(self, state: &GroupState, message: &Message) -> Self {
         let Some(known) = &message.known else { return self };
         let known = surest_expectation(&state.outbox, known).details;
         Self {

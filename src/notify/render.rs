@@ -291,7 +291,7 @@ fn find_subject_matter(
             SubjectMatter::new(MailKind::Restored, find(appointment))
         }
         MessageContent::Cancellation(appointment) => {
-            let cancelled = find(appointment).map(|found| found.as_known(state, message));
+            let cancelled = find(appointment).map(|found| found.with_known_details(state, message));
             SubjectMatter::new(MailKind::Cancelled, cancelled)
         }
         MessageContent::Withdrawal(withdrawn) => {

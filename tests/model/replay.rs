@@ -178,6 +178,20 @@ impl Story {
         (!self.made.is_empty()).then(|| self.made[which.index(self.made.len())])
     }
 
+    /// Merges the clients of two appointments, if these have clients.
+    fn merge(&mut self, kept: prop::sample::Index, merged: prop::sample::Index) {
+        let client = |which| {
+            let rows = &self.shop.group_state.rows;
+            self.one_of(which).and_then(|id| rows.get(&id)?.fiche_id())
+        };
+        if let Some(kept) = client(kept)
+            && let Some(merged) = client(merged)
+        {
+            let merge = MergeFiches { kept, merged, fields: Patch::default() };
+            drop(self.shop.changes(&RecordChange::MergeFiches(merge)));
+        }
+    }
+
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         let shop = &mut self.shop;
         match step {
@@ -212,17 +226,7 @@ impl Story {
                 };
                 prop_assert!(self.shop.changes(&RecordChange::Fiche(put)).is_ok());
             }
-            Step::Merge { kept, merged } => {
-                let client = |which| {
-                    let rows = &self.shop.group_state.rows;
-                    self.one_of(which).and_then(|id| rows.get(&id)?.fiche_id())
-                };
-                let (Some(kept), Some(merged)) = (client(kept), client(merged)) else {
-                    return Ok(());
-                };
-                let merge = MergeFiches { kept, merged, fields: Patch::default() };
-                drop(self.shop.changes(&RecordChange::MergeFiches(merge)));
-            }
+            Step::Merge { kept, merged } => self.merge(kept, merged),
             Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
             Step::Zone(which) => {
                 let changed =

@@ -355,6 +355,17 @@ fn a_document_says_what_it_leaves_out() {
     }
 }
 
+/// A legal member `known` but for one value.
+fn knowledge_with(name: &str, value: Value) -> Value {
+    let mut known = json!({"fiche_id": 7, "start_utc": "2025-06-12 08:00:00",
+        "length_seconds": 900, "calendar_id": 1, "intervention_id": 11, "expected": true});
+    match name.strip_prefix("news.") {
+        Some(part) => known["news"] = json!({ part: value }),
+        None => known[name] = value,
+    }
+    known
+}
+
 #[test]
 fn a_wrong_message_is_reported_by_path() {
     let good = json!({"id": 5, "kind": "withdrawal", "state": "planned", "recipient": "c@example.org",
@@ -391,8 +402,6 @@ fn a_wrong_message_is_reported_by_path() {
     ] {
         assert_eq!(set(name, value.clone()), [format!("groups[0].messages[1].{name}")], "{value}");
     }
-    let known = json!({"fiche_id": 7, "start_utc": "2025-06-12 08:00:00", "length_seconds": 900,
-        "calendar_id": 1, "intervention_id": 11, "expected": true});
     for (name, value) in [
         ("fiche_id", json!(0)),
         ("start_utc", json!("soon")),
@@ -404,11 +413,7 @@ fn a_wrong_message_is_reported_by_path() {
         ("news", json!([])),
         ("news.message_id", json!(0)),
     ] {
-        let mut known = known.clone();
-        match name.strip_prefix("news.") {
-            Some(part) => known["news"] = json!({ part: value }),
-            None => known[name] = value,
-        }
+        let known = knowledge_with(name, value);
         assert_eq!(set("known", known), [format!("groups[0].messages[1].known.{name}")]);
     }
     let settled = |state: &str| {

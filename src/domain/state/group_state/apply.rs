@@ -184,19 +184,32 @@ impl GroupState {
             Event::DoneOnce { answered, .. } => self.record_answer(answered),
             Event::BatchDone { .. } => {}
             Event::FichesMerged { at, kept, merged, merged_before, vevents, accounts } => {
-                self.put_fiche(Arc::new(Fiche::clone(kept)));
-                vevents.iter().for_each(|id| self.give_to_kept(*id, *merged, kept.id, *at));
-                self.close_merged(*merged, kept.id, *at);
-                merged_before.iter().for_each(|id| self.close_merged(*id, kept.id, *at));
-                for account in accounts {
-                    self.accounts.insert(account.email.folded(), Arc::new(account.clone()));
-                }
+                self.merge_fiches(*at, kept, *merged, merged_before, vevents, accounts);
             }
             Event::AccountLinkRequested { link, message, .. } => {
                 self.links.put(Arc::new(AccountLink::clone(link)));
                 self.enqueue(message);
             }
             Event::GroupFounded { .. } => panic!("a group is founded once"),
+        }
+    }
+
+    /// Makes one record of two, with the accounts that point to it from now on.
+    fn merge_fiches(
+        &mut self,
+        at: Instant,
+        kept: &Fiche,
+        merged: FicheId,
+        merged_before: &[FicheId],
+        vevents: &[VeventId],
+        accounts: &[Account],
+    ) {
+        self.put_fiche(Arc::new(kept.clone()));
+        vevents.iter().for_each(|id| self.give_to_kept(*id, merged, kept.id, at));
+        self.close_merged(merged, kept.id, at);
+        merged_before.iter().for_each(|id| self.close_merged(*id, kept.id, at));
+        for account in accounts {
+            self.accounts.insert(account.email.folded(), Arc::new(account.clone()));
         }
     }
 
