@@ -20,7 +20,8 @@ use crate::store::files::{create_directory, find_metadata, list_paths, sync_dire
 use crate::store::io_throttle::IoThrottle;
 use crate::store::read_copy::ReadCopy;
 
-const CACHE_BYTES: u64 = 16 << 20;
+/// A journal is appended to and read once, in order, so a cache would only hold what was written.
+const CACHE_BYTES: u64 = 1 << 20;
 /// Tries to take the lock of a closed database, one each [`RELEASE_PAUSE`]: 5 s in all.
 const RELEASE_TRIES: u32 = 5_000;
 const RELEASE_PAUSE: Duration = Duration::from_millis(1);
