@@ -169,8 +169,12 @@ async fn free_when_idle(queue: Weak<Mutex<QueueState>>, mut returned: u64) {
         let Some(queue) = queue.upgrade() else { return };
         let mut state = queue.lock();
         if state.returned == returned {
-            state.free.fill_with(Argon2Memory::default);
+            let mut idle = std::mem::take(&mut state.free);
+            state.free.resize_with(idle.len(), Argon2Memory::default);
             state.is_watched = false;
+            // The allocator returns memory to the system as a thread ends, and a blocking thread
+            // ends once it is idle.
+            tokio::task::spawn_blocking(move || idle.clear());
             return;
         }
         returned = state.returned;
