@@ -148,9 +148,7 @@ impl<'a> ProfessionalChange<'a> {
                 is_ahead.then_some(MessageContent::Change { appointment, was })
             }
             // A message that made the client expect it may have arrived.
-            (true | false, None) if is_ahead(was) => {
-                Some(self.announce_end(client, &surest.details))
-            }
+            (_, None) if is_ahead(was) => Some(self.announce_end(client, &surest.details)),
             (false, Some(present)) if is_ahead(present.start) => {
                 let appointment = AppointmentTime { id, start: present.start };
                 if self.before.fiche_id() == Some(client) {
@@ -159,7 +157,7 @@ impl<'a> ProfessionalChange<'a> {
                     Some(MessageContent::Confirmation(vec![appointment]))
                 }
             }
-            (true | false, Some(_) | None) => None,
+            _ => None,
         }
     }
 

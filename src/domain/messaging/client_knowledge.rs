@@ -73,7 +73,7 @@ pub fn present_details(
 pub fn surest_expectation(outbox: &Outbox, known: &KnownAppointment) -> Expectation {
     match &known.news {
         Some(news) if fate_of_news(outbox, news) == Fate::Arrived => news.expectation,
-        Some(_) | None => known.sure,
+        _ => known.sure,
     }
 }
 
@@ -81,7 +81,7 @@ pub fn surest_expectation(outbox: &Outbox, known: &KnownAppointment) -> Expectat
 pub fn is_known_already(state: &GroupState, message: &Message) -> bool {
     match (&message.known, message.appointment()) {
         (Some(known), Some(id)) => is_up_to_date(state, id, known),
-        (Some(_) | None, _) => false,
+        _ => false,
     }
 }
 

@@ -111,7 +111,7 @@ pub(crate) async fn change_place<R: SettingsRecord>(
     };
     let other = match given.value("way") {
         Some("down") => place + 1,
-        Some(_) | None => place.wrapping_sub(1),
+        _ => place.wrapping_sub(1),
     };
     if other < order.len() {
         order.swap(place, other);
