@@ -127,6 +127,15 @@ fn document() -> OpenApi {
                 "_session_id",
                 "set by a login; it replaces the apikey and the credentials of that login",
             ))),
+        )
+        .security_scheme(
+            "screenLogin",
+            SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::with_description(
+                "_practice",
+                "set by a login at the screens of the practice, for scripts of pages of this server \
+                 only; it replaces the apikey and the credentials of a professional. With \
+                 `--behind-tls` its name is `__Host-_practice`",
+            ))),
         );
     let contact = ContactBuilder::new().name(Some("slotbook"));
     let contact = contact.url(Some(env!("CARGO_PKG_REPOSITORY")));

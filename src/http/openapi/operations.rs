@@ -152,7 +152,12 @@ fn describe_callers(right: Option<&Right>) -> (String, Vec<SecurityRequirement>)
         }
     };
     let with_basic = |scheme: &str| needs(scheme).add::<_, [&str; 0], &str>("basic", []);
-    let mut securities = vec![with_basic("apikey"), with_basic("apikeyInQuery"), needs("session")];
+    let mut securities = vec![
+        with_basic("apikey"),
+        with_basic("apikeyInQuery"),
+        needs("session"),
+        needs("screenLogin"),
+    ];
     if right.application != Extent::Nothing {
         securities.extend(["apikey", "bearer", "apikeyInQuery"].map(needs));
     }
