@@ -182,7 +182,7 @@ async fn a_record_that_was_changed_meanwhile_is_shown_in_both_versions() {
 #[tokio::test]
 async fn the_appointments_of_a_client_are_listed_next_first() {
     let server = TestServer::start().await;
-    for (hour, day) in [(9, 3), (10, 2), (9, 4)] {
+    for (hour, day) in [(9, 3), (10, 2), (9, 4), (9, 2)] {
         let start = format!("2025-06-{day:02} {hour:02}:00:00");
         book(&server, &start, &format!("2025-06-{day:02} {hour:02}:30:00")).await;
     }
@@ -193,6 +193,9 @@ async fn the_appointments_of_a_client_are_listed_next_first() {
     assert!(place("3 June 2025, 09:00") < place("4 June 2025, 09:00"));
     assert!(place("4 June 2025, 09:00") < place("Past appointments"));
     assert!(place("Past appointments") < place("2 June 2025, 10:00"));
+    assert!(place("2 June 2025, 10:00") < place("2 June 2025, 09:00"));
+    let details = &page.html[place("<dl")..place("</dl>")];
+    assert!(!details.contains("elete"), "a live client is not said to be kept: {details}");
 }
 
 /// Makes an appointment of the known client.
