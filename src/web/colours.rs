@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::group::Group;
 use crate::web::assets::short_hash;
+use crate::web::group_path::booking_path;
 
 /// Minimum contrast of text (WCAG 2.2, 1.4.3).
 const CONTRAST_MIN: f64 = 4.5;
@@ -92,7 +93,8 @@ impl Rgb {
 /// Returns the URL of a group's colours; `None` if it has none.
 pub(crate) fn url(group: &Group) -> Option<String> {
     let style = stylesheet(group)?;
-    Some(format!("/b/{}/colours.css?v={}", group.urlname.as_str(), short_hash(style.as_bytes())))
+    let step = format!("/colours.css?v={}", short_hash(style.as_bytes()));
+    Some(booking_path(group, &step))
 }
 
 /// Returns the stylesheet of a group's colours; `None` if it has none.

@@ -10,6 +10,7 @@ use axum::response::Response;
 use crate::domain::records::group::Group;
 use crate::domain::state::group_state::GroupState;
 use crate::web::bare_page::frame_without_group;
+use crate::web::group_path::booking_path;
 use crate::web::language_choice::LanguageChoice;
 use crate::web::page::{Frame, Privacy, redirect, render, respond};
 use crate::web::pages::Pages;
@@ -42,7 +43,7 @@ pub(crate) async fn show(
 ) -> Response {
     let shown = find_groups(&pages);
     if let [only] = &shown[..] {
-        return redirect(&format!("/b/{}", only.catalogue.group.urlname.as_str()));
+        return redirect(&booking_path(&only.catalogue.group, ""));
     }
     if !pages.server.lists_groups || shown.is_empty() {
         return redirect("/docs");
@@ -69,6 +70,6 @@ fn link(group: &Group) -> GroupLink {
     GroupLink {
         name: group.name.as_str().to_owned(),
         town: group.city.as_str().to_owned(),
-        url: format!("/b/{}", group.urlname.as_str()),
+        url: booking_path(group, ""),
     }
 }

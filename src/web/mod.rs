@@ -22,6 +22,7 @@ mod form_answer;
 mod format;
 mod free_times;
 mod grid_style;
+mod group_path;
 mod holder;
 mod home;
 mod language_choice;

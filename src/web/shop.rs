@@ -19,6 +19,7 @@ use crate::domain::time::{Civil, Instant};
 use crate::notify::language::{Language, long_date};
 use crate::web::bare_page;
 use crate::web::colours;
+use crate::web::group_path::booking_path;
 use crate::web::language_choice::{self, LanguageChoice};
 use crate::web::page::{Frame, Place};
 use crate::web::pages::Pages;
@@ -148,7 +149,7 @@ impl Visit {
 
     /// Returns a path below `/b/<urlname>`.
     pub(crate) fn path_of(&self, step: &str) -> String {
-        format!("/b/{}{step}", self.group().urlname.as_str())
+        booking_path(self.group(), step)
     }
 
     /// Returns a URL below `/b/<urlname>` with a query. It names the language if this one does.

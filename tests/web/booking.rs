@@ -1,6 +1,6 @@
 //! Booking without JavaScript: the steps, and what happens when something is in the way.
 
-use slotbook::domain::records::text::LongText;
+use slotbook::domain::records::text::{LongText, Text};
 
 use crate::shop::{COLOUR, CUT, clock};
 use crate::visitor::{Visitor, live_appointments, set, shop_with};
@@ -29,6 +29,25 @@ async fn a_visitor_without_javascript_books_by_links_and_forms() {
     assert_eq!(file.headers["content-type"], "text/calendar; charset=utf-8");
     file.shows("DTSTART:20250602T070000Z");
     file.shows("METHOD:PUBLISH");
+}
+
+#[tokio::test]
+async fn a_group_with_any_name_in_its_address_is_booked() {
+    let server = shop_with(|catalogue| {
+        catalogue.group.urlname = Text::new("salon d’été/5").expect("a text");
+    })
+    .await;
+    let visitor = Visitor::of(&server);
+    let home = "/b/salon%20d%E2%80%99%C3%A9t%C3%A9%2F5";
+    let times = format!("{home}/time?s={CUT}");
+    visitor.open(home).await.shows(&format!("href=\"{times}\""));
+    visitor.open(&times).await.shows(&format!("action=\"{home}/you\""));
+    let mut form = visitor.open(&format!("{home}/you?s={CUT}&t=2025-06-02T09:00")).await.hidden();
+    set(&mut form, "fiche.lastname", "Durand");
+    set(&mut form, "fiche.firstname", "Zoé");
+    set(&mut form, "fiche.email", "zoe@example.org");
+    let booked = visitor.post(&format!("{home}/you"), &form).await;
+    visitor.open(booked.location()).await.shows("Appointment confirmed");
 }
 
 #[tokio::test]

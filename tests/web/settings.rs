@@ -1,7 +1,7 @@
 //! Every setting of a group that changes its page.
 
 use slotbook::domain::records::group::Usercolors;
-use slotbook::domain::records::text::Bounded;
+use slotbook::domain::records::text::{Bounded, Text};
 
 use crate::server::TestServer;
 use crate::shop::{self, CALENDAR, CUT, OTHER_CALENDAR};
@@ -84,6 +84,9 @@ async fn a_page_stands_only_where_the_group_has_one_and_the_root_leads_to_it() {
     let four = || shop::group_four(|_| {});
     let only = TestServer::serving(vec![four()], |server| server).await;
     assert_eq!(Visitor::of(&only).get("/").await.location(), "/b/cut-co");
+    let named = shop::group_four(|it| it.group.urlname = Text::new("été").expect("a text"));
+    let only = TestServer::serving(vec![named], |server| server).await;
+    assert_eq!(Visitor::of(&only).get("/").await.location(), "/b/%C3%A9t%C3%A9");
     let groups = || vec![four(), shop::group_five()];
     let two = TestServer::serving(groups(), |server| server).await;
     assert_eq!(Visitor::of(&two).get("/").await.location(), "/docs");

@@ -4,11 +4,11 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use crate::web::group_path::practice_path;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::screen_request::ScreenRequest;
-use crate::web::practice::visit::group_path;
 
 #[derive(Template)]
 #[template(path = "web/practice/choose.html")]
@@ -35,7 +35,7 @@ pub(crate) async fn show(request: ScreenRequest) -> Response {
         groups.push(GroupChoice {
             name: group.name.as_str().to_owned(),
             town: group.city.as_str().to_owned(),
-            url: request.url(&group_path(group, Section::Agenda.path()), &[]),
+            url: request.url(&practice_path(group, Section::Agenda.path()), &[]),
         });
     }
     let text = request.text();

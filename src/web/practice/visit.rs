@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::domain::records::author::Author;
 use crate::domain::records::group::Group;
@@ -13,14 +12,12 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
 use crate::http::ActiveLogin;
 use crate::notify::language::Language;
+use crate::web::group_path::{booking_path, practice_path};
 use crate::web::language_choice::LanguageChoice;
 use crate::web::pages::Pages;
 use crate::web::practice::frame::{FrameShop, SECTIONS, ScreenFrame, Section, SectionLink};
 use crate::web::practice::message;
 use crate::web::practice::screen_request::ScreenRequest;
-
-/// The characters that are escaped in a segment of a path.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A visit of a professional to a screen of a group that is one of theirs. The whole screen is made
 /// from this one state.
@@ -90,18 +87,17 @@ impl ProVisit {
     /// Returns the path of a screen of the group, without parameters. `step` is as in
     /// [`ProVisit::url`].
     pub(crate) fn path(&self, step: &str) -> String {
-        group_path(self.group(), step)
+        practice_path(self.group(), step)
     }
 
     /// Returns the URL of a screen of the group. `step` is its path below `/p/<urlname>`.
     pub(crate) fn url(&self, step: &str, pairs: &[(&str, &str)]) -> String {
-        self.request.url(&group_path(self.group(), step), pairs)
+        self.request.url(&practice_path(self.group(), step), pairs)
     }
 
     /// Returns the URL of the first page for clients.
     pub(crate) fn booking_page_url(&self) -> String {
-        let name = utf8_percent_encode(self.group().urlname.as_str(), SEGMENT);
-        self.request.url(&format!("/b/{name}"), &[])
+        self.request.url(&booking_path(self.group(), ""), &[])
     }
 
     /// Returns the frame of a screen with this title. The frame marks `section` as the present one.
@@ -123,9 +119,4 @@ impl ProVisit {
         }
         ScreenFrame { shop: Some(shop), ..frame }
     }
-}
-
-/// Returns the path of a screen of a group. Each group has a `urlname`, which never changes.
-pub(crate) fn group_path(group: &Group, step: &str) -> String {
-    format!("/p/{}{step}", utf8_percent_encode(group.urlname.as_str(), SEGMENT))
 }
