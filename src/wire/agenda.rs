@@ -201,9 +201,22 @@ pub struct AgendaEventAnswer<'s> {
     /// The end as an instant.
     #[schema(value_type = UtcTime)]
     end_utc: String,
+    /// The entity tag of the vevent, without its quotes.
+    #[schema(value_type = ShownRevision)]
+    revision: String,
+    /// State of an appointment: 0 in progress, 1 attended, 2 no-show, 3 pending.
+    #[schema(value_type = ShownState)]
+    state: i64,
+    /// Id of the intervention; 0 for none.
+    #[schema(value_type = ShownReference)]
+    intervention_id: u64,
+    /// Id of its calendar.
+    calendar_id: CalendarId,
     /// Its kind.
     #[schema(value_type = ShownKind)]
     kind: &'static str,
+    /// Whether it has a comment for professionals only.
+    has_internal_comments: bool,
     /// Whether a plage or a note takes whole days.
     all_day: bool,
     /// The day by which repeat_exceptions names the occurrence, YYYY-MM-DD; left out for an event
@@ -211,30 +224,17 @@ pub struct AgendaEventAnswer<'s> {
     #[schema(value_type = Option<ShownDate>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     occurrence: Option<String>,
-    /// State of an appointment: 0 in progress, 1 attended, 2 no-show, 3 pending.
-    #[schema(value_type = ShownState)]
-    state: i64,
-    /// Whether the appointment was booked by a client.
-    from_web: bool,
-    /// Whether it has a comment for professionals only.
-    has_internal_comments: bool,
-    /// Id of its calendar.
-    calendar_id: CalendarId,
-    /// Id of the intervention; 0 for none.
-    #[schema(value_type = ShownReference)]
-    intervention_id: u64,
     /// Id of the vevent.
     id: VeventId,
-    /// The entity tag of the vevent, without its quotes.
-    #[schema(value_type = ShownRevision)]
-    revision: String,
-    /// Id of the client; 0 for none.
-    #[schema(value_type = ShownReference)]
-    fiche_id: u64,
+    /// Whether the appointment was booked by a client.
+    from_web: bool,
     /// Names of the client; of a plage or a note the first 80 characters of its text.
     text: String,
     /// A telephone number of the client; may be empty.
     phone: &'s str,
+    /// Id of the client; 0 for none.
+    #[schema(value_type = ShownReference)]
+    fiche_id: u64,
 }
 
 /// The schema of the whole answer, whose last member are the events.

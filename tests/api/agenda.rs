@@ -223,5 +223,5 @@ async fn each_week_of_the_demonstration_is_short_over_the_wire() {
     }
     let (events, bytes) = fullest;
     assert!(events > 200, "{events} events");
-    assert!(bytes <= 12 * 1_024, "{bytes} bytes for {events} events");
+    assert!(bytes <= 12_000, "{bytes} bytes for {events} events");
 }
