@@ -17,6 +17,7 @@ mod moves;
 mod offered;
 mod practice_agenda;
 mod practice_looks;
+mod practice_pictures;
 mod practice_settings;
 #[expect(dead_code, reason = "the program's tests use more of it")]
 #[path = "../binary/server.rs"]
