@@ -37,6 +37,13 @@ pub struct Pro {
 }
 
 impl Pro {
+    /// Returns the names, as events name their taker; `None` without any.
+    pub fn names(&self) -> Option<Text<255>> {
+        let names = format!("{} {}", self.lastname.as_str(), self.firstname.as_str());
+        let names = Text::new(names.trim()).expect("two names of 64 characters are a text");
+        if names.is_blank() { None } else { Some(names) }
+    }
+
     /// Creates a professional of one group with a placeholder address, which must be replaced.
     pub fn blank(id: ProId, group: GroupId, now: Instant) -> Self {
         Self {

@@ -172,10 +172,7 @@ impl Identity {
 
     /// Returns the names of the professional; `None` for another caller, and without names.
     pub(crate) fn pro_names(&self) -> Option<Text<255>> {
-        let pro = self.pro()?;
-        let names = format!("{} {}", pro.lastname.as_str(), pro.firstname.as_str());
-        let names = Text::new(names.trim()).expect("two names of 64 characters are a text");
-        if names.is_blank() { None } else { Some(names) }
+        self.pro()?.names()
     }
 
     /// Returns whether the key belongs to a server, whose source address stands for many clients.

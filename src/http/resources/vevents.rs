@@ -2,12 +2,14 @@
 
 use serde_json::{Map, Value};
 
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::command::{Command, PutVevent, PutVevents, VeventDraft};
+use crate::domain::state::command::{Command, PutVevent, PutVevents, VeventDraft, VeventDraws};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
 use crate::domain::state::put_vevent::ChangePart;
+use crate::domain::time::Instant;
 use crate::engine::Committed;
 use crate::http::answer::entity_tag::quoted_tag;
 use crate::http::endpoint::{
@@ -119,10 +121,7 @@ fn create(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     {
         object.insert("taker".to_owned(), names.as_str().into());
     }
-    let draft = VeventDraft::new(move |state, _, draws, at| {
-        let input = parse(&object, &Scope::for_group(state), Audience::Pro)?;
-        Ok(input.into_vevent(draws.id, draws.key, at, at))
-    });
+    let draft = VeventDraft::new(move |state, _, draws, at| draw_up_new(&object, state, draws, at));
     let audience = request.audience();
     let render = move |done: &Committed| {
         let id = VeventId::new(done.object).expect("the engine returns the id of the new vevent");
@@ -132,6 +131,20 @@ fn create(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let command = Command::PutVevent(PutVevent::Make(draft));
     let write = GuardedWrite::unlimited(request.state.catalogue.group.id, command);
     Ok(request.prepare_creation(write, render).renaming_field("date", "start"))
+}
+
+/// Draws up a new vevent with these fields.
+///
+/// # Errors
+/// All faults, each with its field.
+pub(crate) fn draw_up_new(
+    object: &Map<String, Value>,
+    state: &GroupState,
+    draws: &VeventDraws,
+    at: Instant,
+) -> Result<Vevent, Vec<Fault>> {
+    let input = parse(object, &Scope::for_group(state), Audience::Pro)?;
+    Ok(input.into_vevent(draws.id, draws.key, at, at))
 }
 
 /// PUT /api/v1/groups/{group_id}/vevents/{id}. Fields that are not given stay. With a scope, the

@@ -60,7 +60,19 @@ pub(crate) struct ClientRow {
 pub(crate) struct FoundClients {
     pub(crate) page: Vec<FicheId>,
     /// Number of clients on all pages.
-    total: usize,
+    pub(crate) total: usize,
+}
+
+/// A search for clients.
+#[derive(Clone, Copy)]
+pub(crate) struct ClientSearch<'a> {
+    /// Words of names, telephone numbers and addresses; empty for all clients.
+    pub(crate) search: &'a str,
+    pub(crate) with_deleted: bool,
+    /// The place of the first one of the page.
+    pub(crate) first: usize,
+    /// Maximum number of clients of the page.
+    pub(crate) results: usize,
 }
 
 /// GET /p/{urlname}/clients.
@@ -68,7 +80,9 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
     let params = &visit.request.params;
     let first = params.value("from").and_then(|text| text.parse().ok()).unwrap_or(0);
     let with_deleted = params.value("deleted").is_some();
-    match find_clients(&visit, with_deleted, first, PAGE_CLIENTS).await {
+    let search = params.value("search").unwrap_or_default();
+    let wanted = ClientSearch { search, with_deleted, first, results: PAGE_CLIENTS };
+    match find_clients(&visit, wanted).await {
         Ok(Some(found)) => respond_with(&visit, StatusCode::OK, first, &found),
         Ok(None) => {
             let nothing = FoundClients { page: Vec::new(), total: 0 };
@@ -78,19 +92,18 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
     }
 }
 
-/// Finds a page of clients by the parameter `search`, without those that were merged into others.
-/// `None` if the search is too long.
+/// Finds a page of clients, without those that were merged into others. `None` if the search is too
+/// long.
 ///
 /// # Errors
 /// 503 if too many long searches are waiting.
 pub(crate) async fn find_clients(
     visit: &ProVisit,
-    with_deleted: bool,
-    first: usize,
-    results: usize,
+    wanted: ClientSearch<'_>,
 ) -> Result<Option<FoundClients>, ApiError> {
+    let ClientSearch { search, with_deleted, first, results } = wanted;
     let mut listed = Params::default();
-    listed.push("search", visit.request.params.value("search").unwrap_or_default());
+    listed.push("search", search);
     listed.push("sort", "lastname");
     listed.push("results", &results.to_string());
     listed.push("startIndex", &first.to_string());

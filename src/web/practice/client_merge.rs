@@ -17,7 +17,7 @@ use crate::engine::Rejection;
 use crate::http::{GuardedRejection, show_record};
 use crate::web::contact_fields::FieldView;
 use crate::web::page::{Privacy, redirect, render, respond};
-use crate::web::practice::client_list::{ClientRow, find_clients, view_client};
+use crate::web::practice::client_list::{ClientRow, ClientSearch, find_clients, view_client};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
@@ -274,7 +274,8 @@ async fn search(visit: &ProVisit, kept: &Fiche) -> Response {
     let params = &visit.request.params;
     let search = params.value("search").unwrap_or_default();
     let is_asked = !search.is_empty();
-    let found = match find_clients(visit, true, 0, FOUND_MAX + 1).await {
+    let wanted = ClientSearch { search, with_deleted: true, first: 0, results: FOUND_MAX + 1 };
+    let found = match find_clients(visit, wanted).await {
         Ok(found) => found,
         Err(error) => return message::failed(&visit.request, &error),
     };

@@ -11,7 +11,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::Map;
 
-use crate::domain::availability::bookable::bookable;
 use crate::domain::availability::obstacle::Obstacle;
 use crate::domain::availability::slot_request::{BookingMode, Chain, Leg, OwnTime, SlotRequest};
 use crate::domain::records::ids::{CalendarId, VeventId};
@@ -20,8 +19,8 @@ use crate::domain::state::command::Command;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Civil;
 use crate::engine::Rejection;
-use crate::http::{ApiError, GuardedRejection, INLINE_COST_MAX, make_change, show_vevent_later};
-use crate::web::format::{self, iso_day, parse_start};
+use crate::http::{ApiError, GuardedRejection, make_change, show_vevent_later};
+use crate::web::format::{self, iso_day};
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::event_change::{failed, find_appointment, mailed_if_asked};
 use crate::web::practice::event_page::event_revision;
@@ -31,7 +30,9 @@ use crate::web::practice::message;
 use crate::web::practice::obstacle_words::{ObstacleWords, interval_in_words, obstacles_in_words};
 use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::revision::{REVISION, faults_among, still_at, write};
+use crate::web::practice::target_obstacles::find_obstacles;
 use crate::web::practice::texts::event::EventTexts;
+use crate::web::practice::typed_start::{TypedStart, read_start};
 use crate::web::practice::visit::ProVisit;
 use crate::wire::datetime::format_civil;
 use crate::wire::field::Audience;
@@ -135,7 +136,7 @@ pub(crate) async fn act(Path(path): Path<RecordPath>, form: ProForm) -> Response
     let Some(target) = read_target(&visit, &given, &mut form.target) else {
         return respond_with_form(&visit, StatusCode::BAD_REQUEST, &row, form);
     };
-    match find_obstacles(&visit, &row, target).await {
+    match find_target_obstacles(&visit, &row, target).await {
         Ok(obstacles) => form.words = obstacles_in_words(&visit, &obstacles),
         Err(error) => return message::failed(&visit.request, &error),
     }
@@ -191,7 +192,7 @@ async fn send_move(
 
 /// Returns what stands against a target by the rules of the web, without the appointment's own
 /// time.
-async fn find_obstacles(
+async fn find_target_obstacles(
     visit: &ProVisit,
     row: &Vevent,
     target: Target,
@@ -207,18 +208,7 @@ async fn find_obstacles(
         mode: BookingMode::ModuleByPro,
         own: OwnTime { hold: None, appointment: Some(row.id) },
     };
-    let state = Arc::clone(&visit.state);
-    let now = visit.request.now;
-    let view = state.calendars.get(&target.calendar).expect("each calendar has a view");
-    let cost = view.rules.count_looked_at(state.catalogue.zone(), request.interval());
-    let judge = move || {
-        let view = state.calendars.get(&target.calendar).expect("each calendar has a view");
-        bookable(&state.catalogue, view, &request, now).err().unwrap_or_default()
-    };
-    if cost <= INLINE_COST_MAX {
-        return Ok(judge());
-    }
-    visit.request.pages.server.blocking_pool.run_weighed(cost, judge).await
+    find_obstacles(visit, target.calendar, request).await
 }
 
 /// Returns the fields of the target as a form gives them, or else as the appointment is now.
@@ -248,28 +238,16 @@ fn view_target(visit: &ProVisit, row: &Vevent, given: &Params) -> TargetView {
 
 /// Reads the target of a form. `None` if a field is wrong, which then has its fault.
 fn read_target(visit: &ProVisit, given: &Params, view: &mut TargetView) -> Option<Target> {
-    let text = EventTexts::in_language(visit.language());
-    let day = format::parse_day(&view.day);
-    if day.is_none() {
-        view.day_fault = text.bad_day;
-    }
-    // The time of the day alone, so that a wrong day is no fault of the time.
-    if parse_start(&format!("2000-01-01T{}", view.time)).is_none() {
-        view.time_fault = text.bad_time;
-    }
+    let TypedStart { at, day_fault, time_fault } = read_start(visit, &view.day, &view.time);
+    view.day_fault = day_fault;
+    view.time_fault = time_fault;
     let calendar = given.value("calendar").and_then(|text| text.parse().ok());
     let calendar = calendar.and_then(CalendarId::new);
     let calendar = calendar.filter(|id| view.calendars.iter().any(|it| it.id == id.number()));
     if calendar.is_none() {
-        view.calendar_fault = text.bad_calendar;
+        view.calendar_fault = EventTexts::in_language(visit.language()).bad_calendar;
     }
-    let start = parse_start(&format!("{}T{}", view.day, view.time))?;
-    // In spring the clocks leave out an hour.
-    if visit.zone().civil_of(visit.zone().instant_of(start)) != start {
-        view.time_fault = text.time_left_out;
-        return None;
-    }
-    Some(Target { start, calendar: calendar? })
+    Some(Target { start: at?, calendar: calendar? })
 }
 
 fn respond_with_form(

@@ -31,7 +31,9 @@ mod revision;
 pub(crate) mod screen_request;
 mod series_event;
 mod settings;
+mod target_obstacles;
 mod texts;
+mod typed_start;
 mod visit;
 
 use std::sync::Arc;

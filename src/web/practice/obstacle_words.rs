@@ -24,24 +24,16 @@ pub(crate) struct ObstacleWords {
 pub(crate) fn obstacles_in_words(visit: &ProVisit, obstacles: &[Obstacle]) -> ObstacleWords {
     let mut words = ObstacleWords::default();
     for obstacle in obstacles {
-        match obstacle {
-            Obstacle::Taken { id, interval, by: TakenBy::Appointment } => {
-                push_new(&mut words.appointments, appointment_in_words(visit, *id, *interval));
-            }
-            Obstacle::Taken { .. }
-            | Obstacle::NotOffered(_)
-            | Obstacle::MintimeRdv { .. }
-            | Obstacle::MaxRdvPeriod { .. }
-            | Obstacle::OffGrid { .. }
-            | Obstacle::OutsideAvailability { .. }
-            | Obstacle::Held { .. }
-            | Obstacle::RepeatedHour
-            | Obstacle::UnverifiedShare { .. } => {
-                push_new(&mut words.warnings, warning_in_words(visit, obstacle));
-            }
-        }
+        let list =
+            if is_appointment(obstacle) { &mut words.appointments } else { &mut words.warnings };
+        push_new(list, obstacle_in_words(visit, obstacle));
     }
     words
+}
+
+/// Whether an obstacle is a live appointment, which no second press overrides.
+pub(crate) const fn is_appointment(obstacle: &Obstacle) -> bool {
+    matches!(obstacle, Obstacle::Taken { by: TakenBy::Appointment, .. })
 }
 
 fn push_new(list: &mut Vec<String>, sentence: String) {
@@ -50,7 +42,8 @@ fn push_new(list: &mut Vec<String>, sentence: String) {
     }
 }
 
-fn warning_in_words(visit: &ProVisit, obstacle: &Obstacle) -> String {
+/// Returns an obstacle in words.
+pub(crate) fn obstacle_in_words(visit: &ProVisit, obstacle: &Obstacle) -> String {
     let text = ObstacleTexts::in_language(visit.language());
     let at = |sentence: &str, moment: Instant| {
         let day = long_day(visit, moment);
@@ -68,7 +61,12 @@ fn warning_in_words(visit: &ProVisit, obstacle: &Obstacle) -> String {
         Obstacle::OutsideAvailability { interval, .. } => {
             fill(text.closed, "interval", &interval_in_words(visit, *interval))
         }
-        Obstacle::Taken { id, interval, .. } => absence_in_words(visit, *id, *interval),
+        Obstacle::Taken { id, interval, by: TakenBy::Plage } => {
+            absence_in_words(visit, *id, *interval)
+        }
+        Obstacle::Taken { id, interval, by: TakenBy::Appointment } => {
+            appointment_in_words(visit, *id, *interval)
+        }
         Obstacle::Held { until } => at(text.held, *until),
         Obstacle::RepeatedHour => text.repeated_hour.to_owned(),
         Obstacle::UnverifiedShare { percent } => fill(text.share, "percent", &percent.to_string()),
