@@ -51,7 +51,7 @@ pub(crate) use resources::agenda::find_agenda;
 pub(crate) use resources::crud::show_record;
 pub(crate) use resources::holds::{confirmation, tries_left};
 pub(crate) use resources::slots::INLINE_COST_MAX;
-pub(crate) use resources::vevents::{make_change, show_vevent_later};
+pub(crate) use resources::vevents::{draw_up_new, make_change, show_vevent_later};
 pub use route_table::{operator_routes, routes};
 pub use server::{ServedStore, Server};
 pub use service::HttpService;

@@ -131,7 +131,7 @@ async fn a_client_is_added_and_corrected_and_faults_stand_beside_their_fields() 
     page.shows("mailto:anna@example.org");
     page.shows("28 February 1990");
     page.shows("VIP");
-    page.shows("/p/cut-co/agenda?client=");
+    page.shows("/p/cut-co/events/new?client=");
     let path = made.split('?').next().expect("a path").to_owned();
     let before = state(&server).sequence;
     let unchanged = form_of(&page);

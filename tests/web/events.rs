@@ -9,7 +9,7 @@ use slotbook::domain::records::vevent::{State, Vevent};
 use crate::clients::{as_str, book, form_to, state};
 use crate::login::Professional;
 use crate::server::{TestServer, answer};
-use crate::shop::{ANN, CALENDAR, EVE, KNOWN_FICHE, OTHER_CALENDAR, clock};
+use crate::shop::{ANN, CALENDAR, CUT, EVE, KNOWN_FICHE, OTHER_CALENDAR, clock};
 use crate::visitor::set;
 
 fn row(server: &TestServer, id: u64) -> Vevent {
@@ -59,7 +59,7 @@ async fn the_record_of_an_appointment_says_all_and_records_attendance() {
         "planned for 3 June 2025, 09:00",
         "not planned: the client has no telephone number",
         &format!("/p/cut-co/clients/{KNOWN_FICHE}"),
-        &format!("/p/cut-co/agenda?client={KNOWN_FICHE}"),
+        &format!("/p/cut-co/events/new?client={KNOWN_FICHE}&#38;c={CALENDAR}&#38;s={CUT}"),
     ] {
         page.shows(text);
     }

@@ -16,6 +16,7 @@ mod modules;
 mod moves;
 mod offered;
 mod practice_agenda;
+mod practice_create;
 mod practice_looks;
 mod practice_pictures;
 mod practice_settings;

@@ -4,7 +4,7 @@
 use crate::browser::{Browser, Look, PHONE};
 use crate::clients::{add, book};
 use crate::server::TestServer;
-use crate::shop::{ANN, KNOWN_FICHE};
+use crate::shop::{ANN, CALENDAR, CUT, KNOWN_FICHE};
 
 /// A screen, and what is pressed on it before it is checked.
 struct Step {
@@ -111,6 +111,47 @@ async fn the_records_of_events_are_accessible() {
             Step { pressed: send, awaited: ".alert", ..step("move-taken", &taken) },
             Step { pressed: send, awaited: ".alert", ..step("move-warned", &closed) },
             step("availability", "/p/cut-co/events/51"),
+        ];
+        check(&server, language, steps).await;
+    }
+}
+
+#[tokio::test]
+async fn the_form_of_a_new_appointment_is_accessible() {
+    let server = TestServer::start().await;
+    let hostile = "<script>document.title='owned'</script>שלוםWWWWWWWWWWWWWWWWW";
+    let long = add(&server, serde_json::json!({"lastname": hostile, "firstphone": "0611"})).await;
+    let id = book(&server, "2025-06-05 09:00:00", "2025-06-05 09:30:00").await;
+    let new = "/p/cut-co/events/new";
+    let at = |rest: &str| format!("{new}?c={CALENDAR}&s={CUT}&client={long}&{rest}");
+    let send = &["form.wide .actions button:not(.quiet)"];
+    let closed = at("d=2025-06-05&t=20:00");
+    let explain = &["form.wide .actions .quiet"];
+    let why = |rest: &str| format!("/p/cut-co/events/why?c={CALENDAR}&s={CUT}&{rest}");
+    for language in ["en", "fr"] {
+        let steps = vec![
+            step("create", new),
+            Step {
+                pressed: &["#new-client summary"],
+                awaited: "#fiche-lastname",
+                ..step("create-new-client", new)
+            },
+            Step { pressed: &["button[name=find]"], awaited: ".pick", ..step("create-found", new) },
+            Step { pressed: send, awaited: ".alert", ..step("create-faults", new) },
+            step("create-client", &at("d=2025-06-05&t=10:00")),
+            step("create-bad-address", &format!("{new}?c=99&s=99&d=x&t=x&to=x&client=99")),
+            Step { pressed: send, awaited: ".alert", ..step("create-warned", &closed) },
+            Step {
+                pressed: send,
+                awaited: ".alert",
+                ..step("create-taken", &at("d=2025-06-05&t=09:15"))
+            },
+            Step { pressed: explain, awaited: "#explanation", ..step("create-why", &closed) },
+            step("why-blank", "/p/cut-co/events/why"),
+            step("why", &why("d=2025-06-05&t=20:07")),
+            step("why-offered", &why("d=2025-06-05&t=10:00")),
+            step("why-faults", &why("d=x&t=x")),
+            step("create-made", &format!("/p/cut-co/agenda?d=2025-06-05#e{id}-20244")),
         ];
         check(&server, language, steps).await;
     }

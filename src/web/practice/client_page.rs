@@ -16,6 +16,7 @@ use crate::http::{GuardedRejection, show_record};
 use crate::web::contact_fields::FieldView;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::appointment_lines::{ListedAppointment, appointment_lines};
+use crate::web::practice::book_again::book_again_url;
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
@@ -192,7 +193,8 @@ fn respond_with_client(
     let here = format!("/clients/{}", fiche.id);
     let mut stored = fiche_fields(&visit.state, fiche, visit.language());
     stored.retain(|field| field.name != "deleted");
-    let id = fiche.id.to_string();
+    let latest =
+        appointments.last().and_then(|taken| visit.state.rows.get(&taken.id)).map(AsRef::as_ref);
     let name = fiche.names();
     let title = if name.trim().is_empty() { text.no_name } else { name.as_str() };
     let screen = ClientScreen {
@@ -210,7 +212,7 @@ fn respond_with_client(
             String::new()
         },
         all_past_label: fill(text.all_past, "total", &past.len().to_string()),
-        book_again: visit.url(Section::Agenda.path(), &[("client", &id)]),
+        book_again: book_again_url(visit, fiche.id, latest),
         merge: visit.url(&format!("{here}/merge"), &[]),
         merge_text: MergeTexts::in_language(visit.language()),
         list: visit.url(Section::Clients.path(), &[]),

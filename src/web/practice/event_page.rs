@@ -14,6 +14,7 @@ use crate::web::contact_fields::FieldView;
 use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::agenda::way_back::way_back;
 use crate::web::practice::appointment_lines::{ListedAppointment, appointment_lines};
+use crate::web::practice::book_again::book_again_url;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::message_lines::{MessageLine, message_lines};
@@ -175,7 +176,7 @@ pub(crate) fn respond_with_event(
         is_refusal: matches!(notice, Notice::Refused(_)),
         presence: presence_in_words(appointment.state, text),
         choices: state_choices(appointment.state, text),
-        client: view_client(visit, client),
+        client: view_client(visit, row, client),
         messages: message_lines(visit, row),
         sends_mails,
         can_mail: sends_mails && !client.deleted && client.email.is_some(),
@@ -211,14 +212,14 @@ fn appointment_facts(
     facts
 }
 
-fn view_client(visit: &ProVisit, client: &Fiche) -> ClientView {
+fn view_client(visit: &ProVisit, row: &Vevent, client: &Fiche) -> ClientView {
     let mut fields = fiche_fields(&visit.state, client, visit.language());
     fields.retain(|field| !field.is_checkbox() && !field.name.ends_with("name"));
     let id = client.id.to_string();
     ClientView {
         name: client.names(),
         url: visit.url(&format!("/clients/{id}"), &[]),
-        book_again: visit.url(Section::Agenda.path(), &[("client", &id)]),
+        book_again: book_again_url(visit, client.id, Some(row)),
         facts: facts(&fields, visit.language()),
     }
 }

@@ -6,6 +6,7 @@
 
 mod agenda;
 mod appointment_lines;
+mod book_again;
 mod choose;
 mod client_list;
 mod client_merge;
@@ -13,6 +14,7 @@ mod client_page;
 mod event_change;
 mod event_move;
 mod event_page;
+mod explained;
 mod forgotten;
 mod form;
 mod frame;
@@ -22,6 +24,7 @@ mod logout;
 mod message;
 mod message_lines;
 mod new_client;
+mod new_event;
 pub(crate) mod new_password;
 mod next_page;
 mod obstacle_words;
@@ -31,10 +34,12 @@ mod revision;
 pub(crate) mod screen_request;
 mod series_event;
 mod settings;
+mod start_fields;
 mod target_obstacles;
 mod texts;
 mod typed_start;
 mod visit;
+mod why_page;
 
 use std::sync::Arc;
 
@@ -57,6 +62,8 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/clients/new", get(new_client::show).post(new_client::make))
         .route("/p/{urlname}/clients/{id}", get(client_page::show).post(client_page::change))
         .route("/p/{urlname}/clients/{id}/merge", get(client_merge::show).post(client_merge::merge))
+        .route("/p/{urlname}/events/new", get(new_event::show).post(new_event::act))
+        .route("/p/{urlname}/events/why", get(why_page::show))
         .route("/p/{urlname}/events/{id}", get(event_page::show).post(event_change::change))
         .route("/p/{urlname}/events/{id}/state", post(event_change::set_state))
         .route("/p/{urlname}/events/{id}/cancel", post(event_change::cancel))

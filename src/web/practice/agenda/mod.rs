@@ -46,6 +46,8 @@ struct AgendaControls {
     previous: String,
     today: String,
     next: String,
+    /// The form of a new appointment on the day and calendar of the view.
+    add: String,
     /// The form that leads to another day or calendar.
     action: String,
     /// The language, if the address names it.
@@ -211,6 +213,7 @@ fn make_controls(
         previous: address.previous().url(visit),
         today: address.on(today).url(visit),
         next: address.next().url(visit),
+        add: address.url_of(visit, "/events/new", &[]),
         action: visit.path(Section::Agenda.path()),
         lang: if lang.is_in_url { language_choice::tag(lang.language) } else { "" },
         day: typed.map_or_else(|| format::iso_day(address.day), str::to_owned),

@@ -4,7 +4,7 @@ use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Civil, CivilDay, DAY};
 use crate::web::format;
-use crate::web::practice::agenda::address::AgendaAddress;
+use crate::web::practice::agenda::address::{AgendaAddress, AgendaView};
 use crate::web::practice::visit::ProVisit;
 
 /// Returns the URL of an event in the view of the agenda that the parameters of its record name.
@@ -23,6 +23,23 @@ pub(crate) fn way_back(visit: &ProVisit, row: &Vevent) -> String {
         day
     };
     format!("{}#e{}-{}", address.url(visit), row.id, shown.0)
+}
+
+/// Returns the URL of a screen that leads back to the view which this address names.
+pub(crate) fn keeping_view(visit: &ProVisit, step: &str) -> String {
+    AgendaAddress::read(visit).0.url_of(visit, step, &[])
+}
+
+/// Returns the URL of an appointment in the view that this address names, on its own day. A view of
+/// one calendar becomes that of the appointment.
+pub(crate) fn place_in_view(visit: &ProVisit, row: &Vevent) -> String {
+    let (address, _) = AgendaAddress::read(visit);
+    let (_, day) = time_of(visit, row);
+    let mut address = address.on(day);
+    if address.calendar.is_some() || address.view == AgendaView::Week {
+        address = address.of_calendar(row.calendar_id);
+    }
+    format!("{}#e{}-{}", address.url(visit), row.id, day.0)
 }
 
 /// Returns the time of an event, and its day on the clocks of the group. Of an event that repeats

@@ -20,6 +20,7 @@ text_table! {
     calendar: "Agenda", "Calendar";
     all_calendars: "Tous", "All";
     show: "Afficher", "Show";
+    add: "Nouveau rendez-vous", "New appointment";
     bad_day: "Indiquez un jour qui existe, comme 2026-03-31.",
         "Enter a day that exists, such as 2026-03-31.";
     unknown_view: "Cette vue n’existe pas.", "There is no such view.";

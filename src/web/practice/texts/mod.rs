@@ -11,5 +11,6 @@ pub(crate) mod login;
 pub(crate) mod logins;
 pub(crate) mod merge;
 pub(crate) mod messages;
+pub(crate) mod new_event;
 pub(crate) mod obstacles;
 pub(crate) mod settings;
