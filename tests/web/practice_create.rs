@@ -291,11 +291,31 @@ async fn a_form_that_is_sent_twice_makes_one_appointment() {
     let again = form_to(&asked, "");
     assert_ne!(send(&mut ann, &again).await.location(), one.location());
     assert_eq!(live_appointments(&server.engine), 2);
-    // Another professional's form with the same key is another form.
+    // A key that no page makes stands for no form.
     let mut made_up = form_of(&ann, &cut_at("11:00")).await;
     set(&mut made_up, "k", "short");
-    send(&mut ann, &made_up).await.location();
-    assert_eq!(live_appointments(&server.engine), 3);
+    let made = send(&mut ann, &made_up).await.location().to_owned();
+    set(&mut made_up, "t", "11:30");
+    assert_ne!(send(&mut ann, &made_up).await.location(), made);
+    assert_eq!(live_appointments(&server.engine), 4);
+}
+
+#[tokio::test]
+async fn of_two_forms_for_one_time_the_later_is_refused() {
+    let server = TestServer::start().await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let mut other = Professional::stranger(&server);
+    other.cookies = ann.cookies.clone();
+    for time in ["09:00", "09:30", "10:00", "10:30"] {
+        let before = live_appointments(&server.engine);
+        let one = form_of(&ann, &cut_at(time)).await;
+        let two = form_of(&ann, &cut_at(time)).await;
+        let (one, two) = tokio::join!(send(&mut ann, &one), send(&mut other, &two));
+        let refused = if one.status == 303 { &two } else { &one };
+        assert_eq!(one.status + two.status, 303 + 409);
+        refused.shows(&format!("Known has an appointment on Wednesday 4 June 2025 from {time}"));
+        assert_eq!(live_appointments(&server.engine), before + 1);
+    }
 }
 
 #[tokio::test]
