@@ -32,6 +32,7 @@ async fn a_form_of_another_site_changes_no_client_and_no_appointment() {
         "/clients/1".to_owned(),
         "/clients/1/merge".to_owned(),
         "/events/new".to_owned(),
+        "/password".to_owned(),
         format!("/events/{appointment}"),
         format!("/events/{appointment}/state"),
         format!("/events/{appointment}/cancel"),

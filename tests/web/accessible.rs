@@ -285,6 +285,13 @@ async fn the_login_and_the_frame_of_the_screens_are_accessible() {
             screen("agenda", "/p/cut-co/agenda"),
             screen("agenda-empty", "/p/elsewhere/agenda"),
             screen("logins", "/p/cut-co/logins"),
+            screen("logins-changed", "/p/cut-co/logins?changed=1"),
+            screen("own-password", "/p/cut-co/password"),
+            after(
+                "own-password-bad",
+                "/p/cut-co/password",
+                vec![Act::Click("form.narrow button"), Act::Await(".fault")],
+            ),
             screen("screen-not-found", "/p/nowhere/agenda"),
             screen("logout", "/logout"),
         ];

@@ -223,6 +223,80 @@ async fn a_professional_sees_the_logins_and_ends_one_or_all_others() {
 }
 
 #[tokio::test]
+async fn a_professional_changes_the_password_and_all_other_logins_end() {
+    const PASSWORD: &str = "/p/cut-co/password";
+    const NEW: &str = "three plain words";
+    let server = TestServer::start().await;
+    let mut here = Professional::logged_in(&server, ANN).await;
+    let other = Professional::logged_in(&server, ANN).await;
+    here.open("/p/cut-co/logins").await.shows("href=\"/p/cut-co/password\"");
+    here.open(PASSWORD).await.shows("Change the password");
+    for (current, new, fault) in [
+        (ANN.1, "too short", "id=\"password-fault\""),
+        (ANN.1, "Password2026", "id=\"password-fault\""),
+        (ANN.1, "", "id=\"password-fault\""),
+        ("a wrong one", NEW, "id=\"current-fault\""),
+        ("", NEW, "id=\"current-fault\""),
+    ] {
+        let refused = here.post(PASSWORD, &[("current", current), ("password", new)]).await;
+        assert_eq!(refused.status, 400, "{current} {new}");
+        refused.shows(fault);
+        refused.hides("a wrong one");
+        refused.hides(NEW);
+    }
+    other.open("/p/cut-co/agenda").await;
+    let before = here.login_cookie().to_owned();
+    let form = [("current", ANN.1), ("password", NEW)];
+    let changed = here.post(PASSWORD, &form).await;
+    assert_eq!(changed.location(), "/p/cut-co/logins?changed=1");
+    assert_ne!(here.login_cookie(), before, "a new token");
+    let list = here.open(changed.location()).await;
+    list.shows("The password is saved.");
+    assert_eq!(list.values("end").len(), 0, "this one alone");
+    assert!(other.get("/p/cut-co/agenda").await.location().starts_with("/login"));
+    let old = Professional { cookies: before, ..Professional::stranger(&server) };
+    assert!(old.get("/p/cut-co/agenda").await.location().starts_with("/login"));
+    let mut again = Professional::stranger(&server);
+    assert_eq!(again.log_in("/login", ANN.0, ANN.1, &[]).await.status, 401);
+    assert_eq!(again.log_in("/login", ANN.0, NEW, &[]).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_changed_password_keeps_the_length_of_the_login() {
+    let server = TestServer::start().await;
+    for (others, is_long) in [(&[][..], false), (&[("stay", "1")], true)] {
+        let mut ann = Professional::stranger(&server);
+        let passwords = ["secret", "three plain words"];
+        let [current, new] = if is_long { [passwords[1], "four plain words"] } else { passwords };
+        ann.log_in("/login", ANN.0, current, others).await.location();
+        let form = [("current", current), ("password", new)];
+        let changed = ann.post("/p/cut-co/password", &form).await;
+        let cookies = set_cookies(&changed);
+        let login = cookies.iter().find(|cookie| cookie.starts_with("_practice="));
+        assert_eq!(login.expect("a login").contains("Max-Age=2592000"), is_long);
+    }
+}
+
+#[tokio::test]
+async fn wrong_present_passwords_count_as_failed_logins() {
+    let server = TestServer::start().await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let form = |current| [("current", current), ("password", "three plain words")];
+    for _ in 0..10 {
+        assert_eq!(ann.post("/p/cut-co/password", &form("wrong")).await.status, 400);
+    }
+    let refused = ann.post("/p/cut-co/password", &form(ANN.1)).await;
+    assert_eq!(refused.status, 429);
+    assert!(refused.headers.contains_key("retry-after"));
+    ann.open("/p/cut-co/agenda").await;
+    let mut eve = Professional::logged_in(&server, EVE).await;
+    assert_eq!(eve.post("/p/cut-co/password", &form(EVE.1)).await.status, 404);
+    let mut stranger = Professional::stranger(&server);
+    let led = stranger.post("/p/cut-co/password", &form(ANN.1)).await;
+    assert!(led.location().starts_with("/login"));
+}
+
+#[tokio::test]
 async fn a_professional_of_several_groups_chooses_one_and_the_address_names_it() {
     let mut directory = shop::directory();
     let mut ann = directory.pros.values().next().expect("Ann").clone();

@@ -19,7 +19,8 @@ use crate::http::auth::login_uses::{ActiveLogin, LoginUse, find_login};
 use crate::http::auth::person::Person;
 use crate::http::auth::session::device_name;
 use crate::http::error::ApiError;
-use crate::password;
+use crate::password::strength::check_new_password;
+use crate::password::{self, Argon2Memory};
 
 /// The form of a professional who logs in.
 pub(crate) struct ScreenLogin<'f> {
@@ -32,6 +33,22 @@ pub(crate) struct ScreenLogin<'f> {
 
 /// The cookie of a login that was opened, and the one by which the browser is known.
 pub(crate) struct LoginCookies(pub(crate) Vec<HeaderValue>);
+
+/// The form of a professional who changes the own password. Both are plain.
+pub(crate) struct OwnPassword<'f> {
+    pub(crate) current: &'f str,
+    pub(crate) new: &'f str,
+}
+
+/// The result of a form that changes a password.
+pub(crate) enum PasswordChange {
+    /// The password is set, and this browser has a new login.
+    Done(LoginCookies),
+    /// The present password was wrong. It counts as a failed login.
+    WrongCurrent,
+    /// The new password breaks a rule.
+    UnfitNew,
+}
 
 impl Authenticator {
     /// Logs a professional in, by the attempt that an application makes too. A login of the same
@@ -87,6 +104,45 @@ impl Authenticator {
         let mut cookies = vec![login_cookie(&token, stays, behind_tls)];
         cookies.extend(self.meet_device(&Person::Pro(id), request));
         Ok(Some(LoginCookies(cookies)))
+    }
+
+    /// Sets another password of a professional who is logged in and gives the present one. All
+    /// logins end but that of this browser, which a new one replaces.
+    ///
+    /// # Errors
+    /// 429 after too many wrong passwords; 503 when too many are being verified, or the store
+    /// takes no writes.
+    pub(crate) async fn change_own_password(
+        &self,
+        login: ActiveLogin,
+        given: OwnPassword<'_>,
+        request: &AuthRequest<'_>,
+    ) -> Result<PasswordChange, ApiError> {
+        let AuthRequest { directory, from, now, .. } = *request;
+        let pro = directory.pros.get(&login.pro).expect("a login is found with its professional");
+        if check_new_password(given.new).is_err() {
+            return Ok(PasswordChange::UnfitNew);
+        }
+        let current = password::sha1_hex(given.current);
+        if !self.verify_again(&pro.email, &pro.password_hash, current, from, now).await? {
+            return Ok(PasswordChange::WrongCurrent);
+        }
+        let sha1 = password::sha1_hex(given.new);
+        let hash = move |memory: &mut Argon2Memory| password::hash_password_in(memory, &sha1);
+        let password_hash = self.password_pool.run(from, hash).await?;
+        let former = Some(pro.password_hash.clone());
+        let change = ChangeAccess::SetPassword { email: pro.email.clone(), former, password_hash };
+        match self.engine.change_access(change).await {
+            Ok(()) => {}
+            // Another one was set meanwhile.
+            Err(AccessError::Refused(_)) => return Ok(PasswordChange::WrongCurrent),
+            Err(AccessError::Rejected(rejection)) => return Err(ApiError::from_store(rejection)),
+        }
+        let stays = directory.pro_logins.find(&login.hash, now).is_some_and(|login| login.stays);
+        let renewed = request.published.directory();
+        let request = AuthRequest { directory: &renewed, ..*request };
+        let cookies = self.open_login(login.pro, stays, &request).await?;
+        Ok(PasswordChange::Done(cookies.unwrap_or(LoginCookies(Vec::new()))))
     }
 
     /// Returns the login that the cookies of a page's request name, and records its use.

@@ -11,7 +11,9 @@ use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
+use crate::web::practice::own_password;
 use crate::web::practice::texts::logins::LoginsTexts;
+use crate::web::practice::texts::own_password::OwnPasswordTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
 
@@ -23,6 +25,11 @@ const ALL_OTHERS: &str = "others";
 struct LoginsScreen<'v> {
     frame: ScreenFrame<'v>,
     text: &'static LoginsTexts,
+    password_text: &'static OwnPasswordTexts,
+    /// The form of another password.
+    password: String,
+    /// Whether the password was changed right now.
+    is_changed: bool,
     action: String,
     rows: Vec<LoginRow>,
     /// Whether there is another one than that of this browser.
@@ -49,6 +56,9 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
     let screen = LoginsScreen {
         frame: visit.frame(text.title, Section::Logins),
         text,
+        password_text: OwnPasswordTexts::in_language(visit.language()),
+        password: visit.url(own_password::PATH, &[]),
+        is_changed: visit.request.params.value("changed").is_some(),
         action: visit.url(Section::Logins.path(), &[]),
         has_others: rows.iter().any(|row| !row.is_current),
         rows,

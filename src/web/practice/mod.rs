@@ -28,6 +28,7 @@ mod new_event;
 pub(crate) mod new_password;
 mod next_page;
 mod obstacle_words;
+mod own_password;
 mod record_fields;
 mod record_path;
 mod revision;
@@ -58,6 +59,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}", get(agenda::lead))
         .route("/p/{urlname}/agenda", get(agenda::show))
         .route("/p/{urlname}/logins", get(logins::show).post(logins::end))
+        .route("/p/{urlname}/password", get(own_password::show).post(own_password::change))
         .route("/p/{urlname}/clients", get(client_list::show))
         .route("/p/{urlname}/clients/new", get(new_client::show).post(new_client::make))
         .route("/p/{urlname}/clients/{id}", get(client_page::show).post(client_page::change))

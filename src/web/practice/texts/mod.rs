@@ -13,4 +13,5 @@ pub(crate) mod merge;
 pub(crate) mod messages;
 pub(crate) mod new_event;
 pub(crate) mod obstacles;
+pub(crate) mod own_password;
 pub(crate) mod settings;
