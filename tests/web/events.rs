@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::{Bounded, ReminderLead};
 use slotbook::domain::records::vevent::{State, Vevent};
+use slotbook::wire::datetime::format_rfc_3339;
 
 use crate::clients::{as_str, book, form_to, state};
 use crate::login::Professional;
@@ -201,7 +202,8 @@ async fn a_move_warns_of_web_rules_and_absences_and_names_who_stands_in_the_way(
     }
     let warned = ann.post(&to, &as_str(&target("2025-06-06", "09:15", CALENDAR))).await;
     let second = form_to(&warned, "/move");
-    assert_eq!(ann.post(&to, &as_str(&second)).await.location(), format!("{}?moved=1", path(id)));
+    let done = ann.post(&to, &as_str(&second)).await;
+    assert!(done.location().starts_with(&format!("{}?moved=", path(id))));
     let moved = row(&server, id);
     let appointment = moved.appointment().expect("an appointment");
     assert_eq!(appointment.length_seconds, 45 * 60, "a move keeps the length");
@@ -231,6 +233,10 @@ async fn a_wrong_target_of_a_move_is_said_beside_its_field() {
         ("time", "25:00", "time-fault"),
         ("calendar", "99", "calendar-fault"),
         ("calendar", "", "calendar-fault"),
+        ("length", "", "length-fault"),
+        ("length", "0", "length-fault"),
+        ("length", "1441", "length-fault"),
+        ("length", "30.5", "length-fault"),
     ] {
         let mut form = form.clone();
         set(&mut form, name, value);
@@ -249,6 +255,52 @@ async fn a_wrong_target_of_a_move_is_said_beside_its_field() {
     assert_eq!(refused.status, 400);
     refused.shows("the clocks go forward");
     assert_eq!(state(&server).sequence, before);
+}
+
+#[tokio::test]
+async fn a_move_sets_the_length_and_names_the_pass_of_a_repeated_hour() {
+    let server = TestServer::start().await;
+    let id = book(&server, "2025-06-04 09:00:00", "2025-06-04 09:29:50").await;
+    book(&server, "2025-06-04 10:00:00", "2025-06-04 10:30:00").await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let to = format!("{}/move", path(id));
+    let form = form_to(&ann.open(&to).await, "/move");
+    let length =
+        |server: &TestServer| row(server, id).appointment().expect("an appointment").length_seconds;
+    let mut over = form.clone();
+    set(&mut over, "length", "70");
+    let taken = ann.post(&to, &as_str(&over)).await;
+    assert_eq!(taken.status, 409, "it would reach into the next one");
+    taken.hides("Move anyway");
+    let mut other = form;
+    set(&mut other, "calendar", &OTHER_CALENDAR.to_string());
+    ann.post(&to, &as_str(&other)).await.location();
+    assert_eq!(length(&server), 29 * 60 + 50, "a length that is not changed is kept to the second");
+    let mut longer = form_to(&ann.open(&to).await, "/move");
+    set(&mut longer, "length", "45");
+    set(&mut longer, "time", "20:00");
+    let warned = ann.post(&to, &as_str(&longer)).await;
+    let mut longest = form_to(&warned, "/move");
+    set(&mut longest, "length", "1440");
+    assert_eq!(ann.post(&to, &as_str(&longest)).await.status, 409, "another length was warned of");
+    ann.post(&to, &as_str(&form_to(&warned, "/move"))).await.location();
+    assert_eq!(length(&server), 45 * 60);
+    // 26 October 2025: the clocks go from three back to two.
+    let page = ann.open(&to).await;
+    page.hides("name=\"pass\"");
+    let mut autumn = form_to(&page, "/move");
+    set(&mut autumn, "day", "2025-10-26");
+    set(&mut autumn, "time", "02:15");
+    let first = ann.post(&to, &as_str(&autumn)).await;
+    first.shows("name=\"pass\" value=\"2\">");
+    let mut second = form_to(&first, "/move");
+    set(&mut second, "pass", "2");
+    let warned = ann.post(&to, &as_str(&second)).await;
+    assert_eq!(warned.status, 409, "the first pass was warned of");
+    ann.post(&to, &as_str(&form_to(&warned, "/move"))).await.location();
+    let moved = row(&server, id).appointment().expect("an appointment").start;
+    assert_eq!(format_rfc_3339(moved), "2025-10-26T01:15:00Z");
+    ann.open(&to).await.shows("name=\"pass\" value=\"2\" checked");
 }
 
 #[tokio::test]

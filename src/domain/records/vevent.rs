@@ -80,6 +80,11 @@ impl Appointment {
     pub fn interval(&self) -> Interval {
         Interval { start: self.start, end: self.start.plus_seconds(i64::from(self.length_seconds)) }
     }
+
+    /// Its length in minutes, rounded up.
+    pub fn minutes(&self) -> u32 {
+        self.length_seconds.div_ceil(60)
+    }
 }
 
 /// The fields that only an availability has.

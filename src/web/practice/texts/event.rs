@@ -56,6 +56,13 @@ text_table! {
     bad_time: "Indiquez une heure, comme 14:30.", "Enter a time, such as 14:30.";
     time_left_out: "Cette heure n’a pas lieu ce jour-là : les horloges avancent.",
         "This hour does not take place on that day: the clocks go forward.";
+    second_pass: "au second passage de cette heure", "the second time that the clocks show this time";
+    length: "Durée en minutes", "Length in minutes";
+    bad_length: "Indiquez une durée de 1 à 1440 minutes.", "Enter a length of 1 to 1440 minutes.";
+    now_is: "Actuellement", "Now";
+    yours: "Votre choix", "Yours";
+    leave_it: "Laisser à sa place", "Leave it in its place";
+    keep_theirs: "Garder l’état actuel", "Keep it as it is now";
     bad_calendar: "Choisissez un agenda.", "Choose a calendar.";
     moved: "Déplacé.", "Moved.";
     back_to_record: "Retour au rendez-vous", "Back to the appointment";
