@@ -53,6 +53,12 @@ impl Professional {
         self.visitor.send(request).await
     }
 
+    /// The same for a browser that has shown the page with a tag.
+    pub(crate) async fn get_known(&self, path: &str, tag: &str) -> Page {
+        let request = self.visitor.request(Method::GET, path).header("cookie", &self.cookies);
+        self.visitor.send(request.header("if-none-match", tag)).await
+    }
+
     /// The page, which must be there.
     pub(crate) async fn open(&self, path: &str) -> Page {
         let page = self.get(path).await;
@@ -119,6 +125,21 @@ async fn a_professional_logs_in_and_out_and_comes_to_the_page_that_was_asked_for
     assert!(!ann.cookies.contains("_practice"), "the browser forgets it");
     ann.cookies = before;
     assert_eq!(ann.get("/p").await.location(), "/login?next=%2Fp", "and so does the server");
+}
+
+#[tokio::test]
+async fn a_form_without_a_login_stays_at_its_address_and_changes_nothing() {
+    let server = TestServer::start().await;
+    let mut stranger = Professional::stranger(&server);
+    let before = server.pro_get("/groups/4/fiches").await.text;
+    let fields = [("lastname", "Typed"), ("hostile", "<script>")];
+    let page = stranger.post("/p/cut-co/clients/new", &fields).await;
+    assert_eq!(page.status, 401);
+    page.shows("Your login is over");
+    page.shows("href=\"/login\" target=\"_blank\"");
+    page.hides("Typed");
+    page.hides("<script>");
+    assert_eq!(server.pro_get("/groups/4/fiches").await.text, before);
 }
 
 #[tokio::test]

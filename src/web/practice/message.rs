@@ -15,12 +15,32 @@ use crate::web::text::fill;
 const MINUTE_SECONDS: u32 = 60;
 
 #[derive(Template)]
+#[template(path = "web/practice/login_over.html")]
+struct LoginOverScreen<'v> {
+    frame: ScreenFrame<'v>,
+    login: String,
+}
+
+#[derive(Template)]
 #[template(path = "web/practice/message.html")]
 struct MessageScreen<'v> {
     frame: ScreenFrame<'v>,
     line: &'v str,
     /// The way on.
     start: String,
+}
+
+/// Returns the answer to a request without a login. A form that was typed while the login ended
+/// gets a page that stays at its address, so that the browser can send it once more.
+pub(crate) fn login_needed(request: &ScreenRequest) -> Response {
+    if !request.is_form() {
+        return request.lead_to_login();
+    }
+    let screen = LoginOverScreen {
+        frame: request.frame(request.text().over_title),
+        login: request.url("/login", &[]),
+    };
+    respond(StatusCode::UNAUTHORIZED, Privacy::Client, render(&screen))
 }
 
 /// Returns the page that says that there is no such screen, or none of the person's groups.

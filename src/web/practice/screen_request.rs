@@ -100,13 +100,14 @@ impl ScreenRequest {
         if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
     }
 
+    /// Whether a form was sent, with fields that a link does not send again.
+    pub(crate) fn is_form(&self) -> bool {
+        self.method == Method::POST
+    }
+
     /// Returns the answer that leads to the login, and from there to the page that was asked for.
     pub(crate) fn lead_to_login(&self) -> Response {
-        // A form cannot be sent again by a link, so its page is asked for.
-        let page = match self.uri.path_and_query() {
-            Some(asked) if self.method == Method::GET => asked.as_str(),
-            _ => self.uri.path(),
-        };
+        let page = self.uri.path_and_query().map_or("/", |asked| asked.as_str());
         redirect(&self.url("/login", &[("next", page)]))
     }
 

@@ -37,7 +37,7 @@ impl FromRequestParts<Arc<Pages>> for ProVisit {
         pages: &Arc<Pages>,
     ) -> Result<Self, Self::Rejection> {
         let Ok(request) = ScreenRequest::from_request_parts(parts, pages).await;
-        let Some(login) = request.login else { return Err(request.lead_to_login()) };
+        let Some(login) = request.login else { return Err(message::login_needed(&request)) };
         let urlname = Path::<UrlnamePath>::from_request_parts(parts, pages).await;
         let Path(UrlnamePath { urlname }) = urlname.map_err(IntoResponse::into_response)?;
         let published = pages.server.engine.published();

@@ -33,4 +33,14 @@ text_table! {
     too_many_title: "Trop d’essais", "Too many tries";
     too_many: "Trop d’essais ont été faits. Réessayez dans {minutes} min.",
         "Too many tries were made. Try again in {minutes} min.";
+    close: "Fermer", "Close";
+    login_over: "Votre connexion est terminée. Connectez-vous pour continuer ; rien n’est perdu.",
+        "Your login is over. Log in to go on; nothing is lost.";
+    over_title: "Votre connexion est terminée", "Your login is over";
+    over_kept: "Rien n’a été enregistré. Ce que vous avez saisi n’est pas perdu :",
+        "Nothing was saved. What you typed is not lost:";
+    over_log_in: "Connectez-vous dans une nouvelle fenêtre.", "Log in in a new window.";
+    over_reload: "Revenez ici, rechargez cette page et confirmez l’envoi.",
+        "Come back here, reload this page, and confirm that it is sent again.";
+    unsent: "Pas de connexion : rien n’a été envoyé.", "No connection: nothing was sent.";
 }
