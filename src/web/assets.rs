@@ -20,10 +20,13 @@ pub(crate) struct Assets {
     practice_script: Asset,
 }
 
-/// The scripts of the practice's own screens, as one module. Each file is a block of its own.
+/// The scripts of the practice's own screens, as one module. Each file is a block of its own, apart
+/// from what the files after it use: `asking` and `agenda`.
 const PRACTICE_SCRIPT: &str = concat!(
+    include_str!("../../data/web/practice/asking.js"),
     include_str!("../../data/web/practice/frame.js"),
     include_str!("../../data/web/practice/agenda.js"),
+    include_str!("../../data/web/practice/grid.js"),
 );
 
 /// One file.

@@ -124,6 +124,15 @@ impl Browser {
         self.client.execute(script, Vec::new()).await.expect("the script runs")
     }
 
+    /// Waits until a script returns true on the present page.
+    pub(crate) async fn await_truth(&self, script: &str) {
+        let begin = Instant::now();
+        while self.client.execute(script, Vec::new()).await.ok() != Some(json!(true)) {
+            assert!(begin.elapsed() < ARRIVAL_MAX, "never true: {script}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Waits for the first element of a selector. A click does not wait for the page that it leads
     /// to, so that the next element has to be one that the present page does not have.
     pub(crate) async fn await_element(&self, selector: &str) -> Element {

@@ -17,6 +17,8 @@ mod moves;
 mod offered;
 mod practice_agenda;
 mod practice_create;
+mod practice_grid;
+mod practice_interruptions;
 mod practice_looks;
 mod practice_pictures;
 mod practice_settings;

@@ -1,5 +1,5 @@
 // The keys of the agenda. Each screen works without them.
-{
+const agenda = (() => {
   const marked = () => document.querySelector("[data-roving]");
   const stops = () => [...marked().querySelectorAll("a[data-x]")].filter((one) => one.offsetParent);
   const x = (one) => Number(one.dataset.x);
@@ -38,15 +38,17 @@
   try { on = localStorage.getItem(STORED) !== "off"; } catch { /* Without storage, keys are on. */ }
   const dialog = document.getElementById("keys");
 
+  const begin = () => make(document.querySelector("a[data-x]:target") ?? stops()[0]);
+
   if (marked()) {
     // The browser gives the focus to the event that the address names, by which a screen was left.
-    make(document.querySelector("a[data-x]:target") ?? stops()[0]);
+    begin();
     marked().addEventListener("focusin", (event) => {
       if (event.target.matches("a[data-x]")) make(event.target);
     });
     marked().addEventListener("keydown", (event) => {
       if (event.altKey || event.ctrlKey || event.metaKey || !event.target.matches("a[data-x]")) return;
-      if (!/^(Arrow|Home|End)/.test(event.key)) return;
+      if (event.defaultPrevented || !/^(Arrow|Home|End)/.test(event.key)) return;
       event.preventDefault();
       go(neighbour(event.target, event.key));
     });
@@ -66,11 +68,21 @@
 
   addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
-    if (event.target.matches("input, select, textarea") || dialog?.open) return;
+    if (event.target.matches("input, select, textarea") || asking.isOpen()) return;
     const back = document.getElementById("back");
     if (event.key === "Escape" && back) back.click();
     if (!on) return;
     if (event.key === "?" && dialog) dialog.showModal();
-    else if (/^[a-z]$/.test(event.key)) document.querySelector(`a[data-key="${event.key}"]`)?.click();
+    else if (keys[event.key]) keys[event.key](event);
+    else if (/^[a-z/]$/.test(event.key)) {
+      const link = document.querySelector(`a[data-key="${event.key}"]`);
+      if (!link) return;
+      event.preventDefault();
+      link.click();
+    }
   });
-}
+
+  // The keys that the grid adds: functions by their names.
+  const keys = {};
+  return { marked, make, begin, keys };
+})();

@@ -28,6 +28,11 @@ pub(crate) struct AgendaGrid {
     pub(crate) hours: Vec<GridHour>,
     /// The class that spans all rows.
     pub(crate) all_rows: String,
+    /// The first row that is shown, and the number of rows.
+    pub(crate) first_row: u32,
+    pub(crate) row_count: u32,
+    /// The screen of a new appointment.
+    pub(crate) new_url: String,
     /// The column before and after the one that a phone shows.
     pub(crate) previous: Option<ColumnLink>,
     pub(crate) next: Option<ColumnLink>,
@@ -38,6 +43,10 @@ pub(crate) struct AgendaGrid {
 /// A calendar on a day.
 pub(crate) struct AgendaColumn {
     pub(crate) title: String,
+    pub(crate) calendar: CalendarId,
+    pub(crate) day: String,
+    /// Minutes to which the script snaps a start.
+    pub(crate) step: i64,
     /// Whether a phone shows it.
     pub(crate) is_shown: bool,
     /// Whether it is the column of today in a week.
@@ -108,6 +117,9 @@ pub(crate) fn make_grid(
     AgendaGrid {
         hours: grid_hours(shown_rows),
         all_rows: place_class(shown_rows, shown_rows),
+        first_row: shown_rows.first,
+        row_count: shown_rows.end - shown_rows.first,
+        new_url: writer.visit.url("/events/new", &[]),
         previous: shown.checked_sub(1).map(|at| column_link(writer, &places[at])),
         next: places.get(shown + 1).map(|place| column_link(writer, place)),
         is_empty: columns.iter().all(|it| it.events.is_empty() && it.banners.is_empty()),
@@ -229,12 +241,25 @@ fn write_column(
     }
     AgendaColumn {
         title: column_title(writer, place),
+        calendar: place.calendar,
+        day: format::iso_day(place.day),
+        step: step_of(writer, place.calendar),
         is_shown,
         is_today: is_of_week && place.day == today,
         banners: banners.iter().map(|event| writer.write(event, place.day)).collect(),
         open: open.iter().map(|span| place_class(*span, shown_rows)).collect(),
         events: placed,
     }
+}
+
+/// The minutes between the starts that a calendar offers, if rows show them all; or else a row.
+fn step_of(writer: &EntryWriter<'_>, calendar: CalendarId) -> i64 {
+    let Some(calendar) = writer.visit.state.catalogue.calendars.get(&calendar) else {
+        return ROW_MINUTES;
+    };
+    let step = calendar.generate_interval.number();
+    let is_shown = step % ROW_MINUTES == 0 && 60 % step == 0;
+    if is_shown { step } else { ROW_MINUTES }
 }
 
 fn column_title(writer: &EntryWriter<'_>, place: &ColumnPlace) -> String {

@@ -7,10 +7,11 @@ use crate::domain::time::zone::Zone;
 use crate::domain::time::{CivilDay, Instant};
 use crate::notify::language::Language;
 use crate::web::format;
-use crate::web::practice::agenda::address::AgendaAddress;
+use crate::web::practice::agenda::address::{AgendaAddress, AgendaView};
 use crate::web::practice::texts::agenda::AgendaTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
+use crate::wire::vevent::revision_text;
 
 /// Maximum number of characters of the text of a plage or a note.
 const TITLE_CHARACTERS_MAX: usize = 80;
@@ -35,6 +36,18 @@ pub(crate) struct AgendaEntry {
     pub(crate) words: String,
     /// The class of its kind and state.
     pub(crate) class: &'static str,
+    /// The fields with which the script moves it; `None` for an event that the grid does not move.
+    pub(crate) grip: Option<EntryGrip>,
+}
+
+/// The present fields of the form that moves an appointment.
+pub(crate) struct EntryGrip {
+    /// The start on the clocks of the group.
+    pub(crate) time: String,
+    /// Whether that is the second pass of a repeated hour.
+    pub(crate) is_second: bool,
+    pub(crate) minutes: u32,
+    pub(crate) revision: String,
 }
 
 /// The words of the events of a view.
@@ -72,7 +85,28 @@ impl EntryWriter<'_> {
             phone: fiche.map_or("", |fiche| fiche.any_phone()).to_owned(),
             words: words.join(", "),
             class: class_of(row),
+            grip: self.grip(event, row, day),
         }
+    }
+
+    /// The grip of an appointment of a grid, on the day on which it begins.
+    fn grip(&self, event: &AgendaEvent, row: &Vevent, day: CivilDay) -> Option<EntryGrip> {
+        let appointment = row.appointment()?;
+        let zone = self.visit.zone();
+        let start = zone.civil_of(event.interval.start);
+        let is_grid = match self.address.view {
+            AgendaView::Day | AgendaView::Week => true,
+            AgendaView::Month | AgendaView::List => false,
+        };
+        if !is_grid || start.day() != day {
+            return None;
+        }
+        Some(EntryGrip {
+            time: format::time(start),
+            is_second: !zone.is_first_pass(event.interval.start),
+            minutes: appointment.minutes(),
+            revision: revision_text(row),
+        })
     }
 
     /// The time of an event as a day shows it. An event of several days says them.

@@ -9,12 +9,14 @@ mod month;
 pub(crate) mod way_back;
 
 use askama::Template;
-use axum::http::StatusCode;
+use axum::http::header::{ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::agenda_window::{AGENDA_CALENDARS_MAX, AgendaWindow};
 use crate::domain::time::interval_set::Interval;
+use crate::http::answer::entity_tag::{NamedTags, make_tag};
 use crate::http::find_agenda;
 use crate::web::format;
 use crate::web::language_choice;
@@ -50,6 +52,8 @@ struct AgendaControls {
     add: String,
     /// The form that leads to another day or calendar.
     action: String,
+    /// The field that searches the clients.
+    clients: String,
     /// The language, if the address names it.
     lang: &'static str,
     /// The day as it was typed, or that of the view.
@@ -89,8 +93,8 @@ pub(crate) async fn lead(visit: ProVisit) -> Response {
     redirect(&visit.url(Section::Agenda.path(), &[]))
 }
 
-/// GET /p/{urlname}/agenda.
-pub(crate) async fn show(visit: ProVisit) -> Response {
+/// GET /p/{urlname}/agenda. The script asks for a newer one by the tag of what it shows.
+pub(crate) async fn show(headers: HeaderMap, visit: ProVisit) -> Response {
     let text = AgendaTexts::in_language(visit.language());
     let (address, faults) = AgendaAddress::read(&visit);
     let calendars = calendars_of(&visit, address);
@@ -119,7 +123,15 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         controls: make_controls(&visit, text, address, &faults),
         body,
     };
-    respond(status, Privacy::Client, render(&screen))
+    let page = render(&screen);
+    let tag = make_tag(page.as_bytes());
+    let is_known = NamedTags::read(&headers, IF_NONE_MATCH).contain(&tag);
+    if is_known && status == StatusCode::OK {
+        return respond(StatusCode::NOT_MODIFIED, Privacy::Client, String::new());
+    }
+    let mut response = respond(status, Privacy::Client, page);
+    response.headers_mut().insert(ETAG, HeaderValue::from_str(&tag).expect("a tag is ASCII"));
+    response
 }
 
 /// Returns the calendars of a view: a week has one. A day shows all that fit, and a phone the one
@@ -215,6 +227,7 @@ fn make_controls(
         next: address.next().url(visit),
         add: address.url_of(visit, "/events/new", &[]),
         action: visit.path(Section::Agenda.path()),
+        clients: format!("{}#search", visit.url(Section::Clients.path(), &[])),
         lang: if lang.is_in_url { language_choice::tag(lang.language) } else { "" },
         day: typed.map_or_else(|| format::iso_day(address.day), str::to_owned),
         is_day_wrong,

@@ -62,6 +62,29 @@ text_table! {
     keys_on: "Utiliser ces raccourcis", "Use these keys";
     key_arrows: "Flèches : événement voisin. Entrée : ouvrir. Échap : revenir.",
         "Arrows: next event. Enter: open. Escape: back.";
+    key_held: "Un rendez-vous pris avec g : flèches pour le déplacer, Page précédente et Page suivante d’une heure, Maj et flèches pour sa durée, Entrée pour le poser, Échap pour le remettre.",
+        "An appointment taken with g: arrows move it, Page Up and Page Down by an hour, Shift and arrows change its length, Enter puts it, Escape returns it.";
+    key_take: "Prendre le rendez-vous", "Take the appointment";
+    key_undo: "Défaire ma dernière modification", "Take back my last change";
+    key_new: "Nouveau rendez-vous", "New appointment";
+    key_clients: "Chercher un client", "Search a client";
     key_list: "Cette liste", "This list";
     close: "Fermer", "Close";
+
+    // What the script says.
+    at: "{start}–{end}, {column}", "{start}–{end}, {column}";
+    taken: "Pris : {place}. Flèches pour déplacer, Entrée pour poser, Échap pour remettre.",
+        "Taken: {place}. Arrows move it, Enter puts it, Escape returns it.";
+    moved: "Déplacé : {place}.", "Moved: {place}.";
+    returned: "Remis à sa place.", "Back in its place.";
+    undone: "Dernière modification défaite.", "Your last change is taken back.";
+    overtaken: "Modifié entre-temps : rien n’a été défait.",
+        "Changed meanwhile: nothing was taken back.";
+    nothing_to_undo: "Rien à défaire.", "Nothing to take back.";
+    unmovable: "Seuls les rendez-vous se déplacent ici.", "Only appointments are moved here.";
+    read_only: "Pas de connexion : rien ne peut être modifié.",
+        "No connection: nothing can be changed.";
+    age: "Pas de connexion. L’affichage date de {time} (il y a {minutes} min). Rien ne peut être modifié avant son retour.",
+        "No connection. This is as of {time} ({minutes} min ago). Nothing can be changed until it is back.";
+    connected_again: "La connexion est revenue.", "The connection is back.";
 }
