@@ -397,3 +397,42 @@ async fn a_short_touch_opens_a_swipe_turns_and_escape_ends_a_drag() {
     browser.client.release_actions().await.expect("the pointer is let go");
     assert_eq!(place(&server, id).await, "06-03 10:00:00 06-03 10:30:00 11");
 }
+
+#[tokio::test]
+async fn what_other_screens_changed_is_taken_back_by_the_same_key() {
+    let server = shop().await;
+    let id = book(&server, CALENDAR, "2025-06-03 10:00:00", "2025-06-03 10:30:00").await;
+    let Some(browser) = open(&server, DESKTOP, DAY).await else { return };
+    let is_deleted = async || row(&server, id).await["deleted"].clone();
+    // A cancellation.
+    browser.goto(&format!("/p/cut-co/events/{id}")).await;
+    browser.click("#cancel summary").await;
+    browser.click("#cancel button").await;
+    browser.await_element("form[action*='/restore']").await;
+    assert_eq!(is_deleted().await, json!(true));
+    browser.goto(DAY).await;
+    browser.press("z").await;
+    said(&browser, "Your last change is taken back").await;
+    assert_eq!(is_deleted().await, json!(false));
+    browser.await_element(&link(id)).await;
+    // A cancellation whose time is taken since: nothing is taken back, and the line says why.
+    browser.goto(&format!("/p/cut-co/events/{id}")).await;
+    browser.click("#cancel summary").await;
+    browser.click("#cancel button").await;
+    browser.await_element("form[action*='/restore']").await;
+    let other = book(&server, CALENDAR, "2025-06-03 10:15:00", "2025-06-03 10:45:00").await;
+    browser.goto(DAY).await;
+    browser.press("z").await;
+    said(&browser, "This time is taken").await;
+    assert_eq!(is_deleted().await, json!(true));
+    // The form of "Move…", on its second press.
+    browser.goto(&format!("/p/cut-co/events/{other}/move?time=20:00")).await;
+    browser.click("form.narrow p button").await;
+    browser.await_element(".alert").await;
+    browser.click("form.narrow p button").await;
+    browser.arrive_at(&format!("/p/cut-co/events/{other}")).await;
+    browser.goto(DAY).await;
+    browser.press("z").await;
+    said(&browser, "Your last change is taken back").await;
+    assert_eq!(place(&server, other).await, "06-03 10:15:00 06-03 10:45:00 11");
+}

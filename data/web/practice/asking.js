@@ -1,10 +1,16 @@
 // Sends the forms that a person without this script would send, and follows what the server says.
 // Its questions are asked in a dialog on top, so that the screen behind keeps what it shows.
 const asking = (() => {
-  // Screens of a professional who is logged in have this line, which is read out, and its words.
+  // Screens of a professional who is logged in have this line, which is read out and shown for a
+  // while, and its words.
   const line = document.getElementById("said");
   const words = line?.dataset ?? {};
-  const say = (text) => { if (line) line.textContent = text; };
+  let ends;
+  const say = (text) => {
+    line.textContent = text;
+    clearTimeout(ends);
+    ends = setTimeout(() => { line.textContent = ""; }, 10_000);
+  };
   const fill = (text, places) => text.replace(/\{(\w+)\}/g, (all, name) => places[name] ?? all);
 
   // One request: `done` if it led on, `same`, `page`, `refused`, `over` without a login, or `lost`.
@@ -121,16 +127,16 @@ const asking = (() => {
     }
   };
 
-  // Sends fields to an address until the server is content or the person leaves it. With `quits`,
-  // a record that was changed meanwhile is left alone.
-  const carry = async (action, fields, quits) => {
+  // Sends fields to an address until the server is content or the person leaves it. A refusal for
+  // which `quits` holds ends it.
+  const carry = async (action, fields, quits = () => false) => {
     let answer = await post(action, fields);
     for (;;) {
       if (answer.kind === "over") {
         const login = await logIn();
         if (login !== "in") return { kind: login };
         answer = await post(action, fields);
-      } else if (answer.kind === "refused" && !(quits && answer.status === 412)) {
+      } else if (answer.kind === "refused" && !quits(answer)) {
         open([...answer.page.getElementById("main").childNodes]);
         const { status } = answer;
         const form = await sent();
@@ -144,6 +150,17 @@ const asking = (() => {
     }
   };
 
+  // The last change that this browser tab has sent, as the form that takes it back.
+  const remember = (form) => {
+    try { sessionStorage.setItem("undo", JSON.stringify(form)); } catch { /* Then it cannot be taken back. */ }
+  };
+  const remembered = () => {
+    try { return JSON.parse(sessionStorage.getItem("undo")); } catch { return null; }
+  };
+
+  // A target of a move as the server marks it once it has warned of it.
+  const markOf = ({ day, time, calendar, length, pass }) => `${day} ${time}:00 ${calendar} ${length}${pass ? " 2" : ""}`;
+
   const isOpen = () => document.querySelector("dialog[open]") !== null;
-  return { say, fill, words, request, logIn, carry, warn, isOpen, hasLogin: line !== null };
+  return { say, fill, words, remember, remembered, markOf, request, logIn, carry, warn, isOpen, hasLogin: line !== null };
 })();

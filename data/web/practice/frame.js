@@ -24,6 +24,39 @@
       form.requestSubmit(event.submitter);
     });
   }
+  // A form that creates, moves or cancels an appointment is known again on the page that follows,
+  // which has what takes it back.
+  const KIND = /\/events\/(?:new|\d+\/(?:cancel|move))$/;
+  const kept = () => {
+    try { return JSON.parse(sessionStorage.getItem("sent")); } catch { return null; }
+  };
+  const keep = (sent) => {
+    try { sessionStorage.setItem("sent", JSON.stringify(sent)); } catch { /* Then it cannot be taken back. */ }
+  };
+  addEventListener("submit", ({ target }) => {
+    if (target.closest("dialog")) return;
+    const path = new URL(target.action).pathname;
+    if (KIND.test(path)) keep({ path, action: target.action, before: { ...target.dataset } });
+  });
+  const sent = kept();
+  if (sent && sent.path !== location.pathname) {
+    keep(null);
+    const restore = document.querySelector("form[action*='/restore']");
+    const revision = new URLSearchParams(location.search).get("moved");
+    const made = document.querySelector("a[data-r]:target");
+    if (sent.path.endsWith("/cancel") && restore) {
+      asking.remember({ action: restore.action, fields: Object.fromEntries(new FormData(restore)) });
+    } else if (sent.path.endsWith("/move") && revision) {
+      const { day, time, calendar, length, pass } = sent.before;
+      const fields = { day, time, calendar, length, revision, mail: "1", seen: asking.markOf(sent.before) };
+      if (pass) fields.pass = pass;
+      asking.remember({ action: sent.action, fields });
+    } else if (sent.path.endsWith("/new") && made) {
+      const action = `${new URL(made.href).pathname}/cancel`;
+      asking.remember({ action, fields: { revision: made.dataset.r, mail: "1" } });
+    }
+  }
+
   // A screen that comes back from the browser's memory can be sent again.
   addEventListener("pageshow", () => {
     for (const form of once()) {

@@ -6,7 +6,7 @@
   const DRAG = 5;
   const PRESS = 400;
   const SWIPE = 60;
-  const { say, fill, words } = asking;
+  const { say, fill, words, remember, remembered } = asking;
   const marked = agenda.marked();
   const isGrid = marked?.dataset.new !== undefined;
 
@@ -107,14 +107,6 @@
     swap(answer.page);
   };
 
-  // The last change of this browser tab, as the form that takes it back.
-  const remember = (form) => {
-    try { sessionStorage.setItem("undo", JSON.stringify(form)); } catch { /* Then it cannot be taken back. */ }
-  };
-  const remembered = () => {
-    try { return JSON.parse(sessionStorage.getItem("undo")); } catch { return null; }
-  };
-
   // The form of "Move…" for an appointment at a place.
   const formOf = (link, place) => {
     const there = new URL(link.href);
@@ -130,8 +122,6 @@
     const { t: time, n: length, r: revision, pass } = link.dataset;
     return { calendar, day, time, length, revision, pass };
   };
-  // The target as the server marks it once it has warned of it.
-  const markOf = ({ day, time, calendar, length, pass }) => `${day} ${time}:00 ${calendar} ${length}${pass ? " 2" : ""}`;
 
   const title = (column) => column.querySelector("h2 bdi").textContent;
   // A start between two rows is kept as long as its row is.
@@ -205,7 +195,7 @@
     if (answer.kind !== "done") return;
     const revision = answer.at.searchParams.get("moved");
     const undo = formOf(link, { ...before, revision });
-    remember({ id, action: undo.action, fields: { ...undo.fields, seen: markOf(before) } });
+    remember({ id, action: undo.action, fields: { ...undo.fields, seen: asking.markOf(before) } });
   };
   const settle = async (answer, id, done) => {
     if (answer.kind === "lost") lose();
@@ -222,16 +212,18 @@
       return;
     }
     busy = true;
-    const answer = await asking.carry(form.action, Object.entries(form.fields), true);
+    const quits = ({ status, page }) => status === 412 || !page.querySelector("form[action*='/move']");
+    const answer = await asking.carry(form.action, Object.entries(form.fields), quits);
     busy = false;
     if (answer.kind === "lost") {
       lose();
       return;
     }
-    const isOvertaken = answer.kind === "refused";
-    if (isOvertaken || answer.kind === "done") remember(null);
+    if (answer.kind === "refused" || answer.kind === "done") remember(null);
     await refresh();
-    say(isOvertaken ? words.overtaken : answer.kind === "done" ? words.undone : words.returned);
+    if (answer.kind === "done") say(words.undone);
+    else if (answer.status === 412) say(words.overtaken);
+    else say(answer.page?.querySelector("[role=alert]")?.textContent ?? words.returned);
     if (form.id) focusOn(form.id);
   };
 

@@ -54,6 +54,9 @@ struct MoveScreen<'v> {
     back: String,
     /// The present time and calendar of the appointment.
     present: String,
+    /// The same as the form sends it, by which the script takes the move back.
+    from: TargetView,
+    from_calendar: u64,
     client: String,
     target: TargetView,
     revision: String,
@@ -376,6 +379,8 @@ fn respond_with_form(
         present: present
             .map(|interval| place_in_words(visit, interval, row.calendar_id))
             .unwrap_or_default(),
+        from: view_target(visit, row, &Params::from_query("")),
+        from_calendar: row.calendar_id.number(),
         client: client.map(|client| client.names()).unwrap_or_default(),
         target,
         revision,
