@@ -5,7 +5,6 @@ use std::sync::Arc;
 use reqwest::Method;
 use serde_json::{Value, json};
 use slotbook::domain::records::customfield::Model;
-use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::Name;
 use slotbook::domain::records::vevent::{Vevent, VeventKind};
 
@@ -616,5 +615,35 @@ async fn a_browser_without_scripts_books_for_a_found_client_and_for_a_new_one() 
         .map(|row| state(&server).fiches[&row.fiche_id().expect("a client")].names().into())
         .collect();
     assert_eq!(names, [json!("Known"), json!("Durand")]);
-    assert!(VeventId::new(rows[0].id.number()).is_some());
+}
+
+#[tokio::test]
+async fn the_form_is_filled_in_by_keys_alone() {
+    const ENTER: &str = "\u{e007}";
+    const ESCAPE: &str = "\u{e00c}";
+    const DOWN: &str = "\u{e015}";
+    let server = TestServer::start().await;
+    let Some(browser) = Browser::open(server.address(), PHONE).await else { return };
+    log_in(&browser).await;
+    browser.goto("/p/cut-co/agenda?d=2025-06-04").await;
+    browser.press("c").await;
+    browser.await_element("#search:focus").await;
+    // In a field the key is the field's own.
+    browser.press(ESCAPE).await;
+    browser.press("\u{e004}").await;
+    browser.press(ESCAPE).await;
+    browser.arrive_at("/p/cut-co/agenda").await;
+    browser.press("c").await;
+    browser.await_element("#search:focus").await;
+    browser.press(&format!("known{ENTER}")).await;
+    browser.await_element(".pick:focus").await;
+    browser.press(ENTER).await;
+    browser.await_element("#s:focus").await;
+    browser.press(DOWN).await;
+    browser.tab_to("#t").await;
+    browser.press(&format!("0930AM{ENTER}")).await;
+    browser.await_element(".event:target").await;
+    assert_eq!(appointments(&server).len(), 1);
+    let console = browser.console().await;
+    assert!(!console.contains("Content Security Policy"), "{console}");
 }

@@ -59,6 +59,16 @@ pub(crate) enum Press {
     Explain,
 }
 
+/// The element that has the focus, so that the form is filled in by keys alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Focus {
+    Nowhere,
+    Search,
+    /// The first client that was found.
+    Found,
+    Service,
+}
+
 /// The time that an appointment is to take.
 pub(crate) struct EventTarget {
     pub(crate) slot: ExplainedSlot,
@@ -141,6 +151,20 @@ impl NewEventForm {
             Press::Search
         } else {
             Press::Save
+        }
+    }
+
+    /// The element to fill in next.
+    pub(crate) fn focus(&self) -> Focus {
+        let found = self.client.found.as_ref();
+        if self.explanation.is_some() {
+            Focus::Nowhere
+        } else if self.client.chosen.is_some() {
+            Focus::Service
+        } else if found.is_some_and(|found| !found.clients.is_empty()) {
+            Focus::Found
+        } else {
+            Focus::Search
         }
     }
 

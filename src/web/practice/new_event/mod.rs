@@ -23,7 +23,7 @@ use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::new_event::client_part::ClientPart;
-use crate::web::practice::new_event::form::{EventTarget, FaultLine, NewEventForm, Press};
+use crate::web::practice::new_event::form::{EventTarget, FaultLine, Focus, NewEventForm, Press};
 use crate::web::practice::new_event::sending::{FormOnce, NotMade, make_appointment};
 use crate::web::practice::obstacle_words::is_appointment;
 use crate::web::practice::revision::faults_among;
@@ -44,6 +44,7 @@ struct NewEventScreen<'v> {
     form: &'static FormTexts,
     action: String,
     back: String,
+    focus: Focus,
     /// The action has the language.
     no_lang: Option<&'static str>,
     form_key: &'v str,
@@ -201,6 +202,7 @@ fn respond_with_form(visit: &ProVisit, status: StatusCode, form: &NewEventForm) 
         form: FormTexts::in_language(visit.language()),
         action: keeping_view(visit, "/events/new"),
         back: keeping_view(visit, Section::Agenda.path()),
+        focus: if status == StatusCode::OK { form.focus() } else { Focus::Nowhere },
         no_lang: None,
         form_key: &form.form_key,
         start: &form.start,
