@@ -24,4 +24,5 @@ mod shop;
 mod simulation;
 mod simulation_history;
 mod slots;
+mod timetables;
 mod upkeep;

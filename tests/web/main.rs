@@ -19,6 +19,7 @@ mod practice_agenda;
 mod practice_create;
 mod practice_grid;
 mod practice_interruptions;
+mod practice_hours;
 mod practice_looks;
 mod practice_pictures;
 mod practice_settings;

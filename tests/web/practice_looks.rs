@@ -156,3 +156,37 @@ async fn the_form_of_a_new_appointment_is_accessible() {
         check(&server, language, steps).await;
     }
 }
+
+#[tokio::test]
+async fn the_screens_of_opening_hours_are_accessible() {
+    let server = TestServer::start().await;
+    book(&server, "2025-06-04 09:00:00", "2025-06-04 09:30:00").await;
+    let hostile = "<script>document.title='owned'</script>שלוםWWWWWWWWWWWWWWWWW";
+    let monthly = serde_json::json!({"vevent": {"calendar_id": CALENDAR, "type": "VfreebusyEvent",
+        "start": "2025-06-05 18:00:00", "end": "2025-06-05 20:00:00", "rrule": "FREQ=MONTHLY"}});
+    let closure = serde_json::json!({"vevent": {"calendar_id": CALENDAR, "text": hostile,
+        "start": "2025-08-01 00:00:00", "end": "2025-08-16 00:00:00"}});
+    for event in [monthly, closure] {
+        let made = server.by_pro(reqwest::Method::POST, "/groups/4/vevents").json(&event);
+        crate::server::answer(made).await.is(201);
+    }
+    let calendar = format!("/p/cut-co/hours/{CALENDAR}");
+    let new = format!("{calendar}?timetable=new");
+    let closed = "/p/cut-co/hours/closure?first=2025-06-04&calendar=all";
+    let left_out = "/p/cut-co/hours/opening?day=2026-03-29&times.0.from=02:30&times.0.to=04:00";
+    let holidays = "/p/cut-co/hours/holidays?country=CH&region=ZH";
+    let send = &["form.wide p.actions button"];
+    for language in ["en", "fr"] {
+        let steps = vec![
+            step("hours", "/p/cut-co/hours"),
+            step("hours-calendar", &calendar),
+            Step { pressed: send, awaited: ".done", ..step("hours-saved", &calendar) },
+            Step { pressed: send, awaited: ".alert", ..step("hours-new", &new) },
+            step("hours-closure", "/p/cut-co/hours/closure"),
+            Step { pressed: send, awaited: ".alert", ..step("hours-question", closed) },
+            Step { pressed: send, awaited: ".alert", ..step("hours-opening", left_out) },
+            Step { pressed: send, awaited: ".alert", ..step("hours-holidays", holidays) },
+        ];
+        check(&server, language, steps).await;
+    }
+}

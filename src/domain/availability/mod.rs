@@ -14,5 +14,6 @@ pub mod series_index;
 pub mod slot_request;
 pub mod slots;
 pub mod taken_time;
+pub mod timetable;
 pub(crate) mod unverified_share;
 pub mod weekly_hours;

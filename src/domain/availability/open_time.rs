@@ -69,6 +69,11 @@ impl Rules {
         &self.availabilities
     }
 
+    /// The live plages, ascending by id.
+    pub fn plages(&self) -> &[Arc<Vevent>] {
+        &self.plages
+    }
+
     /// Returns each occurrence of a plage that overlaps `interval`, with the id of the plage.
     pub fn plages_overlapping(
         &self,

@@ -165,6 +165,30 @@ impl WeeklyRange {
         (self.weekday(), self.first, self.last, self.rhythm, &self.permits)
     }
 
+    /// Returns its part on the days from `from` to `until`; `None` if it is never open then.
+    pub fn part(&self, from: Option<CivilDay>, until: Option<CivilDay>) -> Option<Self> {
+        let period = self.rhythm.days();
+        let missing = from.map_or(0, |from| from.0 - self.first.0).max(0);
+        let first = self.first.plus_days((missing + period - 1) / period * period);
+        let until = match (self.last, until) {
+            (Some(last), Some(until)) => Some(last.min(until)),
+            (last, until) => last.or(until),
+        };
+        let last = match until {
+            Some(until) => Some(last_in_phase(first, self.rhythm, until)?),
+            None => None,
+        };
+        Some(Self { first, last, ..self.clone() })
+    }
+
+    /// Returns both ranges as one, if the other one begins where this one ends.
+    pub fn followed_by(&self, next: &Self) -> Option<Self> {
+        let is_alike =
+            self.rhythm == next.rhythm && self.permits == next.permits && self.times == next.times;
+        let goes_on = self.last.map(|last| last.plus_days(self.rhythm.days())) == Some(next.first);
+        if is_alike && goes_on { Some(Self { last: next.last, ..self.clone() }) } else { None }
+    }
+
     /// Returns whether two ranges of the same interventions are open at one moment.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.weekday() == other.weekday()

@@ -65,7 +65,7 @@ struct DryRunBody {
 /// group.
 async fn try_out(request: GroupRequest) -> HandlerResult {
     check_list(&request.body)?;
-    let cost = estimate_cost(&request.state, request.now);
+    let cost = estimate_dry_run(&request.state, request.now);
     let server = Arc::clone(&request.server);
     let compute = move || foresee_all(&request);
     let bytes = server.blocking_pool.run_weighed(cost, compute).await??;
@@ -73,7 +73,7 @@ async fn try_out(request: GroupRequest) -> HandlerResult {
 }
 
 /// Returns the estimated cost of the list of a change that concerns every calendar for a year.
-fn estimate_cost(state: &GroupState, now: Instant) -> i64 {
+pub(crate) fn estimate_dry_run(state: &GroupState, now: Instant) -> i64 {
     let records = state.rows.len();
     let number = i64::try_from(records).unwrap_or(i64::MAX);
     if records >= RECORDS_MAX {

@@ -72,7 +72,8 @@ async fn show(request: GroupRequest) -> HandlerResult {
     Ok(object_response(shown.ok_or_else(ApiError::no_result)?))
 }
 
-fn show_hours(state: &GroupState, id: CalendarId) -> Option<ShownObject> {
+/// Shows the weekly opening hours of a calendar in a state; `None` if there is no such calendar.
+pub(crate) fn show_hours(state: &GroupState, id: CalendarId) -> Option<ShownObject> {
     Some(tagged(render_hours(state, id)?))
 }
 

@@ -4,7 +4,8 @@ use crate::notify::language::Language;
 use crate::web::practice::texts::frame::FrameTexts;
 
 /// The screens that the frame leads to, in order.
-pub(crate) const SECTIONS: &[Section] = &[Section::Agenda, Section::Clients, Section::Settings];
+pub(crate) const SECTIONS: &[Section] =
+    &[Section::Agenda, Section::Clients, Section::Hours, Section::Settings];
 
 /// A screen of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,7 @@ pub(crate) enum Section {
     /// The professional's own logins. The name of the professional leads there.
     Logins,
     Clients,
+    Hours,
     Settings,
 }
 
@@ -23,6 +25,7 @@ impl Section {
             Self::Agenda => "/agenda",
             Self::Logins => "/logins",
             Self::Clients => "/clients",
+            Self::Hours => "/hours",
             Self::Settings => "/settings",
         }
     }
@@ -33,6 +36,7 @@ impl Section {
             Self::Agenda => text.agenda,
             Self::Logins => text.logins,
             Self::Clients => text.clients,
+            Self::Hours => text.hours,
             Self::Settings => text.settings,
         }
     }

@@ -18,6 +18,7 @@ mod explained;
 mod forgotten;
 mod form;
 mod frame;
+mod hours;
 mod login_page;
 mod logins;
 mod logout;
@@ -72,5 +73,6 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/events/{id}/restore", post(event_change::restore))
         .route("/p/{urlname}/events/{id}/move", get(event_move::show).post(event_move::act))
         .route("/p/{urlname}/events/{id}/series", post(series_event::change))
+        .merge(hours::routes())
         .merge(settings::routes())
 }

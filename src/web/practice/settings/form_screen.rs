@@ -30,6 +30,8 @@ struct FormScreen<'v> {
     attempt: &'v Attempt<'v>,
     is_saved: bool,
     delete_url: &'v str,
+    /// The screen of the opening hours of a calendar; empty for another record.
+    hours_url: &'v str,
 }
 
 /// A form that was sent, and why it was not saved.
@@ -55,6 +57,8 @@ pub(crate) struct FormPlace {
     pub(crate) is_in_list: bool,
     /// Whether the record can be deleted.
     pub(crate) can_be_deleted: bool,
+    /// The path of the screen of its opening hours below `/p/<urlname>`, if it has one.
+    pub(crate) hours_path: Option<String>,
 }
 
 impl Attempt<'_> {
@@ -87,6 +91,7 @@ pub(crate) fn respond_with_form(
     } else {
         String::new()
     };
+    let hours_url = place.hours_path.as_ref().map(|path| visit.url(path, &[])).unwrap_or_default();
     let (back, back_path) = if place.is_in_list {
         (place.part.title(text), place.part.path())
     } else {
@@ -105,6 +110,7 @@ pub(crate) fn respond_with_form(
         attempt,
         is_saved: attempt.given.is_none() && visit.request.params.value("saved").is_some(),
         delete_url: &delete_url,
+        hours_url: &hours_url,
     };
     respond(attempt.status(), Privacy::Client, render(&screen))
 }

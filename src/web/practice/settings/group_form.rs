@@ -88,6 +88,7 @@ fn respond_with_part(
         revision: show_group(&visit.state, Audience::Pro).tag,
         is_in_list: false,
         can_be_deleted: false,
+        hours_path: None,
     };
     respond_with_form(visit, &place, sheet.controls(), attempt)
 }

@@ -9,6 +9,7 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::http::resources::crud::{DeletableRecord, Deletion};
+use crate::web::practice::frame::Section;
 use crate::web::practice::settings::fields::field_text::FieldText;
 use crate::web::practice::settings::fields::{calendar, customfield, intervention};
 use crate::web::practice::settings::part::Part;
@@ -34,6 +35,11 @@ pub(crate) trait SettingsRecord: DeletableRecord {
     /// Returns the live appointments with it that end after a moment, by start.
     fn booked(_state: &GroupState, _id: Self::Id, _after: Instant) -> Vec<VeventId> {
         Vec::new()
+    }
+
+    /// The path of the screen of its opening hours below `/p/<urlname>`; `None` if it has none.
+    fn hours_path(_id: Self::Id) -> Option<String> {
+        None
     }
 
     /// Whether its lists have an order that the practice chooses.
@@ -72,6 +78,10 @@ impl SettingsRecord for Calendar {
 
     fn number(&self) -> u64 {
         self.id.to_number()
+    }
+
+    fn hours_path(id: CalendarId) -> Option<String> {
+        Some(format!("{}/{id}", Section::Hours.path()))
     }
 
     fn booked(state: &GroupState, id: CalendarId, after: Instant) -> Vec<VeventId> {

@@ -139,6 +139,7 @@ fn respond_with_record<R: SettingsRecord>(
         faults: &attempt.faults,
         is_overtaken: attempt.is_overtaken,
     };
+    let is_live = record.is_some_and(|record| !R::is_left_out(record));
     let place = FormPlace {
         part: R::PART,
         title: match record {
@@ -151,7 +152,8 @@ fn respond_with_record<R: SettingsRecord>(
         },
         revision: id.and_then(tag).unwrap_or_default(),
         is_in_list: true,
-        can_be_deleted: record.is_some_and(|record| !R::is_left_out(record)),
+        can_be_deleted: is_live,
+        hours_path: id.filter(|_| is_live).and_then(R::hours_path),
     };
     respond_with_form(visit, &place, sheet.controls(), attempt)
 }

@@ -11,6 +11,7 @@ text_table! {
     agenda: "Agenda", "Agenda";
     logins: "Vos connexions", "Your logins";
     clients: "Clients", "Clients";
+    hours: "Horaires", "Hours";
     settings: "Réglages", "Settings";
     log_out: "Se déconnecter", "Log out";
     other_group: "Changer d’établissement", "Change practice";

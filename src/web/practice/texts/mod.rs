@@ -7,6 +7,8 @@ pub(crate) mod field_labels;
 pub(crate) mod forgotten;
 pub(crate) mod form;
 pub(crate) mod frame;
+pub(crate) mod holidays;
+pub(crate) mod hours;
 pub(crate) mod login;
 pub(crate) mod logins;
 pub(crate) mod merge;

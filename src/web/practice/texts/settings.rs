@@ -11,6 +11,7 @@ text_table! {
     preview: "Voir la page de réservation (nouvel onglet)", "See the booking page (new tab)";
     shop: "Établissement", "Shop";
     shop_about: "Nom, adresse, téléphone, fuseau horaire.", "Name, address, telephone, time zone.";
+    hours: "Heures d’ouverture", "Opening hours";
     booking: "Réservation en ligne", "Web booking";
     booking_about: "Ce que les clients peuvent réserver, et comment.",
         "The bookings that clients can make, and their limits.";

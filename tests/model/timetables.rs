@@ -1,0 +1,163 @@
+//! Changes of timetables from a day on, against a naive reading of their days.
+
+use proptest::prelude::*;
+use slotbook::domain::availability::timetable::{
+    DayHours, OpenWeeks, TimetableChange, TimetableKey, Validity, change_hours, changes_after,
+    find_conflict, hours_from, timetables,
+};
+use slotbook::domain::availability::weekly_hours::{
+    DayTimes, Rhythm, WeeklyRange, WeeklyRule, sort_ranges,
+};
+use slotbook::domain::records::vevent::Permits;
+use slotbook::domain::recurrence::WEEK;
+use slotbook::domain::time::CivilDay;
+
+use super::shop::{civil, intervention};
+
+/// Days that are looked at.
+const DAYS: i32 = 120;
+
+fn day(number: i32) -> CivilDay {
+    civil("2026-02-18 00:00").day().plus_days(number)
+}
+
+fn a_time() -> impl Strategy<Value = DayTimes> {
+    let times = vec![(540, 720), (720, 1_080), (1_080, 1_440)];
+    proptest::sample::select(times).prop_map(|(from, to)| DayTimes::new(from, to).expect("times"))
+}
+
+fn a_permit() -> impl Strategy<Value = Permits> {
+    prop_oneof![Just(Permits::All), Just(Permits::only(vec![intervention(1)]))]
+}
+
+fn a_range() -> impl Strategy<Value = Option<WeeklyRange>> {
+    let until = prop_oneof![1 => Just(None), 1 => (0..60_i32).prop_map(Some)];
+    (0..7_usize, any::<bool>(), a_permit(), 0..60_i32, until, a_time()).prop_map(
+        |(weekday, is_weekly, permits, from, until, times)| {
+            let rule = WeeklyRule {
+                weekday: WEEK[weekday],
+                rhythm: if is_weekly { Rhythm::Weekly } else { Rhythm::Fortnightly },
+                permits,
+                from: day(from),
+                until: until.map(|days| day(from + days)),
+            };
+            rule.with_times(times)
+        },
+    )
+}
+
+/// Hours of which none of the same interventions overlap.
+fn some_ranges() -> impl Strategy<Value = Vec<WeeklyRange>> {
+    proptest::collection::vec(a_range(), 0..25).prop_map(|given| {
+        let mut ranges: Vec<WeeklyRange> = Vec::new();
+        for range in given.into_iter().flatten() {
+            if !ranges.iter().any(|other| other.overlaps(&range)) {
+                ranges.push(range);
+            }
+        }
+        sort_ranges(&mut ranges);
+        ranges
+    })
+}
+
+fn some_hours() -> impl Strategy<Value = Vec<DayHours>> {
+    proptest::collection::btree_set((0..7_usize, a_time()), 0..8).prop_map(|rows| {
+        rows.into_iter().map(|(day, times)| DayHours { weekday: WEEK[day], times }).collect()
+    })
+}
+
+fn is_open_on(range: &WeeklyRange, day: CivilDay) -> bool {
+    let period = 7 * i32::from(range.rhythm().weeks());
+    range.first() <= day
+        && range.last().is_none_or(|last| day <= last)
+        && (day.0 - range.first().0) % period == 0
+}
+
+/// The times of a timetable on a day.
+fn times_on(ranges: &[WeeklyRange], key: &TimetableKey, day: CivilDay) -> Vec<DayTimes> {
+    let of_key = ranges.iter().filter(|range| TimetableKey::new(range) == *key);
+    let mut times: Vec<DayTimes> =
+        of_key.filter(|range| is_open_on(range, day)).map(WeeklyRange::times).collect();
+    times.sort_unstable();
+    times
+}
+
+/// The Monday of the week of a day, as a number of weeks.
+fn week(day: CivilDay) -> i32 {
+    (day.0 + 3).div_euclid(7)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_change_holds_from_its_day_up_to_the_next_one_and_leaves_all_else(
+        ranges in some_ranges(),
+        hours in some_hours(),
+        nth in 0..4_usize,
+        from in 0..90_i32,
+    ) {
+        let all = TimetableKey { weeks: OpenWeeks::Every, permits: Permits::All };
+        let keys = timetables(&ranges);
+        let key = keys.get(nth).cloned().unwrap_or(all);
+        let from = day(from);
+        let before = changes_after(&ranges, &key, from).first().copied();
+        let validity = Validity { from, before };
+        let change = TimetableChange { old: &key, new: &key, validity };
+        let changed = change_hours(&ranges, &change, &hours);
+        let is_concerned = |day: CivilDay| from <= day && before.is_none_or(|before| day < before);
+        let mut keys = keys;
+        keys.push(key.clone());
+        for number in 0..DAYS {
+            let day = day(number);
+            for other in &keys {
+                let is_on = *other == key && is_concerned(day);
+                let mut wanted = times_on(&ranges, other, day);
+                if is_on {
+                    let even = week(day).rem_euclid(2) == 0;
+                    let is_week = match key.weeks {
+                        OpenWeeks::Every => true,
+                        OpenWeeks::Even => even,
+                        OpenWeeks::Odd => !even,
+                    };
+                    let of_day = hours.iter().filter(|hours| is_week && hours.weekday == day.weekday());
+                    wanted = of_day.map(|hours| hours.times).collect();
+                    wanted.sort_unstable();
+                }
+                prop_assert_eq!(times_on(&changed, other, day), wanted, "{:?} {:?}", other, day);
+            }
+        }
+        // A conflict is found if and only if the hours overlap on some day.
+        let mut overlap = false;
+        for number in 0..DAYS {
+            let open: Vec<&WeeklyRange> =
+                changed.iter().filter(|range| is_open_on(range, day(number))).collect();
+            for (place, one) in open.iter().enumerate() {
+                overlap |= open[..place].iter().any(|other| {
+                    let (one_times, other_times) = (one.times(), other.times());
+                    one.permits() == other.permits()
+                        && one_times.start_minute() < other_times.end_minute()
+                        && other_times.start_minute() < one_times.end_minute()
+                });
+            }
+        }
+        prop_assert_eq!(find_conflict(&ranges, &change, &hours).is_some(), overlap);
+
+        // The hours that a form shows, sent back, change nothing.
+        let shown = hours_from(&changed, &key, from);
+        if find_conflict(&ranges, &change, &hours).is_none() {
+            let mut wanted = hours.clone();
+            wanted.sort_unstable();
+            prop_assert_eq!(&shown, &wanted, "what was saved is shown");
+        }
+        let again = change_hours(&changed, &change, &shown);
+        for number in 0..DAYS {
+            let day = day(number);
+            prop_assert_eq!(times_on(&again, &key, day), times_on(&changed, &key, day));
+        }
+        let mut twice = change_hours(&again, &change, &shown);
+        prop_assert_eq!(&twice, &again, "nothing is cut in two");
+        sort_ranges(&mut twice);
+        prop_assert_eq!(twice, again);
+    }
+}
