@@ -170,7 +170,7 @@ async fn a_closure_over_a_booked_day_is_asked_and_saved_as_it_was_said() {
     assert_eq!(asked.status, 409);
     asked.shows("1 appointment falls outside:");
     asked.shows(&format!(
-        "<a href=\"/p/cut-co/events/{id}\"><bdi>Known</bdi>, Wednesday 4 June 2025, 09:00"
+        "<a href=\"/p/cut-co/events/{id}\"><span><bdi>Known</bdi>, Wednesday 4 June 2025, 09:00"
     ));
     asked.shows("Works &#60;b&#62;");
     assert_eq!(sequence(&server), before, "nothing is written");
@@ -198,6 +198,39 @@ async fn a_closure_over_a_booked_day_is_asked_and_saved_as_it_was_said() {
     ann.open(HOURS).await.shows("No closure or exceptional opening to come.");
     // A second press of the same button meets deleted events.
     assert_eq!(ann.post(&format!("{HOURS}/delete"), &as_str(&form)).await.status, 412);
+}
+
+/// Waits until this many writes have no answer yet.
+async fn await_writes(server: &TestServer, number: usize) {
+    while server.engine.writes_in_flight().0 != number {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn an_appointment_that_is_booked_while_a_closure_is_decided_is_named() {
+    let server = TestServer::start().await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let page = ann.open(CLOSURE).await;
+    let closure = form(&page, CLOSURE, &[("first", "2025-06-04"), ("calendar", "all")]);
+    let closure = as_str(&closure);
+    let disk = Arc::clone(&server.disk).lock_owned().await;
+    // Its booking is decided and not published: the dry run does not see it.
+    let (id, answered) =
+        tokio::join!(book(&server, "2025-06-04 09:00:00", "2025-06-04 09:30:00"), async {
+            await_writes(&server, 1).await;
+            let release = async {
+                await_writes(&server, 2).await;
+                drop(disk);
+            };
+            tokio::join!(ann.post(CLOSURE, &closure), release).0
+        });
+    assert_eq!(answered.status, 412);
+    answered.shows("1 appointment falls outside:");
+    answered.shows(&format!("/p/cut-co/events/{id}\""));
+    ann.open(HOURS).await.shows("No closure or exceptional opening to come.");
+    press(&mut ann, &answered, CLOSURE).await.location();
+    assert_eq!(offered_on(&server, "2025-06-04").await, Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -106,10 +106,18 @@ pub(crate) const fn country_name(language: Language, country: HolidayCountry) ->
     }
 }
 
-/// Returns the name of a holiday.
-pub(crate) fn holiday_name(language: Language, holiday: &PublicHoliday) -> String {
+/// Returns the name of a holiday of a country.
+pub(crate) fn holiday_name(
+    language: Language,
+    country: HolidayCountry,
+    holiday: &PublicHoliday,
+) -> String {
     let text = HolidayTexts::in_language(language);
-    let name = name_of(holiday.holiday, text);
+    let is_british = country == HolidayCountry::UnitedKingdom;
+    let name = match holiday.holiday {
+        Holiday::SecondDayOfChristmas if is_british => text.boxing_day,
+        other => name_of(other, text),
+    };
     if holiday.is_substitute { fill(text.substitute, "name", name) } else { name.to_owned() }
 }
 

@@ -107,6 +107,7 @@ impl HolidayList {
 impl HolidaysForm {
     fn given(visit: &ProVisit, given: &Params) -> Self {
         let list = HolidayList::given(visit, given);
+        let country = list.country;
         let chosen = given.list(DAYS);
         let state = &visit.state;
         let closures: Vec<_> = live_calendars(state)
@@ -115,12 +116,13 @@ impl HolidaysForm {
             .collect();
         let row = |holiday: &PublicHoliday| {
             let value = iso_day(holiday.day);
-            let is_closed =
-                |id: CalendarId, standing: &[_]| closure_of(visit, holiday, id).is_among(standing);
+            let is_closed = |id: CalendarId, standing: &[_]| {
+                closure_of(visit, country, holiday, id).is_among(standing)
+            };
             HolidayRow {
                 is_chosen: chosen.contains(&value.as_str()),
                 value,
-                name: holiday_name(visit.language(), holiday),
+                name: holiday_name(visit.language(), country, holiday),
                 when: long_date(visit.language(), holiday.day),
                 is_closed: !closures.is_empty()
                     && closures.iter().all(|(id, standing)| is_closed(*id, standing)),
@@ -165,7 +167,7 @@ impl HolidaysForm {
         for calendar_id in calendars {
             let standing = closures_of(&visit.state, calendar_id);
             for holiday in &chosen {
-                let closure = closure_of(visit, holiday, calendar_id);
+                let closure = closure_of(visit, self.list.country, holiday, calendar_id);
                 let is_doubled = closures
                     .iter()
                     .any(|other| other.calendar_id == calendar_id && other.first == closure.first);
@@ -179,8 +181,13 @@ impl HolidaysForm {
 }
 
 /// Returns the closure of a calendar on a holiday.
-fn closure_of(visit: &ProVisit, holiday: &PublicHoliday, calendar_id: CalendarId) -> Closure {
-    let name = holiday_name(visit.language(), holiday);
+fn closure_of(
+    visit: &ProVisit,
+    country: HolidayCountry,
+    holiday: &PublicHoliday,
+    calendar_id: CalendarId,
+) -> Closure {
+    let name = holiday_name(visit.language(), country, holiday);
     let text = LongText::new(&name).expect("names of holidays are short texts");
     Closure { calendar_id, first: holiday.day, last: holiday.day, text }
 }

@@ -52,6 +52,7 @@ text_table! {
     saint_andrew: "Saint-André", "St Andrew’s Day";
     immaculate_conception: "Immaculée Conception", "Immaculate Conception";
     christmas: "Noël", "Christmas Day";
-    second_day_of_christmas: "Lendemain de Noël", "Boxing Day";
+    second_day_of_christmas: "Lendemain de Noël", "St Stephen’s Day";
+    boxing_day: "Lendemain de Noël", "Boxing Day";
     restoration_of_geneva: "Restauration de la République", "Restoration of the Republic";
 }
