@@ -39,6 +39,11 @@ async fn a_form_of_another_site_changes_no_client_and_no_appointment() {
         format!("/events/{appointment}/restore"),
         format!("/events/{appointment}/move"),
         format!("/events/{appointment}/series"),
+        "/hours/1".to_owned(),
+        "/hours/closure".to_owned(),
+        "/hours/opening".to_owned(),
+        "/hours/holidays".to_owned(),
+        "/hours/delete".to_owned(),
     ] {
         let fields = [("lastname", "Evil"), ("other", "2"), ("state", "1"), ("deleted", "1")];
         for headers in [

@@ -45,6 +45,8 @@ struct SeriesScreen<'v> {
     back: String,
     here: String,
     action: String,
+    /// The screen of the opening hours of its calendar.
+    hours_url: String,
     calendar: String,
     /// The sentence about its repetition; empty without one.
     repetition: String,
@@ -255,6 +257,7 @@ fn respond_with_form(
         form: FormTexts::in_language(visit.language()),
         back: way_back(visit, row),
         here: visit.url(&here, &[]),
+        hours_url: visit.url(&format!("/hours/{}", row.calendar_id), &[]),
         action: visit.url(&format!("{here}/series"), &[]),
         calendar: calendar.map_or("", |calendar| calendar.name.as_str()).to_owned(),
         repetition: rule.map_or(String::new(), |rule| fill(text.series, "rule", &rule.to_string())),

@@ -6,19 +6,22 @@ use crate::domain::availability::weekly_hours::{WeeklyRange, read_ranges, sort_r
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::records::vevent::Vevent;
+use crate::domain::recurrence::Series;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
 use crate::http::ApiError;
 use crate::web::practice::visit::ProVisit;
 
-/// Number of availabilities up to which hours are read on a thread that serves connections.
-const INLINE_ROWS_MAX: usize = 500;
+/// Number of rules of open time up to which hours and exceptions are read on a thread that serves connections.
+pub(crate) const INLINE_ROWS_MAX: usize = 500;
 
 /// The opening hours of a calendar.
 pub(crate) struct CalendarHours {
     pub(crate) id: CalendarId,
     /// The hours that rows of a week express, sorted.
     pub(crate) ranges: Vec<WeeklyRange>,
-    /// The availabilities that they do not express, ascending by id.
+    /// The availabilities that they do not express and that are open after the request, ascending by
+    /// id.
     pub(crate) others: Vec<Arc<Vevent>>,
 }
 
@@ -35,21 +38,27 @@ pub(crate) async fn read_hours(
         rows += visit.state.calendars.get(id).map_or(0, |view| view.rules.availabilities().len());
     }
     let state = Arc::clone(&visit.state);
-    let read = move || ids.into_iter().filter_map(|id| read_calendar(&state, id)).collect();
+    let now = visit.request.now;
+    let read = move || ids.into_iter().filter_map(|id| read_calendar(&state, id, now)).collect();
     if rows <= INLINE_ROWS_MAX {
         return Ok(read());
     }
     visit.request.pages.server.blocking_pool.run(read).await
 }
 
-fn read_calendar(state: &GroupState, id: CalendarId) -> Option<CalendarHours> {
+fn read_calendar(state: &GroupState, id: CalendarId, now: Instant) -> Option<CalendarHours> {
     let view = state.calendars.get(&id)?;
     let zone = state.catalogue.zone();
     let mut hours = CalendarHours { id, ranges: Vec::new(), others: Vec::new() };
     for row in view.rules.availabilities() {
         match read_ranges(row, zone) {
             Some(opened) => hours.ranges.extend(opened),
-            None => hours.others.push(Arc::clone(row)),
+            None => {
+                let is_coming = |series: &Series| series.has_occurrence_ending_after(zone, now);
+                if row.series().is_some_and(is_coming) {
+                    hours.others.push(Arc::clone(row));
+                }
+            }
         }
     }
     sort_ranges(&mut hours.ranges);

@@ -1,6 +1,8 @@
 //! The screen of the hours of a calendar: the form, its other timetables, planned changes, and
 //! what rows of a week do not express. Reference 15.8.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -9,7 +11,7 @@ use crate::domain::availability::timetable::{
     OpenWeeks, TimetableKey, changes_after, hours_from, timetables,
 };
 use crate::domain::availability::weekly_hours::WeeklyRange;
-use crate::domain::records::vevent::{Availability, Vevent, VeventKind};
+use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::time::CivilDay;
 use crate::web::format::{self, iso_day};
 use crate::web::page::{Privacy, render, respond};
@@ -30,6 +32,8 @@ use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
 
+/// Maximum number of timetables that the screen links to.
+const TIMETABLES_MAX: usize = 50;
 /// Maximum number of openings beside the rows that the screen lists.
 const OTHERS_MAX: usize = 50;
 
@@ -66,6 +70,7 @@ struct CalendarScreen<'v> {
     is_saved: bool,
     /// The other timetables and a new one, with their hours.
     timetables: Vec<TimetableLink>,
+    timetables_more: String,
     new_url: String,
     /// The changes of this timetable that are planned.
     planned: Vec<TimetableLink>,
@@ -105,7 +110,15 @@ pub(crate) fn respond_with_calendar(
     let has_faults = !form.faults.is_empty()
         || !form.from.fault.is_empty()
         || form.days.iter().any(|day| !day.faults.is_empty());
-    let (others, others_more) = list_others(visit, &hours.others);
+    let in_words = |row: &Arc<Vevent>| match &row.kind {
+        VeventKind::Availability(opening) => {
+            Some(opening_in_words(&visit.state, visit.language(), opening))
+        }
+        VeventKind::Plage(_) | VeventKind::Note(_) | VeventKind::Appointment(_) => None,
+    };
+    let others: Vec<String> =
+        hours.others.iter().rev().take(OTHERS_MAX).filter_map(in_words).collect();
+    let links = list_timetables(visit, &path, hours, &form);
     let screen = CalendarScreen {
         frame: visit.frame(&title, Section::Hours),
         text,
@@ -114,14 +127,15 @@ pub(crate) fn respond_with_calendar(
         action: visit.url(&path, &[]),
         here,
         is_saved: status == StatusCode::OK && visit.request.params.value("saved").is_some(),
-        timetables: list_timetables(visit, &path, hours, &form),
+        timetables_more: say_more(text, links.len(), TIMETABLES_MAX),
+        timetables: links.into_iter().take(TIMETABLES_MAX).collect(),
         new_url: if is_new { String::new() } else { visit.url(&path, &[(TIMETABLE, NEW)]) },
         planned,
         weeks: list_weeks(visit, form.weeks),
         form,
         has_faults,
         others,
-        others_more,
+        others_more: say_more(text, hours.others.len(), OTHERS_MAX),
     };
     respond(status, Privacy::Client, render(&screen))
 }
@@ -200,24 +214,10 @@ fn list_weeks(visit: &ProVisit, chosen: OpenWeeks) -> Vec<HoursChoice> {
     all.into_iter().map(choice).collect()
 }
 
-/// Returns the openings that rows do not express, in words, and the sentence about those that are
-/// not listed. Single ones of the past are left out.
-fn list_others(visit: &ProVisit, others: &[std::sync::Arc<Vevent>]) -> (Vec<String>, String) {
-    let text = HoursTexts::in_language(visit.language());
-    let mut words = Vec::new();
-    let mut more = 0_usize;
-    for row in others.iter().rev() {
-        let VeventKind::Availability(opening) = &row.kind else { continue };
-        let Availability { series, .. } = opening.as_ref();
-        if !series.has_occurrence_ending_after(visit.zone(), visit.request.now) {
-            continue;
-        }
-        if words.len() < OTHERS_MAX {
-            words.push(opening_in_words(&visit.state, visit.language(), opening));
-        } else {
-            more += 1;
-        }
+/// Returns the sentence about those of a list that are not shown; empty without any.
+pub(crate) fn say_more(text: &HoursTexts, number: usize, shown_max: usize) -> String {
+    match number.saturating_sub(shown_max) {
+        0 => String::new(),
+        more => fill(text.more, "count", &more.to_string()),
     }
-    let more = if more == 0 { String::new() } else { fill(text.more, "count", &more.to_string()) };
-    (words, more)
 }

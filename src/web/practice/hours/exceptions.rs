@@ -1,7 +1,8 @@
 //! Coming closures and exceptional openings: single events that concern whole days or open some
 //! time. Reference 15.8.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, VeventId};
@@ -11,6 +12,11 @@ use crate::domain::recurrence::{Exceptions, Series};
 use crate::domain::state::command::{Command, PutVevents, VeventDraft};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{Civil, CivilDay, DAY, Instant};
+use crate::http::ApiError;
+use crate::web::assets::short_hash;
+use crate::web::practice::hours::calendar_hours::{INLINE_ROWS_MAX, live_calendars};
+use crate::web::practice::visit::ProVisit;
+use crate::wire::vevent::revision_text;
 
 /// Closures or exceptional openings of the same time on some calendars.
 pub(crate) struct ComingException {
@@ -18,6 +24,16 @@ pub(crate) struct ComingException {
     /// The events, one of each calendar, ascending by calendar.
     pub(crate) ids: Vec<VeventId>,
     pub(crate) calendars: Vec<CalendarId>,
+    /// A tag of the events as they are.
+    pub(crate) tag: String,
+}
+
+/// The coming exceptions of a group.
+pub(crate) struct ComingExceptions {
+    /// The first of them, ascending by time.
+    pub(crate) first: Vec<ComingException>,
+    /// The number of all.
+    pub(crate) number: usize,
 }
 
 /// The time of an exception, and what else its events have in common. They are ascending by time.
@@ -30,12 +46,56 @@ pub(crate) struct ExceptionTime {
     pub(crate) text: String,
 }
 
-/// Returns the exceptions of live calendars that end after a moment, ascending by time.
-pub(crate) fn find_coming(state: &GroupState, now: Instant) -> Vec<ComingException> {
+/// Lists the exceptions of live calendars that end after the request. Those of a large group are
+/// found on a thread that serves no connection.
+///
+/// # Errors
+/// 503 if too many computations wait.
+pub(crate) async fn list_coming(
+    visit: &ProVisit,
+    listed_max: usize,
+) -> Result<ComingExceptions, ApiError> {
+    let state = Arc::clone(&visit.state);
+    let now = visit.request.now;
+    run_by_size(visit, move || find_coming(&state, now, listed_max)).await
+}
+
+/// Returns the days among some on which each live calendar is closed already.
+///
+/// # Errors
+/// As [`list_coming`].
+pub(crate) async fn find_closed_days(
+    visit: &ProVisit,
+    days: Vec<CivilDay>,
+) -> Result<BTreeMap<CalendarId, BTreeSet<CivilDay>>, ApiError> {
+    let state = Arc::clone(&visit.state);
+    let find = move || {
+        let live = live_calendars(&state);
+        live.iter().map(|calendar| (calendar.id, closed_days(&state, calendar.id, &days))).collect()
+    };
+    run_by_size(visit, find).await
+}
+
+/// Runs a computation over all rules of open time of the group; here, if there are few.
+async fn run_by_size<T: Send + 'static>(
+    visit: &ProVisit,
+    compute: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    let mut rows = 0;
+    for view in visit.state.calendars.values() {
+        rows += view.rules.availabilities().len() + view.rules.plages().len();
+    }
+    if rows <= INLINE_ROWS_MAX {
+        return Ok(compute());
+    }
+    visit.request.pages.server.blocking_pool.run(compute).await
+}
+
+fn find_coming(state: &GroupState, now: Instant, listed_max: usize) -> ComingExceptions {
     let zone = state.catalogue.zone();
     let mut found: BTreeMap<ExceptionTime, ComingException> = BTreeMap::new();
-    for (id, calendar) in state.catalogue.calendars.iter() {
-        let Some(view) = state.calendars.get(id).filter(|_| !calendar.deleted) else { continue };
+    for calendar in live_calendars(state) {
+        let Some(view) = state.calendars.get(&calendar.id) else { continue };
         let rows = view.rules.availabilities().iter().chain(view.rules.plages());
         for row in rows {
             let Some(time) = read_exception(row) else { continue };
@@ -46,12 +106,30 @@ pub(crate) fn find_coming(state: &GroupState, now: Instant) -> Vec<ComingExcepti
                 time,
                 ids: Vec::new(),
                 calendars: Vec::new(),
+                tag: String::new(),
             });
             coming.ids.push(row.id);
-            coming.calendars.push(*id);
+            coming.calendars.push(calendar.id);
         }
     }
-    found.into_values().collect()
+    let number = found.len();
+    let mut first: Vec<ComingException> = found.into_values().take(listed_max).collect();
+    for coming in &mut first {
+        coming.tag = exception_tag(state, &coming.ids);
+    }
+    ComingExceptions { first, number }
+}
+
+/// Returns a tag of some exceptions as they are. It changes with each of them, and when one is no
+/// exception any more.
+pub(crate) fn exception_tag(state: &GroupState, ids: &[VeventId]) -> String {
+    let mut revisions = String::new();
+    for id in ids {
+        let row = state.rows.get(id).filter(|row| read_exception(row).is_some());
+        let revision = row.map(|row| revision_text(row)).unwrap_or_default();
+        revisions.push_str(&format!("{id} {revision}\n"));
+    }
+    short_hash(revisions.as_bytes())
 }
 
 /// Returns the time of a closure of whole days, or of an opening, that takes place once; `None` for
@@ -142,18 +220,14 @@ fn draft(
     })
 }
 
-/// Returns the closures of a calendar, one for each event.
-pub(crate) fn closures_of(state: &GroupState, id: CalendarId) -> Vec<ExceptionTime> {
-    let Some(view) = state.calendars.get(&id) else { return Vec::new() };
-    let closures = view.rules.plages().iter().filter_map(|row| read_exception(row));
-    closures.collect()
-}
-
-impl Closure {
-    /// Returns whether one of some closures covers it, with any text.
-    pub(crate) fn is_among(&self, closures: &[ExceptionTime]) -> bool {
-        let start = self.first.midnight();
-        let end = self.last.midnight().plus_seconds(DAY);
-        closures.iter().any(|closure| closure.start <= start && end <= closure.end)
+/// Returns the days among some that a closure of a calendar covers, with any text.
+fn closed_days(state: &GroupState, id: CalendarId, days: &[CivilDay]) -> BTreeSet<CivilDay> {
+    let mut closed = BTreeSet::new();
+    let Some(view) = state.calendars.get(&id) else { return closed };
+    for row in view.rules.plages() {
+        let Some(ExceptionTime { start, end, .. }) = read_exception(row) else { continue };
+        let is_covered = |day: &&CivilDay| start <= day.midnight() && day.midnight() < end;
+        closed.extend(days.iter().filter(is_covered));
     }
+    closed
 }

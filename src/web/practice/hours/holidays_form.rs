@@ -1,6 +1,8 @@
 //! The public holidays of a country and a year, of which the practice chooses closures.
 //! Reference 15.8.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -9,13 +11,14 @@ use strum::IntoEnumIterator as _;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::records::text::LongText;
 use crate::domain::state::put_vevent::ROWS_MAX;
+use crate::domain::time::CivilDay;
 use crate::domain::time::public_holidays::{HolidayCountry, PublicHoliday};
+use crate::http::ApiError;
 use crate::web::format::{iso_day, parse_day};
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
-use crate::web::practice::hours::calendar_hours::live_calendars;
-use crate::web::practice::hours::exceptions::{Closure, add_closures, closures_of};
+use crate::web::practice::hours::exceptions::{Closure, add_closures, find_closed_days};
 use crate::web::practice::hours::form_parts::{CalendarsField, HoursChoice, creator, today};
 use crate::web::practice::hours::holiday_words::{
     country_name, country_of_address, holiday_name, regions,
@@ -46,6 +49,8 @@ struct HolidayList {
 struct HolidaysForm {
     list: HolidayList,
     days: Vec<HolidayRow>,
+    /// The listed days on which each calendar is closed already.
+    closed: BTreeMap<CalendarId, BTreeSet<CivilDay>>,
     days_fault: &'static str,
     calendars: CalendarsField,
     /// Sentences about the whole form.
@@ -105,38 +110,35 @@ impl HolidayList {
 }
 
 impl HolidaysForm {
-    fn given(visit: &ProVisit, given: &Params) -> Self {
+    /// The form as an address or a form gives it.
+    ///
+    /// # Errors
+    /// 503 if too many computations wait.
+    async fn given(visit: &ProVisit, given: &Params) -> Result<Self, ApiError> {
         let list = HolidayList::given(visit, given);
-        let country = list.country;
+        let days = list.holidays.iter().map(|holiday| holiday.day).collect();
+        let closed = find_closed_days(visit, days).await?;
         let chosen = given.list(DAYS);
-        let state = &visit.state;
-        let closures: Vec<_> = live_calendars(state)
-            .iter()
-            .map(|calendar| (calendar.id, closures_of(state, calendar.id)))
-            .collect();
         let row = |holiday: &PublicHoliday| {
             let value = iso_day(holiday.day);
-            let is_closed = |id: CalendarId, standing: &[_]| {
-                closure_of(visit, country, holiday, id).is_among(standing)
-            };
+            let is_closed = |days: &BTreeSet<CivilDay>| days.contains(&holiday.day);
             HolidayRow {
                 is_chosen: chosen.contains(&value.as_str()),
                 value,
-                name: holiday_name(visit.language(), country, holiday),
+                name: holiday_name(visit.language(), list.country, holiday),
                 when: long_date(visit.language(), holiday.day),
-                is_closed: !closures.is_empty()
-                    && closures.iter().all(|(id, standing)| is_closed(*id, standing)),
+                is_closed: !closed.is_empty() && closed.values().all(is_closed),
             }
         };
-        let days = list.holidays.iter().map(row).collect();
-        Self {
-            days,
+        Ok(Self {
+            days: list.holidays.iter().map(row).collect(),
+            closed,
             list,
             days_fault: "",
-            calendars: CalendarsField::given(state, given),
+            calendars: CalendarsField::given(&visit.state, given),
             faults: Vec::new(),
             question: None,
-        }
+        })
     }
 
     /// Reads the closures that are not there yet; `None` if some value is wrong, which then has its
@@ -144,12 +146,12 @@ impl HolidaysForm {
     fn read(&mut self, visit: &ProVisit, given: &Params) -> Option<Vec<Closure>> {
         let text = HoursTexts::in_language(visit.language());
         let calendars = self.calendars.read(text);
-        let mut chosen = Vec::new();
+        let mut chosen: BTreeMap<CivilDay, PublicHoliday> = BTreeMap::new();
         for value in given.list(DAYS) {
             let day = parse_day(value);
             let holiday = self.list.holidays.iter().find(|holiday| Some(holiday.day) == day);
             match holiday {
-                Some(holiday) => chosen.push(*holiday),
+                Some(holiday) => drop(chosen.insert(holiday.day, *holiday)),
                 None => self.days_fault = text.bad_holiday,
             }
         }
@@ -163,45 +165,37 @@ impl HolidaysForm {
         if calendars.is_empty() || !is_right {
             return None;
         }
-        let mut closures: Vec<Closure> = Vec::new();
+        let mut closures = Vec::new();
         for calendar_id in calendars {
-            let standing = closures_of(&visit.state, calendar_id);
-            for holiday in &chosen {
-                let closure = closure_of(visit, self.list.country, holiday, calendar_id);
-                let is_doubled = closures
-                    .iter()
-                    .any(|other| other.calendar_id == calendar_id && other.first == closure.first);
-                if !is_doubled && !closure.is_among(&standing) {
-                    closures.push(closure);
+            let closed = self.closed.get(&calendar_id);
+            for (day, holiday) in &chosen {
+                if closed.is_some_and(|closed| closed.contains(day)) {
+                    continue;
                 }
+                let name = holiday_name(visit.language(), self.list.country, holiday);
+                let text = LongText::new(&name).expect("names of holidays are short texts");
+                closures.push(Closure { calendar_id, first: *day, last: *day, text });
             }
         }
         Some(closures)
     }
 }
 
-/// Returns the closure of a calendar on a holiday.
-fn closure_of(
-    visit: &ProVisit,
-    country: HolidayCountry,
-    holiday: &PublicHoliday,
-    calendar_id: CalendarId,
-) -> Closure {
-    let name = holiday_name(visit.language(), country, holiday);
-    let text = LongText::new(&name).expect("names of holidays are short texts");
-    Closure { calendar_id, first: holiday.day, last: holiday.day, text }
-}
-
 /// GET /p/{urlname}/hours/holidays.
 pub(crate) async fn show(visit: ProVisit) -> Response {
-    let form = HolidaysForm::given(&visit, &visit.request.params);
-    respond_with_form(&visit, StatusCode::OK, form)
+    match HolidaysForm::given(&visit, &visit.request.params).await {
+        Ok(form) => respond_with_form(&visit, StatusCode::OK, form),
+        Err(error) => message::failed(&visit.request, &error),
+    }
 }
 
 /// POST /p/{urlname}/hours/holidays: the chosen days become closures, in one write.
 pub(crate) async fn act(form: ProForm) -> Response {
     let ProForm { mut visit, given } = form;
-    let mut form = HolidaysForm::given(&visit, &given);
+    let mut form = match HolidaysForm::given(&visit, &given).await {
+        Ok(form) => form,
+        Err(error) => return message::failed(&visit.request, &error),
+    };
     let Some(closures) = form.read(&visit, &given) else {
         return respond_with_form(&visit, StatusCode::BAD_REQUEST, form);
     };

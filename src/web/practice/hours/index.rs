@@ -9,14 +9,16 @@ use axum::response::Response;
 use crate::domain::availability::timetable::{changes_after, timetables};
 use crate::domain::availability::weekly_hours::WeeklyRange;
 use crate::domain::records::ids::CalendarId;
-use crate::http::ApiError;
+use crate::domain::records::vevent::Vevent;
+use crate::domain::recurrence::Series;
+use crate::web::format;
 use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::calendar_hours::{CalendarHours, live_calendars, read_hours};
-use crate::web::practice::hours::calendar_screen::week_from;
-use crate::web::practice::hours::exceptions::{ComingException, find_coming};
+use crate::web::practice::hours::calendar_screen::{say_more, week_from};
+use crate::web::practice::hours::exceptions::{ComingException, list_coming};
 use crate::web::practice::hours::form_parts::today;
-use crate::web::practice::hours::removal::{exception_tag, time_in_words};
+use crate::web::practice::hours::removal::time_in_words;
 use crate::web::practice::hours::words::timetable_in_words;
 use crate::web::practice::message;
 use crate::web::practice::texts::hours::HoursTexts;
@@ -25,9 +27,8 @@ use crate::web::text::fill;
 
 /// Maximum number of coming exceptions that the screen lists.
 const COMING_MAX: usize = 200;
-/// Number of rules of open time up to which exceptions are found on a thread that serves
-/// connections.
-const INLINE_ROWS_MAX: usize = 500;
+/// Maximum number of timetables of a calendar that the screen describes.
+const TIMETABLES_MAX: usize = 5;
 
 #[derive(Template)]
 #[template(path = "web/practice/hours.html")]
@@ -66,12 +67,11 @@ struct ExceptionRow {
 pub(crate) async fn show(visit: ProVisit) -> Response {
     let ids = live_calendars(&visit.state).iter().map(|calendar| calendar.id).collect();
     let hours = read_hours(&visit, ids).await;
-    let (hours, coming) = match (hours, list_coming(&visit).await) {
+    let (hours, coming) = match (hours, list_coming(&visit, COMING_MAX).await) {
         (Ok(hours), Ok(coming)) => (hours, coming),
         (Err(error), _) | (_, Err(error)) => return message::failed(&visit.request, &error),
     };
     let text = HoursTexts::in_language(visit.language());
-    let more = coming.len().saturating_sub(COMING_MAX);
     let screen = HoursScreen {
         frame: visit.frame(text.title, Section::Hours),
         text,
@@ -81,28 +81,10 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         opening_url: visit.url("/hours/opening", &[]),
         holidays_url: visit.url("/hours/holidays", &[]),
         delete_url: visit.url("/hours/delete", &[]),
-        coming: coming.iter().take(COMING_MAX).map(|one| exception_row(&visit, one)).collect(),
-        more: match more {
-            0 => String::new(),
-            more => fill(text.more, "count", &more.to_string()),
-        },
+        coming: coming.first.iter().map(|one| exception_row(&visit, one)).collect(),
+        more: say_more(text, coming.number, COMING_MAX),
     };
     respond(StatusCode::OK, Privacy::Client, render(&screen))
-}
-
-/// Finds the coming exceptions, of large groups on a thread that serves no connection.
-async fn list_coming(visit: &ProVisit) -> Result<Vec<ComingException>, ApiError> {
-    let mut rows = 0;
-    for view in visit.state.calendars.values() {
-        rows += view.rules.availabilities().len() + view.rules.plages().len();
-    }
-    let state = Arc::clone(&visit.state);
-    let now = visit.request.now;
-    let find = move || find_coming(&state, now);
-    if rows <= INLINE_ROWS_MAX {
-        return Ok(find());
-    }
-    visit.request.pages.server.blocking_pool.run(find).await
 }
 
 fn calendar_row(visit: &ProVisit, hours: &CalendarHours) -> CalendarRow {
@@ -113,26 +95,25 @@ fn calendar_row(visit: &ProVisit, hours: &CalendarHours) -> CalendarRow {
         hours.ranges.iter().filter(|range| !is_over(range)).cloned().collect();
     let mut sentences = Vec::new();
     let mut changes = Vec::new();
-    for key in timetables(&coming) {
-        let words = timetable_in_words(&visit.state, visit.language(), &key, today);
-        let week = week_from(visit, &coming, &key, today);
+    let keys = timetables(&coming);
+    for key in keys.iter().take(TIMETABLES_MAX) {
+        let words = timetable_in_words(&visit.state, visit.language(), key, today);
+        let week = week_from(visit, &coming, key, today);
         sentences.push(if words.is_empty() { week } else { format!("{words} : {week}") });
-        changes.extend(changes_after(&coming, &key, today).first());
+        changes.extend(changes_after(&coming, key, today).first());
     }
     if sentences.is_empty() {
         sentences.push(text.closed.to_owned());
     }
+    if keys.len() > TIMETABLES_MAX {
+        sentences.push(say_more(text, keys.len(), TIMETABLES_MAX));
+    }
     if let Some(day) = changes.into_iter().min() {
-        let day = crate::web::format::date(visit.language(), day);
+        let day = format::date(visit.language(), day);
         sentences.push(fill(text.planned_from, "day", &day));
     }
-    let repeating = hours.others.iter().filter(|row| {
-        row.series().is_some_and(|series| {
-            series.rule().is_some()
-                && series.has_occurrence_ending_after(visit.zone(), visit.request.now)
-        })
-    });
-    let others = repeating.count();
+    let is_repeating = |row: &&Arc<Vevent>| row.series().and_then(Series::rule).is_some();
+    let others = hours.others.iter().filter(is_repeating).count();
     if others > 0 {
         sentences.push(fill(text.other_openings, "count", &others.to_string()));
     }
@@ -150,7 +131,7 @@ fn exception_row(visit: &ProVisit, coming: &ComingException) -> ExceptionRow {
     let (when, what) = time_in_words(visit, &coming.time);
     ExceptionRow {
         ids: ids.join(","),
-        revision: exception_tag(&visit.state, &coming.ids),
+        revision: coming.tag.clone(),
         delete: fill(text.delete_of, "what", &format!("{what}, {when}")),
         when,
         what,

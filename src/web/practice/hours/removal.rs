@@ -6,23 +6,20 @@ use axum::response::Response;
 
 use crate::domain::records::ids::VeventId;
 use crate::domain::state::command::{Batch, Command, PutVevent};
-use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::Precondition;
 use crate::domain::state::put_vevent::ROWS_MAX;
 use crate::domain::time::DAY;
-use crate::web::assets::short_hash;
 use crate::web::format;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
-use crate::web::practice::hours::exceptions::{ExceptionTime, read_exception};
+use crate::web::practice::hours::exceptions::{ExceptionTime, exception_tag, read_exception};
 use crate::web::practice::hours::saving::{NotSaved, Question, save_as_expected};
 use crate::web::practice::hours::words::{long_date, services_in_words};
 use crate::web::practice::message;
 use crate::web::practice::revision::REVISION;
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
-use crate::wire::vevent::revision_text;
 
 #[derive(Template)]
 #[template(path = "web/practice/hours_delete.html")]
@@ -98,18 +95,6 @@ pub(crate) async fn delete(form: ProForm) -> Response {
         }
         Err(NotSaved::Failed(error)) => message::failed(&visit.request, &error),
     }
-}
-
-/// Returns a tag of some exceptions as they are. It changes with each of them, and when one is no
-/// exception any more.
-pub(crate) fn exception_tag(state: &GroupState, ids: &[VeventId]) -> String {
-    let mut revisions = String::new();
-    for id in ids {
-        let row = state.rows.get(id).filter(|row| read_exception(row).is_some());
-        let revision = row.map(|row| revision_text(row)).unwrap_or_default();
-        revisions.push_str(&format!("{id} {revision}\n"));
-    }
-    short_hash(revisions.as_bytes())
 }
 
 /// Returns the time of an exception in words, and its kind with its text or services.

@@ -22,8 +22,9 @@ text_table! {
     repeats: "se répète : {rule}", "repeats: {rule}";
     but_not: "sauf {days}", "except {days}";
 
-    about_form: "Heures comme 9:00, 9h30 ou 930 ; la journée finit à 24:00. Un jour sans heures est fermé.",
-        "Times such as 9:00, 9h30 or 930; the day ends at 24:00. A day without times is closed.";
+    about_times: "Heures comme 9:00, 9h30 ou 930 ; la journée finit à 24:00.",
+        "Times such as 9:00, 9h30 or 930; the day ends at 24:00.";
+    about_days: "Un jour sans heures est fermé.", "A day without times is closed.";
     start_of: "{day}, début de la plage {number}", "{day}, start of range {number}";
     end_of: "{day}, fin de la plage {number}", "{day}, end of range {number}";
     one_more: "Ajouter une plage", "Add a range";
