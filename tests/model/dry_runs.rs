@@ -99,6 +99,7 @@ fn an_agenda() -> impl Strategy<Value = Agenda> {
 enum Wish {
     Hours { on: u64, rows: Vec<(usize, u16, u16, u8)> },
     Close { on: u64, span: Span },
+    CloseAll { span: Span },
     Delete { nth: usize },
     End { nth: usize, day: i64, is_one: bool },
     Move { nth: usize, to: Moment, on: u64 },
@@ -111,6 +112,7 @@ fn a_wish() -> impl Strategy<Value = Wish> {
     prop_oneof![
         3 => (1..3_u64, proptest::collection::vec(row, 0..6)).prop_map(|(on, rows)| Wish::Hours { on, rows }),
         3 => (1..3_u64, a_span()).prop_map(|(on, span)| Wish::Close { on, span }),
+        1 => a_span().prop_map(|span| Wish::CloseAll { span }),
         2 => (0..8_usize).prop_map(|nth| Wish::Delete { nth }),
         2 => (0..8_usize, 0..28_i64, any::<bool>()).prop_map(|(nth, day, is_one)| Wish::End { nth, day, is_one }),
         2 => (0..8_usize, a_moment(), 1..3_u64).prop_map(|(nth, to, on)| Wish::Move { nth, to, on }),
@@ -124,6 +126,21 @@ fn nth_row(state: &GroupState, nth: usize, is_meant: impl Fn(&Vevent) -> bool) -
     let ids: Vec<VeventId> =
         state.rows.values().filter(|row| !row.deleted && is_meant(row)).map(|row| row.id).collect();
     ids.get(nth % ids.len().max(1)).copied()
+}
+
+/// Drafts a closure of a calendar.
+fn closure(on: u64, span: Span) -> VeventDraft {
+    VeventDraft::new(move |state, _, draws, at| {
+        Ok(Vevent {
+            id: draws.id,
+            calendar_id: calendar(on),
+            kind: VeventKind::Plage(Box::new(span.series(state))),
+            deleted: false,
+            created_at: at,
+            updated_at: at,
+            rare: None,
+        })
+    })
 }
 
 impl Wish {
@@ -147,21 +164,10 @@ impl Wish {
                 let hours = PutHours { calendar_id: calendar(on), ranges, taker: Text::default() };
                 Command::PutVevents(Box::new(PutVevents::Hours(hours)))
             }
-            Self::Close { on, span } => {
-                let draft = VeventDraft::new(move |state, _, draws, at| {
-                    let kind = VeventKind::Plage(Box::new(span.series(state)));
-                    let (id, calendar_id) = (draws.id, calendar(on));
-                    Ok(Vevent {
-                        id,
-                        calendar_id,
-                        kind,
-                        deleted: false,
-                        created_at: at,
-                        updated_at: at,
-                        rare: None,
-                    })
-                });
-                Command::PutVevent(PutVevent::Make(draft))
+            Self::Close { on, span } => Command::PutVevent(PutVevent::Make(closure(on, span))),
+            Self::CloseAll { span } => {
+                let drafts = vec![closure(1, span.clone()), closure(2, span)];
+                Command::PutVevents(Box::new(PutVevents::Make(drafts)))
             }
             Self::Delete { nth } => {
                 Command::PutVevent(PutVevent::Delete(nth_row(state, nth, |row| {

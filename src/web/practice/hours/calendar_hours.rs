@@ -12,7 +12,8 @@ use crate::domain::time::Instant;
 use crate::http::ApiError;
 use crate::web::practice::visit::ProVisit;
 
-/// Number of rules of open time up to which hours and exceptions are read on a thread that serves connections.
+/// Number of rules of open time up to which hours and exceptions are read on a thread that serves
+/// connections.
 pub(crate) const INLINE_ROWS_MAX: usize = 500;
 
 /// The opening hours of a calendar.
@@ -20,8 +21,8 @@ pub(crate) struct CalendarHours {
     pub(crate) id: CalendarId,
     /// The hours that rows of a week express, sorted.
     pub(crate) ranges: Vec<WeeklyRange>,
-    /// The availabilities that they do not express and that are open after the request, ascending by
-    /// id.
+    /// The availabilities that they do not express and that open some time after the request,
+    /// ascending by id.
     pub(crate) others: Vec<Arc<Vevent>>,
 }
 
