@@ -180,8 +180,8 @@ async fn the_row_is_the_one_that_the_api_makes() {
     expected.updated_at = by_form.updated_at;
     let VeventKind::Appointment(appointment) = &mut expected.kind else { panic!("{expected:?}") };
     let own = by_form.appointment().expect("an appointment");
-    appointment.key = own.key.clone();
-    appointment.reminders = own.reminders.clone();
+    appointment.key = own.key;
+    appointment.reminders = own.reminders;
     assert_eq!(*by_form, expected);
     assert_eq!(own.length_seconds, 50 * 60);
     assert_eq!(by_form.rare.as_ref().expect("a taker").taker.as_str(), "Pro A");
