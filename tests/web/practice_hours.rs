@@ -18,16 +18,16 @@ use crate::shop::{ANN, CALENDAR, COLOUR, CUT, EVE, OTHER_CALENDAR};
 use crate::visitor::{Page, Visitor, set};
 
 const HOURS: &str = "/p/cut-co/hours";
-const CLOSURE: &str = "/p/cut-co/hours/closure";
-const OPENING: &str = "/p/cut-co/hours/opening";
+pub(crate) const CLOSURE: &str = "/p/cut-co/hours/closure";
+pub(crate) const OPENING: &str = "/p/cut-co/hours/opening";
 const HOLIDAYS: &str = "/p/cut-co/hours/holidays";
 
-fn path(calendar: u64) -> String {
+pub(crate) fn path(calendar: u64) -> String {
     format!("{HOURS}/{calendar}")
 }
 
 /// The form of a page that is sent to a path, with some fields changed.
-fn form(page: &Page, path: &str, changes: &[(&str, &str)]) -> Vec<(String, String)> {
+pub(crate) fn form(page: &Page, path: &str, changes: &[(&str, &str)]) -> Vec<(String, String)> {
     let action = path.split('?').next().expect("a path").trim_start_matches("/p/");
     let mut pairs = form_to(page, action);
     for (_, value) in &mut pairs {
@@ -42,7 +42,7 @@ fn form(page: &Page, path: &str, changes: &[(&str, &str)]) -> Vec<(String, Strin
 }
 
 /// Fills in the form of a path and sends it.
-async fn send(ann: &mut Professional, path: &str, changes: &[(&str, &str)]) -> Page {
+pub(crate) async fn send(ann: &mut Professional, path: &str, changes: &[(&str, &str)]) -> Page {
     let page = ann.open(path).await;
     let form = form(&page, path, changes);
     ann.post(path.split('?').next().expect("a path"), &as_str(&form)).await
@@ -66,7 +66,7 @@ async fn rows(server: &TestServer, calendar: u64) -> Value {
     server.pro_get(&format!("/groups/4/calendars/{calendar}/hours")).await.is(200)["rows"].clone()
 }
 
-fn sequence(server: &TestServer) -> u64 {
+pub(crate) fn sequence(server: &TestServer) -> u64 {
     state(server).sequence
 }
 
@@ -352,90 +352,6 @@ async fn two_who_change_the_hours_see_both_versions() {
         let page = ann.open(&path(CALENDAR)).await;
         let form = form(&page, &path(CALENDAR), &[("revision", wrong), ("d0.0.to", "10:30")]);
         assert_eq!(ann.post(&path(CALENDAR), &as_str(&form)).await.status, 412, "{wrong}");
-    }
-}
-
-#[tokio::test]
-async fn wrong_hours_are_refused_beside_their_field_and_kept() {
-    let server = TestServer::start().await;
-    let mut ann = Professional::logged_in(&server, ANN).await;
-    let before = sequence(&server);
-    let long = "a".repeat(70_000);
-    let weekly = path(CALENDAR);
-    let cases: [(&str, &[(&str, &str)], &str, &str); 16] = [
-        (&weekly, &[("d0.0.from", "13:00")], "d0-fault", "the end must be after the start"),
-        (&weekly, &[("d0.0.to", "09:00")], "d0-fault", "the end must be after the start"),
-        (&weekly, &[("d1.0.to", "25:00")], "d1-fault", "enter times such as"),
-        (&weekly, &[("d1.0.to", "nine<")], "d1-fault", "enter times such as"),
-        (&weekly, &[("d2.1.from", "13:00")], "d2-fault", "enter both the start and the end"),
-        (
-            &weekly,
-            &[("d3.1.from", "11:59"), ("d3.1.to", "13:00")],
-            "d3-fault",
-            "overlaps 09:00–12:00",
-        ),
-        (&weekly, &[("from", "2025-02-30")], "from-fault", "Enter a date that exists"),
-        (&weekly, &[("from", "9999-01-01")], "from-fault", "Enter a date that exists"),
-        (&weekly, &[("service", "999")], "", "Choose among the services"),
-        (&weekly, &[("weeks", "never")], "", "Choose among the services"),
-        (
-            CLOSURE,
-            &[("first", "2025-06-05"), ("last", "2025-06-04"), ("calendar", "11")],
-            "last-fault",
-            "before the first",
-        ),
-        (CLOSURE, &[("first", ""), ("calendar", "11")], "first-fault", "Enter a date that exists"),
-        (CLOSURE, &[("first", "2025-06-05")], "calendars-fault", "Choose one calendar at least"),
-        (
-            CLOSURE,
-            &[("first", "2025-06-05"), ("calendar", "11"), ("text", &long)],
-            "text-fault",
-            "too long",
-        ),
-        (
-            OPENING,
-            &[("day", "2025-06-05"), ("calendar", "11")],
-            "times-fault",
-            "Enter one range at least",
-        ),
-        (
-            OPENING,
-            &[
-                ("day", "2026-03-29"),
-                ("times.0.from", "02:30"),
-                ("times.0.to", "04:00"),
-                ("calendar", "11"),
-            ],
-            "times-fault",
-            "the clocks go forward",
-        ),
-    ];
-    for (path, changes, place, sentence) in cases {
-        let refused = send(&mut ann, path, changes).await;
-        assert_eq!(refused.status, 400, "{path} {sentence}");
-        refused.shows(sentence);
-        if !place.is_empty() {
-            refused.shows(&format!("id=\"{place}\""));
-        }
-        for (name, value) in
-            changes.iter().filter(|(name, _)| name.starts_with('d') || *name == "from")
-        {
-            refused.shows(&format!("name=\"{name}\" value=\"{}\"", value.replace('<', "&#60;")));
-        }
-        assert_eq!(sequence(&server), before, "{path} {sentence}");
-        let page = ann.open(path).await;
-        let french = form(&page, path, changes);
-        let french = ann.post(&format!("{path}?lang=fr"), &as_str(&french)).await;
-        assert_eq!(french.status, 400);
-        french.hides(sentence);
-    }
-    // Weekly rows may lie in an hour that one day of spring leaves out.
-    let night = [("d6.0.from", "02:00"), ("d6.0.to", "03:00")];
-    send(&mut ann, &weekly, &night).await.location();
-    for wrong in ["x", "every.x", "every.0", ""] {
-        let page = ann.open(&weekly).await;
-        let form = form(&page, &weekly, &[("timetable", wrong)]);
-        assert_eq!(ann.post(&weekly, &as_str(&form)).await.status, 404, "{wrong}");
     }
 }
 
