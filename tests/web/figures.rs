@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::browser::{Browser, PHONE};
+use crate::browser::{Browser, Look, PHONE};
 use crate::manage::link_of;
-use crate::program::Served;
+use crate::program::{Served, practice, store_of};
 use crate::visitor::{Visitor, set};
 
 const HOME: &str = "/b/cabinet-de-sante-des-tilleuls";
@@ -121,4 +121,111 @@ async fn figures_of_each_step() {
         assert!(seen["script"].as_u64() <= Some(6_000), "{name}: {seen}");
         assert!(seen["requests"].as_u64() <= Some(4), "{name}: {seen}");
     }
+}
+
+/// Appointments of each day of two weeks: 301 a week.
+const DAILY: u64 = 43;
+
+/// A practice whose calendar has 301 appointments in the week of 7 January 2030 and in the next.
+fn full_weeks() -> Value {
+    let mut document = practice(1);
+    let group = &mut document["groups"][0];
+    group["urlname"] = json!("practice");
+    let client =
+        |id: u64| json!({"id": id, "firstname": "Zoé", "lastname": format!("Client {id}")});
+    group["fiches"] = (1..=DAILY).map(client).collect();
+    let vevents = group["vevents"].as_array_mut().expect("a list");
+    for day in 7..21 {
+        for nth in 0..DAILY {
+            let minute = 6 * 60 + nth * 20;
+            let at =
+                |minute: u64| format!("2030-01-{day:02} {:02}:{:02}:00", minute / 60, minute % 60);
+            vevents.push(json!({"calendar_id": 1, "fiche_id": nth + 1, "intervention_id": 1,
+                "start": at(minute), "end": at(minute + 20)}));
+        }
+    }
+    document
+}
+
+/// Milliseconds from the begin of the present navigation to its largest paint, with the number of
+/// events; and the bytes of style and script over the wire.
+async fn drawn(browser: &Browser) -> Value {
+    let script = "return new Promise((done) => {
+        const sum = (end) => performance.getEntriesByType('resource')
+            .filter((one) => one.name.endsWith(end))
+            .reduce((all, one) => all + one.transferSize, 0);
+        const tell = (list) => done({
+            paint: list.getEntries().at(-1).startTime,
+            answered: performance.getEntriesByType('navigation')[0].responseEnd,
+            events: document.querySelectorAll('.grid a.event').length,
+            style: sum('.css'), script: sum('.js')});
+        new PerformanceObserver(tell)
+            .observe({type: 'largest-contentful-paint', buffered: true}); });";
+    browser.run(script).await
+}
+
+/// Milliseconds from the press of the key `j` until the next week is painted.
+async fn turned(browser: &Browser) -> Value {
+    let script = "return new Promise((done) => {
+        const began = performance.now();
+        let answered = 0;
+        new PerformanceObserver((list) => { answered = list.getEntries().at(-1).responseEnd; })
+            .observe({type: 'resource'});
+        const tell = () => {
+            if (!location.search.includes('2030-01-14')) {
+                requestAnimationFrame(tell);
+                return;
+            }
+            // After this frame is painted.
+            requestAnimationFrame(() => { const port = new MessageChannel();
+                port.port1.onmessage = () => done({
+                    paint: performance.now() - began,
+                    answered: answered - began,
+                    events: document.querySelectorAll('.grid a.event').length});
+                port.port2.postMessage(0); });
+        };
+        requestAnimationFrame(tell);
+        document.querySelector('a[data-key=j]').click(); });";
+    browser.run(script).await
+}
+
+#[tokio::test]
+async fn figures_of_the_grid() {
+    if std::env::var_os("SLOTBOOK_LONG").is_none() {
+        println!("skipped: set SLOTBOOK_LONG=1 to measure");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Served::on(&store_of(folder.path(), &full_weeks()), &[]);
+    let address = server.base.trim_start_matches("http://").to_owned();
+    let look = Look { width: 1_280, height: 900, ..PHONE };
+    let mut first = Vec::new();
+    let mut next = Vec::new();
+    let mut weight = Value::Null;
+    for _ in 0..VISITS {
+        let Some(browser) = Browser::open(&address, look).await else { return };
+        browser.goto("/login").await;
+        browser.type_into("#email", "pro@example.org").await;
+        browser.type_into("#password", "secret").await;
+        weight = drawn(&browser).await;
+        browser.click("main button").await;
+        browser.arrive_at("/p/practice/agenda").await;
+        browser.devtools("Emulation.setCPUThrottlingRate", json!({"rate": 4})).await;
+        browser.goto("/p/practice/agenda?v=week&d=2030-01-07").await;
+        first.push(drawn(&browser).await);
+        next.push(turned(&browser).await);
+    }
+    for (name, seen) in [("301 events", &first), ("the next week", &next)] {
+        assert!(seen.iter().all(|one| one["events"] == json!(7 * DAILY)), "{name}: {seen:?}");
+        let least = |key: &str| {
+            seen.iter()
+                .map(|one| one[key].as_f64().expect("a number"))
+                .fold(f64::INFINITY, f64::min)
+        };
+        println!("| {name} | {:.0} | {:.0} |", least("paint"), least("answered"));
+    }
+    println!("| style | {} |", weight["style"]);
+    println!("| script | {} |", weight["script"]);
+    assert!(weight["script"].as_u64() <= Some(20_480), "{weight}");
+    assert!(weight["style"].as_u64() <= Some(10_240), "{weight}");
 }

@@ -436,3 +436,27 @@ async fn what_other_screens_changed_is_taken_back_by_the_same_key() {
     said(&browser, "Your last change is taken back").await;
     assert_eq!(place(&server, other).await, "06-03 10:15:00 06-03 10:45:00 11");
 }
+
+#[tokio::test]
+async fn a_day_turns_in_place_and_the_browser_leads_back() {
+    let server = shop().await;
+    let id = book(&server, CALENDAR, "2025-06-04 10:00:00", "2025-06-04 10:30:00").await;
+    let Some(browser) = open(&server, DESKTOP, DAY).await else { return };
+    browser.run("window.isSame = true").await;
+    browser.tab_to("a[data-key=j]").await;
+    browser.press(ENTER).await;
+    said(&browser, "Wednesday 4 June 2025").await;
+    browser.await_element("a[data-key=j]:focus").await;
+    browser.await_element(&link(id)).await;
+    let seen = "return [isSame, document.title, document.querySelector('[name=d]').value].join()";
+    assert_eq!(browser.run(seen).await, json!("true,Wednesday 4 June 2025 · Cut & Co,2025-06-04"));
+    // The screen is whole: the appointment is moved on it.
+    let from = point(&browser, 0, "10:10").await;
+    drag(&browser, from, point(&browser, 1, "11:10").await).await;
+    said(&browser, "Moved: 11:00–11:30, B").await;
+    browser.client.back().await.expect("back");
+    said(&browser, "Tuesday 3 June 2025").await;
+    assert_eq!(browser.run("return isSame + location.search").await, json!("true?d=2025-06-03"));
+    browser.press("m").await;
+    browser.await_element("table.month").await;
+}

@@ -107,6 +107,46 @@
     swap(answer.page);
   };
 
+  // Another day or week comes in place of this one, without a page of its own.
+  let shown = location.pathname + location.search;
+  const turn = async (url, isBack) => {
+    const answer = await asking.request(url);
+    if (answer.kind === "lost") {
+      lose();
+      return;
+    }
+    if (answer.kind !== "page" || answer.page.querySelector("[data-roving]")?.dataset.new === undefined) {
+      location.assign(url);
+      return;
+    }
+    if (!isBack) history.pushState(null, "", url);
+    shown = location.pathname + location.search;
+    find();
+    shownAt = new Date();
+    tag = answer.tag;
+    const key = document.activeElement.dataset.key;
+    const { page } = answer;
+    document.title = page.title;
+    const parts = ["h1", ".controls nav:first-child", ".controls nav + nav", ".goto", ".turn", "a[hreflang]"];
+    const pairs = parts.map((part) => [document.querySelector(part), page.querySelector(part)]);
+    for (const [old, fresh] of pairs) {
+      if (old && fresh) old.replaceWith(fresh);
+      else if (fresh) marked.before(fresh);
+      else old?.remove();
+    }
+    swap(page);
+    if (key) document.querySelector(`a[data-key="${key}"]`)?.focus();
+    say(document.querySelector("h1").textContent);
+  };
+  const onTurn = (event) => {
+    const link = event.target.closest(".controls a, .turn a");
+    if (!link || event.button !== 0 || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const view = new URL(link.href).searchParams.get("v");
+    if (held || busy || (view && !/^(day|week)$/.test(view))) return;
+    event.preventDefault();
+    turn(link.href);
+  };
+
   // The form of "Move…" for an appointment at a place.
   const formOf = (link, place) => {
     const there = new URL(link.href);
@@ -429,6 +469,11 @@
     marked.addEventListener("touchend", onTouchEnd);
     addEventListener("keydown", onKey, true);
     marked.addEventListener("focusout", () => { if (held?.how === "keys" && !busy) leave(); });
+
+    addEventListener("click", onTurn);
+    addEventListener("popstate", () => {
+      if (location.pathname + location.search !== shown) turn(location.href, true);
+    });
 
     const focused = () => document.activeElement.closest("a.event");
     agenda.keys.g = (event) => {
