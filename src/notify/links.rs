@@ -8,13 +8,14 @@
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
 
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account_link::LinkToken;
 use crate::domain::records::fiche::Fiche;
-use crate::domain::records::ids::{FicheId, GroupId, ProId, VeventId};
+use crate::domain::records::ids::{FicheId, GroupId, InterventionId, ProId, VeventId};
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::AppointmentKey;
 use crate::domain::time::Instant;
@@ -23,6 +24,9 @@ use crate::domain::time::Instant;
 pub(crate) const PATH: &str = "/m/{token}";
 /// The path to move the appointment of a link.
 pub(crate) const MOVE_PATH: &str = "/m/{token}/move";
+
+/// The characters that are escaped in a segment of a path.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Length of an unsubscribe link's MAC, in bytes: 128 bits cannot be guessed.
 const MAC_BYTES: usize = 16;
@@ -175,6 +179,19 @@ pub fn cancel_url(
     key: &AppointmentKey,
 ) -> String {
     format!("{public_url}/m/c.{group}.{appointment}.{}", key.as_str())
+}
+
+/// Returns the URL of the booking page of a group, with an intervention chosen if there is one.
+pub fn booking_url(
+    public_url: &str,
+    urlname: &str,
+    intervention: Option<InterventionId>,
+) -> String {
+    let name = utf8_percent_encode(urlname, SEGMENT);
+    match intervention {
+        Some(intervention) => format!("{public_url}/b/{name}/time?s={intervention}"),
+        None => format!("{public_url}/b/{name}"),
+    }
 }
 
 /// Returns the URL that ends e-mail reminders to a client.

@@ -22,7 +22,7 @@ pub(crate) struct MailAppointment {
     length_seconds: u32,
     pub(crate) client: FicheId,
     calendar: CalendarId,
-    intervention: InterventionId,
+    pub(crate) intervention: InterventionId,
     key: AppointmentKey,
     /// Creation time; `None` if the vevent has been removed.
     created_at: Option<Instant>,

@@ -2,7 +2,9 @@
 
 use askama::Template;
 
+use crate::domain::availability::module_offer::shown_calendars;
 use crate::domain::availability::postal_address::PostalAddress;
+use crate::domain::decisions::book::check_page_permission;
 use crate::domain::directory::confirmation_code::ConfirmationCode;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::group::Group;
@@ -55,6 +57,8 @@ struct MailContext {
     previous_start: String,
     /// URL of the one button; empty if there is none.
     link: String,
+    /// URL at which a client books again after a cancellation; empty if the public cannot book.
+    book_again: String,
     /// Code that confirms a booking; empty if there is none.
     code: String,
     /// The booking that the code confirms: its start, and the last moment for the code.
@@ -402,12 +406,35 @@ fn build_context(
         appointments,
         previous_start,
         link: subject_matter.link.clone(),
+        book_again: find_booking_url(state, subject_matter, settings.public_url),
         code,
         code_start,
         code_until,
         unsubscribe,
         colours: mail_colours(group),
     }
+}
+
+/// Returns the URL of the booking page for a client whose appointment is cancelled, with its
+/// intervention chosen if the page shows it. Empty for other mails, and if the public cannot book.
+fn find_booking_url(
+    state: &GroupState,
+    subject_matter: &SubjectMatter,
+    public_url: &str,
+) -> String {
+    let catalogue = &state.catalogue;
+    let is_closed = catalogue.group.inactive
+        || shown_calendars(catalogue).is_empty()
+        || check_page_permission(catalogue).is_err();
+    let appointment = subject_matter.appointments.first();
+    let (MailKind::Cancelled, Some(appointment), false) =
+        (subject_matter.kind, appointment, is_closed)
+    else {
+        return String::new();
+    };
+    let is_shown = catalogue.intervention_hidden(appointment.intervention).is_none();
+    let intervention = Some(appointment.intervention).filter(|_| is_shown);
+    links::booking_url(public_url, catalogue.group.urlname.as_str(), intervention)
 }
 
 /// Whether the public may have given the name in a message to the address of another person: a key

@@ -121,6 +121,40 @@ fn a_change_and_a_cancellation_carry_the_same_event_with_a_growing_sequence() {
     assert_eq!(header(&taken[0], "Message-ID"), taken[0].identity);
 }
 
+#[test]
+fn a_cancellation_leads_to_the_booking_page_unless_the_public_cannot_book() {
+    let cases = [
+        ("FR", false, false, "Reprendre rendez-vous : https://rdv.example.org/b/cut-co/time?s=1"),
+        ("GB", false, false, "Book another appointment: https://rdv.example.org/b/cut-co/time?s=1"),
+        ("GB", false, true, "Book another appointment: https://rdv.example.org/b/cut-co\r\n"),
+        ("GB", true, false, ""),
+    ];
+    for (country, inactive, hidden, line) in cases {
+        let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+            group.country = Text::new(country).expect("a country");
+            group.urlname = Text::new("cut-co").expect("a name");
+            group.inactive = inactive;
+        });
+        if hidden {
+            house.calls("", "Zoé");
+        }
+        house.knows(1, |_| {});
+        house.holds(1, 1, house.local("2026-03-05 10:00"), 30);
+        house.live(async |engine| {
+            moves(engine, 1, 3_600).await;
+            until(engine, "the change is told", |group_state| settled(group_state) == 1).await;
+            cancel(engine, 1).await;
+            until(engine, "the cancellation is told", |group_state| settled(group_state) == 2)
+                .await;
+        });
+        let [change, cancellation] = <[Taken; 2]>::try_from(house.post.taken()).ok().expect("two");
+        assert!(!text(&change).contains("/b/cut-co"), "{}", text(&change));
+        let body = text(&cancellation);
+        assert_eq!(body.contains("/b/cut-co"), !line.is_empty(), "{body}");
+        assert!(body.contains(line), "{line:?}: {body}");
+    }
+}
+
 /// Cancels the appointment of a client with an address; returns the mail that was taken, and how the message ended.
 fn sends_to(email: &'static str, takes_only_ascii: bool) -> (Option<Taken>, Progress) {
     let mut house = House::new("Paris", "2026-03-02 08:00", |_| {});
