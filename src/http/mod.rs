@@ -53,7 +53,9 @@ pub(crate) use resources::dry_runs::estimate_dry_run;
 pub(crate) use resources::holds::{confirmation, tries_left};
 pub(crate) use resources::hours::show_hours;
 pub(crate) use resources::slots::INLINE_COST_MAX;
-pub(crate) use resources::vevents::{draw_up_new, make_change, show_vevent_later};
+pub(crate) use resources::vevents::{
+    draw_up_new, make_change, make_part_change, show_vevent_later,
+};
 pub use route_table::{operator_routes, routes};
 pub use server::{ServedStore, Server};
 pub use service::HttpService;

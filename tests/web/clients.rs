@@ -40,7 +40,7 @@ pub(crate) fn form_to(page: &Page, action: &str) -> Vec<(String, String)> {
             let mark = format!("{name}=\"");
             input.split(&mark).nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default()
         };
-        if part("type") != "checkbox" || input.contains(" checked") {
+        if !matches!(part("type"), "checkbox" | "radio") || input.contains(" checked") {
             pairs.push((part("name").to_owned(), part("value").to_owned()));
         }
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::{Bounded, ReminderLead};
 use slotbook::domain::records::vevent::{State, Vevent};
+use slotbook::domain::time::Civil;
 use slotbook::wire::datetime::format_rfc_3339;
 
 use crate::clients::{as_str, book, form_to, state};
@@ -335,9 +336,7 @@ async fn an_absence_has_a_plain_form() {
     ann.post(&to, &[("revision", &revision), ("deleted", "1")]).await.location();
     assert!(row(&server, id).deleted);
     assert_eq!(ann.post(&to, &[("revision", &revision), ("deleted", "0")]).await.status, 412);
-    // Opening hours are shown, and changed elsewhere.
     ann.open(&path(51)).await.shows("Opening hours");
-    assert_eq!(ann.post(&format!("{}/series", path(51)), &[("deleted", "1")]).await.status, 404);
 }
 
 #[tokio::test]
@@ -425,5 +424,154 @@ async fn names_in_a_record_are_text() {
     for page in [ann.open(&path(id)).await, ann.open(&to).await, taken] {
         page.hides("<script>");
         page.shows("<bdi>Known &#60;script&#62;");
+    }
+}
+
+#[tokio::test]
+async fn an_occurrence_that_and_the_following_ones_or_all_are_changed() {
+    let server = TestServer::start().await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let lunch = json!({"calendar_id": CALENDAR, "start": "2025-06-02 12:00:00",
+        "end": "2025-06-02 13:00:00", "text": "Lunch", "rrule": "FREQ=DAILY"});
+    let id = make(&server, lunch).await;
+    let to = format!("{}/series", path(id));
+    ann.open(&path(id)).await.shows("Changes are for the whole series.");
+    let shown = format!("{}?o=2025-06-04", path(id));
+    let page = ann.open(&shown).await;
+    page.shows("value=\"2025-06-04T12:00\"");
+    page.shows("Only Wednesday 4 June");
+    let series = || row(&server, id).series().expect("a series").clone();
+    let changed = |page: &crate::visitor::Page, scope: &str, start: &str, end: &str| {
+        let mut form = page.hidden();
+        form.truncate(2);
+        for (name, value) in [("scope", scope), ("text", "Lunch"), ("start", start), ("end", end)] {
+            set(&mut form, name, value);
+        }
+        form
+    };
+    let form = changed(&page, "one", "2025-06-04T14:00", "2025-06-04T15:00");
+    let moved = ann.post(&to, &as_str(&form)).await.location().to_owned();
+    assert_ne!(moved, format!("{}?saved=1", path(id)), "it is an event of its own");
+    ann.open(&moved).await.shows("value=\"2025-06-04T14:00\"");
+    assert_ne!(series().exceptions().to_string(), "", "the series leaves that day out");
+    assert_eq!(ann.post(&to, &as_str(&form)).await.status, 412, "the series has changed");
+    // All: the first occurrence is moved by as much.
+    let page = ann.open(&format!("{}?o=2025-06-05", path(id))).await;
+    let form = changed(&page, "all", "2025-06-05T12:30", "2025-06-05T13:30");
+    ann.post(&to, &as_str(&form)).await.location();
+    assert_eq!(Some(series().start()), Civil::from_ymd_hms(2025, 6, 2, 12, 30, 0));
+    // This one and the following ones.
+    let page = ann.open(&format!("{}?o=2025-06-06", path(id))).await;
+    let mut form = page.hidden();
+    form.truncate(2);
+    set(&mut form, "scope", "following");
+    set(&mut form, "deleted", "1");
+    ann.post(&to, &as_str(&form)).await.location();
+    let rule = series().rule().expect("a rule").to_string();
+    assert!(rule.contains("UNTIL"), "{rule}");
+    // A day on which the series does not begin, or no longer.
+    for day in ["2025-06-20", "2025-06-04", "2025-02-30", "x"] {
+        let wrong = ann.get(&format!("{}?o={day}", path(id))).await;
+        assert_eq!(wrong.status, 400, "{day}");
+        wrong.shows("id=\"occurrence-fault\"");
+        let mut form = form_to(&ann.open(&path(id)).await, "/series");
+        set(&mut form, "occurrence", day);
+        set(&mut form, "scope", "one");
+        set(&mut form, "text", "Other");
+        let before = row(&server, id);
+        let refused = ann.post(&to, &as_str(&form)).await;
+        assert_eq!(refused.status, 400, "{day}");
+        refused.shows("id=\"occurrence-fault\"");
+        assert_eq!(row(&server, id), before);
+    }
+}
+
+/// An event as it is, without what differs between two that were made and changed alike.
+fn without_stamps(event: Vevent) -> Vevent {
+    let id = VeventId::new(1).expect("an id");
+    Vevent { id, created_at: clock(8, 0), updated_at: clock(8, 0), ..event }
+}
+
+/// The events with these ids and the newest one, if it is newer.
+fn rows_after(server: &TestServer, id: u64, newest: u64) -> Vec<Vevent> {
+    let state = state(server);
+    let newer = state.rows.keys().map(|id| id.number()).filter(|id| *id > newest);
+    let ids: Vec<u64> = std::iter::once(id).chain(newer).collect();
+    ids.into_iter().map(|id| without_stamps(row(server, id))).collect()
+}
+
+fn newest(server: &TestServer) -> u64 {
+    state(server).rows.keys().map(|id| id.number()).max().expect("events")
+}
+
+#[tokio::test]
+async fn a_part_of_a_series_is_changed_as_the_api_changes_it() {
+    let server = TestServer::start().await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let series = |extra: Value| {
+        let mut fields = json!({"calendar_id": CALENDAR, "start": "2025-06-02 12:00:00",
+            "end": "2025-06-02 13:00:00", "rrule": "FREQ=DAILY"});
+        let (all, Value::Object(extra)) = (fields.as_object_mut().expect("fields"), extra) else {
+            panic!("an object")
+        };
+        all.extend(extra);
+        fields
+    };
+    let note = json!({"note": true, "text": "Call", "start": "2025-06-02 00:00:00",
+        "end": "2025-06-02 00:00:00"});
+    let kinds = [
+        (series(json!({"text": "Lunch"})), "T12:00", "T14:00", "T15:30"),
+        (series(json!({"type": "VfreebusyEvent"})), "T12:00", "T14:00", "T15:30"),
+        (series(note), "", "", ""),
+    ];
+    for (fields, begins, from, to) in kinds {
+        for scope in ["one", "following", "all"] {
+            for deletes in [false, true] {
+                let [by_screen, by_api] =
+                    [make(&server, fields.clone()).await, make(&server, fields.clone()).await];
+                let what = format!("{fields} {scope} {deletes}");
+                let page = ann.open(&format!("{}?o=2025-06-04", path(by_screen))).await;
+                page.shows(&format!("value=\"2025-06-04{begins}\""));
+                let mut form = form_to(&page, "/series");
+                set(&mut form, "scope", scope);
+                // A note of one day has no time.
+                let day = if from.is_empty() { "2025-06-05" } else { "2025-06-04" };
+                set(&mut form, "start", &format!("{day}{from}"));
+                if !to.is_empty() {
+                    set(&mut form, "end", &format!("{day}{to}"));
+                }
+                if deletes {
+                    set(&mut form, "deleted", "1");
+                }
+                let before = newest(&server);
+                let to_screen = format!("{}/series", path(by_screen));
+                ann.post(&to_screen, &as_str(&form)).await.location();
+                let changed = rows_after(&server, by_screen, before);
+                let first = if scope == "all" { "2025-06-02" } else { "2025-06-04" };
+                let civil = |time: &str| format!("{first} {}:00", time.trim_start_matches('T'));
+                let given = match (from, scope) {
+                    ("", "all") => json!({"start": "2025-06-03 00:00:00",
+                        "end": "2025-06-03 00:00:00"}),
+                    ("", _) => json!({"start": "2025-06-05 00:00:00",
+                        "end": "2025-06-05 00:00:00"}),
+                    _ => json!({"start": civil(from), "end": civil(to)}),
+                };
+                let asked = match scope {
+                    "all" => format!("/groups/4/vevents/{by_api}"),
+                    _ => format!("/groups/4/vevents/{by_api}?scope={scope}&occurrence=2025-06-04"),
+                };
+                let before = newest(&server);
+                if deletes {
+                    answer(server.by_pro(Method::DELETE, &asked)).await;
+                } else {
+                    let body = json!({"vevent": given});
+                    answer(server.by_pro(Method::PUT, &asked).json(&body)).await.is(200);
+                }
+                assert_eq!(changed, rows_after(&server, by_api, before), "{what}");
+                let original = without_stamps(row(&server, by_screen));
+                assert!(deletes || changed.len() == if scope == "all" { 1 } else { 2 }, "{what}");
+                assert_eq!(original.deleted, deletes && scope == "all", "{what}");
+            }
+        }
     }
 }

@@ -27,6 +27,11 @@ impl Professional {
         Self { visitor: Visitor::of(server), cookies: String::new() }
     }
 
+    /// The browser of a professional at a server that was started with the program.
+    pub(crate) fn at(address: &str, cookies: &str) -> Self {
+        Self { visitor: Visitor::at(address), cookies: cookies.to_owned() }
+    }
+
     /// A professional who is logged in.
     pub(crate) async fn logged_in(server: &TestServer, (email, password): (&str, &str)) -> Self {
         let mut professional = Self::stranger(server);

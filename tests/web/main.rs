@@ -15,6 +15,7 @@ mod manage;
 mod modules;
 mod moves;
 mod offered;
+mod practice_absence;
 mod practice_agenda;
 mod practice_create;
 mod practice_grid;

@@ -3,7 +3,7 @@
 
 use crate::browser::{Browser, Look, PHONE};
 use crate::clients::{add, book};
-use crate::server::TestServer;
+use crate::server::{TestServer, answer};
 use crate::shop::{ANN, CALENDAR, CUT, KNOWN_FICHE};
 
 /// A screen, and what is pressed on it before it is checked.
@@ -168,7 +168,7 @@ async fn the_screens_of_opening_hours_are_accessible() {
         "start": "2025-08-01 00:00:00", "end": "2025-08-16 00:00:00"}});
     for event in [monthly, closure] {
         let made = server.by_pro(reqwest::Method::POST, "/groups/4/vevents").json(&event);
-        crate::server::answer(made).await.is(201);
+        answer(made).await.is(201);
     }
     let calendar = format!("/p/cut-co/hours/{CALENDAR}");
     let new = format!("{calendar}?timetable=new");
@@ -186,6 +186,44 @@ async fn the_screens_of_opening_hours_are_accessible() {
             Step { pressed: send, awaited: ".alert", ..step("hours-question", closed) },
             Step { pressed: send, awaited: ".alert", ..step("hours-opening", left_out) },
             Step { pressed: send, awaited: ".alert", ..step("hours-holidays", holidays) },
+        ];
+        check(&server, language, steps).await;
+    }
+}
+
+#[tokio::test]
+async fn absences_and_the_appointments_under_them_are_accessible() {
+    let server = TestServer::start().await;
+    for hour in ["09", "10"] {
+        let start = format!("2025-06-04 {hour}:00:00");
+        book(&server, &start, &format!("2025-06-04 {hour}:30:00")).await;
+    }
+    let made = |fields: serde_json::Value| {
+        let body = serde_json::json!({"vevent": fields});
+        answer(server.by_pro(reqwest::Method::POST, "/groups/4/vevents").json(&body))
+    };
+    let lunch = serde_json::json!({"calendar_id": CALENDAR, "start": "2025-06-02 12:00:00",
+        "end": "2025-06-02 13:00:00", "text": "Lunch", "rrule": "FREQ=DAILY"});
+    let lunch = format!("/p/cut-co/events/{}", made(lunch).await.is(201)["id"]);
+    let stands = serde_json::json!({"calendar_id": CALENDAR, "start": "2025-06-04 10:00:00",
+        "end": "2025-06-04 13:00:00", "text": "Ill"});
+    let stands = format!("/p/cut-co/events/{}", made(stands).await.is(201)["id"]);
+    let new = format!("/p/cut-co/absences/new?d=2025-06-04&c={CALENDAR}");
+    const SEND: &str = "form.once.wide > p button";
+    for language in ["en", "fr"] {
+        let steps = vec![
+            step("absence-new", &new),
+            Step { pressed: &["#whole", SEND], awaited: ".fault", ..step("absence-fault", &new) },
+            Step { pressed: &[SEND], awaited: ".booked", ..step("absence-asks", &new) },
+            Step {
+                pressed: &[SEND, ".booked input[value='move']", SEND],
+                awaited: "#to-fault",
+                ..step("absence-nowhere", &new)
+            },
+            step("absence-stands", &stands),
+            step("series", &lunch),
+            step("series-occurrence", &format!("{lunch}?o=2025-06-05")),
+            step("series-wrong-day", &format!("{lunch}?o=2025-05-05")),
         ];
         check(&server, language, steps).await;
     }

@@ -66,5 +66,5 @@
   });
 
   // The refusal of a form is read first.
-  document.querySelector("form > .alert")?.focus();
+  document.querySelector("form .alert")?.focus();
 }

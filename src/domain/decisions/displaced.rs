@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::availability::open_time::{CalendarView, OpenTime};
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
-use crate::domain::records::vevent::{Appointment, Vevent};
+use crate::domain::records::vevent::{Appointment, Vevent, VeventKind};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
@@ -98,6 +98,30 @@ pub fn find_displaced(
     }
     displaced.sort_by_key(|one| (one.start, one.id));
     displaced
+}
+
+/// Returns the live appointments of which a live plage takes some moment, ascending by start, then
+/// by id. Those that have ended by `now` are left out. None for any other event.
+///
+/// The cost is that of the upcoming appointments of its calendar.
+pub fn find_under(state: &GroupState, plage: VeventId, now: Instant) -> Vec<DisplacedAppointment> {
+    let Some(row) = state.rows.get(&plage).filter(|row| !row.deleted) else { return Vec::new() };
+    let VeventKind::Plage(series) = &row.kind else { return Vec::new() };
+    let zone = state.catalogue.zone();
+    let view = state.calendars.get(&row.calendar_id).expect("each calendar has a view");
+    let mut under = Vec::new();
+    for taken in view.taken.ending_after(now) {
+        if series.intervals_overlapping(zone, taken.interval).next().is_some() {
+            under.push(DisplacedAppointment {
+                id: taken.id,
+                start: taken.interval.start,
+                calendar_id: row.calendar_id,
+                conditions: vec![Displacement::UnderPlage],
+            });
+        }
+    }
+    under.sort_by_key(|one| (one.start, one.id));
+    under
 }
 
 fn is_deleted(catalogue: &Catalogue, id: CalendarId) -> bool {

@@ -8,7 +8,7 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Command, PutVevent, PutVevents, VeventDraft, VeventDraws};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::ShownObject;
-use crate::domain::state::put_vevent::ChangePart;
+use crate::domain::state::put_vevent::{ChangePart, SeriesPart};
 use crate::domain::time::Instant;
 use crate::engine::Committed;
 use crate::http::answer::entity_tag::quoted_tag;
@@ -153,15 +153,29 @@ fn change(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
     let object = read_object(request)?.clone();
     if let Some(part) = parse_part(&request.params)? {
-        let draft = VeventDraft::new(move |state, before, draws, _| {
-            let before = before.expect("the part of the series is there");
-            let series = &state.rows[&before.id];
-            let input = revise_part(series, before, &object, &Scope::for_group(state))?;
-            Ok(input.into_vevent(before.id, draws.key, before.created_at, before.updated_at))
-        });
-        return Ok(write_part(request, ChangePart { id, part, draft: Some(draft) }));
+        return Ok(write_part(request, ChangePart { id, part, draft: Some(draft_part(object)) }));
     }
     Ok(write_vevent(request, id, make_change(id, object)))
+}
+
+/// Makes the new form of a part of a series that gets these fields. Those that are not given stay.
+fn draft_part(object: Map<String, Value>) -> VeventDraft {
+    VeventDraft::new(move |state, before, draws, _| {
+        let before = before.expect("the part of the series is there");
+        let series = &state.rows[&before.id];
+        let input = revise_part(series, before, &object, &Scope::for_group(state))?;
+        Ok(input.into_vevent(before.id, draws.key, before.created_at, before.updated_at))
+    })
+}
+
+/// Makes the command that gives a part of a series these fields, or deletes it without any.
+pub(crate) fn make_part_change(
+    id: VeventId,
+    part: SeriesPart,
+    object: Option<Map<String, Value>>,
+) -> Command {
+    let change = ChangePart { id, part, draft: object.map(draft_part) };
+    Command::PutVevents(Box::new(PutVevents::Part(change)))
 }
 
 /// Makes the command that gives a vevent these fields. Those that are not given stay.

@@ -101,7 +101,7 @@ pub(crate) async fn show(Path(path): Path<RecordPath>, visit: ProVisit) -> Respo
     };
     match row.appointment() {
         Some(_) => respond_with_event(&visit, StatusCode::OK, row, None, Notice::None),
-        None => series_event::show(&visit, row),
+        None => series_event::show(&visit, row).await,
     }
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn respond_with_event(
     edit: Option<DetailsForm>,
     notice: Notice,
 ) -> Response {
-    let Some(appointment) = row.appointment() else { return series_event::show(visit, row) };
+    let Some(appointment) = row.appointment() else { return message::not_found(&visit.request) };
     let Some(client) = visit.state.fiches.get(&appointment.fiche_id) else {
         return message::not_found(&visit.request);
     };

@@ -4,6 +4,7 @@
 //! A screen is rendered on the server and works without JavaScript. It begins with a
 //! [`visit::ProVisit`], or with a [`form::ProForm`] if it sends something.
 
+mod absence;
 mod agenda;
 mod appointment_lines;
 mod book_again;
@@ -11,6 +12,7 @@ mod choose;
 mod client_list;
 mod client_merge;
 mod client_page;
+mod displaced;
 mod event_change;
 mod event_move;
 mod event_page;
@@ -19,6 +21,7 @@ mod forgotten;
 mod form;
 mod frame;
 mod hours;
+mod listed_calendar;
 mod login_page;
 mod logins;
 mod logout;
@@ -74,5 +77,11 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/events/{id}/move", get(event_move::show).post(event_move::act))
         .route("/p/{urlname}/events/{id}/series", post(series_event::change))
         .merge(hours::routes())
+        .route("/p/{urlname}/events/{id}/series", get(event_page::show).post(series_event::change))
+        .route(
+            "/p/{urlname}/events/{id}/booked",
+            get(event_page::show).post(series_event::settle_booked),
+        )
+        .route("/p/{urlname}/absences/new", get(absence::show).post(absence::make))
         .merge(settings::routes())
 }

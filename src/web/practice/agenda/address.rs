@@ -8,7 +8,7 @@ use crate::web::month::{first_of_month, monday_of};
 use crate::web::practice::visit::ProVisit;
 
 /// Years that a view shows. Beyond, a window would leave the years of instants.
-const YEARS: std::ops::RangeInclusive<i32> = 1971..=9998;
+pub(crate) const YEARS: std::ops::RangeInclusive<i32> = 1971..=9998;
 /// Days of a list.
 pub(crate) const LIST_DAYS: i32 = 7;
 

@@ -1,6 +1,6 @@
 //! The agenda of a group: day, week, month and list. Reference 15.3.
 
-mod address;
+pub(crate) mod address;
 mod columns;
 mod day_list;
 mod entry;
@@ -21,6 +21,7 @@ use crate::http::find_agenda;
 use crate::web::format;
 use crate::web::language_choice;
 use crate::web::page::{Privacy, redirect, render, respond};
+use crate::web::practice::absence;
 use crate::web::practice::agenda::address::{AddressFault, AgendaAddress, AgendaView};
 use crate::web::practice::agenda::columns::{AgendaGrid, make_grid};
 use crate::web::practice::agenda::day_list::{ListDay, make_list};
@@ -28,6 +29,7 @@ use crate::web::practice::agenda::entry::{EntryWriter, calendar_name, long_day};
 use crate::web::practice::agenda::month::{AgendaMonth, make_month};
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
+use crate::web::practice::texts::absence::AbsenceTexts;
 use crate::web::practice::texts::agenda::AgendaTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
@@ -64,6 +66,9 @@ struct AgendaControls {
     calendars: Vec<CalendarChoice>,
     /// Whether all calendars may be chosen.
     has_all: bool,
+    /// The form of a new absence or note.
+    absence: String,
+    absence_label: &'static str,
 }
 
 /// A link to another view.
@@ -234,5 +239,7 @@ fn make_controls(
         faults: lines,
         calendars: calendars.collect(),
         has_all: address.view != AgendaView::Week,
+        absence: address.url_of(visit, absence::PATH, &[]),
+        absence_label: AbsenceTexts::in_language(visit.language()).new,
     }
 }

@@ -70,10 +70,20 @@ text_table! {
     plage_title: "Absence ou indisponibilité", "Absence or blocked time";
     note_title: "Note", "Note";
     availability_title: "Heures d’ouverture", "Opening hours";
-    availability_why: "Les heures d’ouverture se changent à leur écran.",
-        "Opening hours are changed on their screen.";
-    series: "Se répète : {rule}. Les modifications valent pour toute la série.",
-        "Repeats: {rule}. Changes are for the whole series.";
+    to_hours: "Les horaires de la semaine ont aussi leur écran.",
+        "The hours of the week also have a screen of their own.";
+    series: "Se répète : {rule}.", "Repeats: {rule}.";
+    scope: "Modifier", "Change";
+    scope_one: "Seulement le {day}", "Only {day}";
+    scope_following: "Ce jour et les suivants", "This day and those after it";
+    scope_all: "Toute la série", "The whole series";
+    whole_series: "Les modifications valent pour toute la série. Pour une seule occurrence, choisissez son jour.",
+        "Changes are for the whole series. For one occurrence, choose its day.";
+    occurrence: "Jour de l’occurrence", "Day of the occurrence";
+    choose_occurrence: "Choisir ce jour", "Choose this day";
+    no_occurrence: "La série n’a pas lieu ce jour-là.", "The series does not take place on that day.";
+    event_overtaken: "Cet élément a été modifié entre-temps ; voici son état actuel.",
+        "This event was changed meanwhile; this is how it is now.";
     delete: "Supprimer", "Delete";
     delete_series: "Supprimer toute la série", "Delete the whole series";
     deleted: "Cet élément est supprimé.", "This event is deleted.";

@@ -1,5 +1,6 @@
 //! The texts of the practice's own screens, one table for each area.
 
+pub(crate) mod absence;
 pub(crate) mod agenda;
 pub(crate) mod client;
 pub(crate) mod event;
