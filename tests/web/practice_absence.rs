@@ -2,11 +2,17 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::records::ids::VeventId;
-use slotbook::domain::records::vevent::{Vevent, VeventKind};
+use slotbook::domain::directory::id_blocks::IdKind;
+use slotbook::domain::records::ids::{CalendarId, FicheId, GroupId, InterventionId, VeventId};
+use slotbook::domain::records::vevent::{
+    Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
+};
+use slotbook::domain::time::Civil;
+use slotbook::engine::admission::AdmissionLimits;
 use slotbook::wire::datetime::format_civil;
 
 use crate::browser::{Browser, PHONE};
@@ -15,7 +21,10 @@ use crate::login::Professional;
 use crate::practice_looks::log_in;
 use crate::program::{Served, exported, practice, store_of, text};
 use crate::server::{TestServer, answer};
-use crate::shop::{ANN, CALENDAR, CUT, EVE, HIDDEN_CALENDAR, OTHER_CALENDAR};
+use crate::shop::{
+    ANN, CALENDAR, CUT, EVE, HIDDEN_CALENDAR, KNOWN_FICHE, OTHER_CALENDAR, clock, directory,
+    group_four,
+};
 use crate::visitor::{Page, set};
 
 const NEW: &str = "/p/cut-co/absences/new";
@@ -449,5 +458,77 @@ async fn a_kill_leaves_all_of_an_absence_and_its_cancellations_or_nothing() {
         let messages = rows("messages");
         let mails = messages.iter().filter(|message| message["kind"] == "cancellation").count();
         assert_eq!(mails, 2 * done, "each once");
+    }
+}
+
+/// A shop with this number of appointments, one after another from 4 June on.
+async fn crowded(number: u64) -> TestServer {
+    let mut four = group_four(|_| {});
+    let zone = four.catalogue.zone();
+    let first = Civil::from_ymd_hms(2025, 6, 4, 0, 0, 0).expect("a time");
+    for nth in 0..number {
+        let start = zone.instant_of(first).plus_seconds(1_800 * i64::try_from(nth).expect("few"));
+        let appointment = Appointment {
+            civil_start: zone.civil_of(start),
+            start,
+            length_seconds: 1_800,
+            intervention_id: InterventionId::new(CUT).expect("an id"),
+            fiche_id: FicheId::new(KNOWN_FICHE).expect("an id"),
+            key: AppointmentKey::new("abcdefghijklmnopqrst").expect("letters"),
+            state: State::InProgress,
+            smsreminder: false,
+            from_web: false,
+            reminders: Reminders::since(clock(6, 0)),
+            booking_origin: None,
+        };
+        four.put_vevent(Arc::new(Vevent {
+            id: VeventId::new(100 + nth).expect("an id"),
+            calendar_id: CalendarId::new(CALENDAR).expect("an id"),
+            kind: VeventKind::Appointment(appointment),
+            deleted: false,
+            created_at: clock(6, 0),
+            updated_at: clock(6, 0),
+            rare: None,
+        }));
+    }
+    let mut keys = directory();
+    let group = GroupId::new(4).expect("an id");
+    keys.blocks.claim_imported(IdKind::Vevent, 100 + number, group);
+    TestServer::begin(AdmissionLimits::default(), keys, vec![four], |server| server).await
+}
+
+/// Maximum number of appointments that a form lists.
+const LISTED_MAX: u64 = 1_800;
+
+#[tokio::test]
+async fn a_form_treats_as_many_appointments_as_it_lists_and_says_how_many() {
+    let live = |server: &TestServer| {
+        let state = state(server);
+        let rows = state.rows.values();
+        rows.filter(|row| row.appointment().is_some() && !row.deleted).count() as u64
+    };
+    for number in [LISTED_MAX, LISTED_MAX + 1] {
+        let server = crowded(number).await;
+        let mut ann = Professional::logged_in(&server, ANN).await;
+        let mut form = new_form(&ann, CALENDAR, "2025-06-04").await;
+        set(&mut form, "to_day", "2025-08-01");
+        let question = send(&mut ann, &form).await;
+        assert_eq!(question.status, 409);
+        let mut form = asked(&question);
+        set(&mut form, "treatment", "cancel");
+        if number == LISTED_MAX {
+            send(&mut ann, &form).await.location();
+            assert_eq!(live(&server), 0);
+            continue;
+        }
+        question.shows("1801 appointments are concerned. This form treats at most 1800:");
+        question.hides("value=\"cancel\"");
+        form.push(("chosen".to_owned(), "100,101".to_owned()));
+        assert_eq!(send(&mut ann, &form).await.status, 400);
+        assert_eq!(live(&server), number);
+        set(&mut form, "treatment", "leave");
+        send(&mut ann, &form).await.location();
+        assert_eq!(live(&server), number);
+        assert_eq!(absences(&server).len(), 1);
     }
 }
