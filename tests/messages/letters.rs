@@ -147,7 +147,7 @@ fn a_cancellation_leads_to_the_booking_page_unless_the_public_cannot_book() {
             until(engine, "the cancellation is told", |group_state| settled(group_state) == 2)
                 .await;
         });
-        let [change, cancellation] = <[Taken; 2]>::try_from(house.post.taken()).ok().expect("two");
+        let [change, cancellation] = <[Taken; 2]>::try_from(house.post.taken()).expect("two mails");
         assert!(!text(&change).contains("/b/cut-co"), "{}", text(&change));
         let body = text(&cancellation);
         assert_eq!(body.contains("/b/cut-co"), !line.is_empty(), "{body}");
