@@ -435,7 +435,9 @@ async fn an_occurrence_that_and_the_following_ones_or_all_are_changed() {
         "end": "2025-06-02 13:00:00", "text": "Lunch", "rrule": "FREQ=DAILY"});
     let id = make(&server, lunch).await;
     let to = format!("{}/series", path(id));
-    ann.open(&path(id)).await.shows("Changes are for the whole series.");
+    let page = ann.open(&path(id)).await;
+    page.shows("Repeats: every day.");
+    page.shows("Changes are for the whole series.");
     let shown = format!("{}?o=2025-06-04", path(id));
     let page = ann.open(&shown).await;
     page.shows("value=\"2025-06-04T12:00\"");

@@ -88,7 +88,8 @@ pub struct WarnShop {
 /// those that are carried out are one event. Reference 13.18.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// The commands, at most 100.
+    /// The commands: at most 100 of a request for a batch, and at most 1,801 of a form about
+    /// displaced appointments.
     pub commands: Arc<[Command]>,
     /// Whether none is carried out if one is refused.
     pub is_atomic: bool,

@@ -36,6 +36,7 @@ mod own_password;
 mod record_fields;
 mod record_path;
 mod revision;
+mod rule_words;
 pub(crate) mod screen_request;
 mod series_event;
 mod settings;

@@ -31,6 +31,7 @@ use crate::web::practice::record_fields::{
 };
 use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::revision::{REVISION, faults_among, revision, still_at};
+use crate::web::practice::rule_words::rule_in_words;
 use crate::web::practice::texts::event::EventTexts;
 use crate::web::practice::texts::form::FormTexts;
 use crate::web::practice::visit::ProVisit;
@@ -508,7 +509,10 @@ fn respond_with_form(
         lang: visit.request.params.value("lang").map(|_| visit.frame("", Section::Agenda).lang),
         action: visit.url(&format!("{here}/series"), &[]),
         calendar: calendar.map_or("", |calendar| calendar.name.as_str()).to_owned(),
-        repetition: rule.map_or(String::new(), |rule| fill(text.series, "rule", &rule.to_string())),
+        repetition: rule.map_or(String::new(), |rule| {
+            let words = rule_in_words(visit.language(), visit.zone(), rule);
+            fill(text.series, "rule", &words)
+        }),
         is_deleted: row.deleted,
         is_saved,
         occurrence: day.map(iso_day).unwrap_or_default(),

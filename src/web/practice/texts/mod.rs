@@ -17,4 +17,5 @@ pub(crate) mod messages;
 pub(crate) mod new_event;
 pub(crate) mod obstacles;
 pub(crate) mod own_password;
+pub(crate) mod rules;
 pub(crate) mod settings;
