@@ -61,13 +61,6 @@ impl Pro {
         }
     }
 
-    /// Last and first name, as they stand for the creator of an event; `None` without any.
-    pub fn names(&self) -> Option<Text<255>> {
-        let names = format!("{} {}", self.lastname.as_str(), self.firstname.as_str());
-        let names = Text::new(names.trim()).expect("two names of 64 characters are a text");
-        if names.is_blank() { None } else { Some(names) }
-    }
-
     /// Whether the professional works for a group.
     pub fn works_for(&self, group: GroupId) -> bool {
         self.groups.binary_search(&group).is_ok()
