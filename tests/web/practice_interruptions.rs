@@ -19,7 +19,7 @@ use slotbook::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::browser::Browser;
+use crate::browser::{Browser, Look, PHONE};
 use crate::clients::state;
 use crate::login::Professional;
 use crate::practice_grid::{
@@ -298,4 +298,58 @@ async fn a_newer_agenda_is_asked_for_by_the_tag_of_what_is_shown() {
     changed.shows("data-t=\"09:30\"");
     let stranger = Professional::stranger(&server);
     assert_eq!(stranger.get_known(DAY, &tag).await.status, 303, "a tag is no login");
+}
+
+/// Checks the present state in each width and scheme of colours.
+async fn look_at(browser: &Browser, look: Look, name: &str) {
+    for (width, is_dark) in [(320, false), (320, true), (1_280, false), (1_280, true)] {
+        browser.emulate(Look { width, is_dark, ..look }).await;
+        let scheme = if is_dark { "dark" } else { "light" };
+        let what = format!("grid-{name}-{}-{width}-{scheme}", look.language);
+        browser.assert_accessible(&what).await;
+        browser.picture(&what).await;
+    }
+    browser.emulate(Look { width: 320, ..look }).await;
+    browser.assert_fits(&format!("{name} {}", look.language)).await;
+    let small = "const box = document.querySelector('dialog[open]') ?? document;
+        return [...box.querySelectorAll('a, button, select, input:not([type=hidden])')]
+        .filter((one) => one.offsetParent && !one.matches('.skip'))
+        .map((one) => one.type === 'checkbox' ? one.closest('label') : one)
+        .filter((one) => one.getBoundingClientRect().height < 44)
+        .map((one) => one.outerHTML);";
+    assert_eq!(browser.run(small).await, json!([]), "{name} {}", look.language);
+}
+
+#[tokio::test]
+async fn what_is_asked_on_top_is_accessible_in_each_look() {
+    for language in ["en", "fr"] {
+        let server = shop().await;
+        let id = book(&server, CALENDAR, "2025-06-03 10:00:00", "2025-06-03 10:30:00").await;
+        book(&server, CALENDAR, "2025-06-03 10:30:00", "2025-06-03 11:00:00").await;
+        let look = Look { language, ..PHONE };
+        let Some(browser) = open(&server, look, DAY).await else { return };
+        focus(&browser, id).await;
+        browser.press("g").await;
+        browser.press(DOWN).await;
+        look_at(&browser, look, "held").await;
+        browser.press(ENTER).await;
+        browser.await_element("dialog.sheet[open] [role=alert]:focus").await;
+        look_at(&browser, look, "taken").await;
+        let escape = "\u{e00c}";
+        browser.press(escape).await;
+        browser.await_element(&format!("{}:focus", link(id))).await;
+        browser.press("?").await;
+        browser.await_element("#keys[open]").await;
+        look_at(&browser, look, "keys").await;
+        browser.press(escape).await;
+        focus(&browser, id).await;
+        end_logins(&server).await;
+        for keys in ["g", DOWN, ENTER] {
+            browser.press(keys).await;
+        }
+        browser.await_element("dialog.sheet[open] #sheet-email:focus").await;
+        look_at(&browser, look, "login").await;
+        let logs = browser.console().await;
+        assert!(!logs.contains("Content Security Policy"), "{logs}");
+    }
 }

@@ -195,6 +195,7 @@
     const { ghost, column, row, rows } = held;
     ghost.firstChild.className = `event r${row} n${Math.max(1, Math.min(rows, number("rows") - row))}`;
     if (ghost.parentNode !== bodyOf(column)) bodyOf(column).append(ghost);
+    if (held.how === "keys") ghost.firstChild.scrollIntoView({ block: "nearest" });
   };
   const release = () => {
     held?.ghost.remove();
