@@ -2,7 +2,7 @@
 //! order of arrival, on the newest state, durable or not. Invariants 1, 4, 6, 7, 9.
 
 mod decisions;
-mod environment;
+pub(crate) mod environment;
 mod idempotency;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -239,6 +239,7 @@ impl GroupActorState {
             self.published.publish_groups(BTreeMap::from([(self.id, early)]));
         }
         self.journal.append(JournalEntry {
+            further_records: Vec::new(),
             record: Some(record),
             effect: EntryEffect::PublishGroup(self.id, next, changed_records),
             reply: Some(PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit)),

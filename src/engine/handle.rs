@@ -8,7 +8,7 @@ use strum::IntoEnumIterator as _;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
-use crate::domain::decisions::founding::FoundGroup;
+use crate::domain::decisions::founding::{FoundGroup, FoundShop};
 use crate::domain::directory::Directory;
 use crate::domain::directory::access::ChangeAccess;
 use crate::domain::directory::id_blocks::IdKind;
@@ -32,7 +32,7 @@ use crate::engine::randomness::Randomness;
 use crate::engine::steady_clock::{SteadyClock, find_last_stamp};
 use crate::engine::supervisor::{self, SupervisorParts};
 use crate::engine::write::{
-    AcceptanceHook, AccessError, Envelope, IdempotentRequest, Rejection, WriteResult,
+    AcceptanceHook, AccessError, Envelope, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
 use crate::store::{Generations, Log};
 
@@ -298,6 +298,20 @@ impl Engine {
         command: FoundGroup,
     ) -> Result<Arc<GroupState>, Rejection> {
         self.ask_supervisor(|reply| SupervisorMessage::FoundGroup { author, command, reply }).await
+    }
+
+    /// Founds the first group of the store for an author, with its records and its professional.
+    /// Waits until all of it is durable and visible, and returns the state of the group. A crash
+    /// leaves all of it or nothing. Reference 15.12.
+    ///
+    /// # Errors
+    /// The rule that stands against it; otherwise as [`Engine::found_group`].
+    pub async fn found_shop(
+        &self,
+        author: Author,
+        shop: Box<FoundShop>,
+    ) -> Result<ShopAnswer, Rejection> {
+        self.ask_supervisor(|reply| SupervisorMessage::FoundShop { author, shop, reply }).await
     }
 
     /// Sends a write to the supervisor, and waits for its answer. The reply port is dropped while

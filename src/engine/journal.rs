@@ -23,7 +23,7 @@ use crate::engine::admission::Permit;
 use crate::engine::health::Health;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
-use crate::engine::write::WriteResult;
+use crate::engine::write::{ShopAnswer, WriteResult};
 use crate::planted_faults::PlantedFault;
 use crate::store::{JournalRecord, JournalRotation, Log, NextJournal, SimulatedLog, StoreError};
 
@@ -35,6 +35,8 @@ const BATCH_ENTRIES_MAX: usize = 4_096;
 pub struct JournalEntry {
     /// The record to write. `None` for a reply that only waits for earlier entries.
     pub record: Option<JournalRecord>,
+    /// The records that are written with it, all or none; nearly always empty.
+    pub further_records: Vec<JournalRecord>,
     /// The effect once the record is durable.
     pub effect: EntryEffect,
     /// The reply to send after the effects of the whole batch.
@@ -44,12 +46,17 @@ pub struct JournalEntry {
 impl JournalEntry {
     /// Creates the entry of an effect without a record.
     pub(crate) const fn effect(effect: EntryEffect) -> Self {
-        Self { record: None, effect, reply: None }
+        Self { record: None, further_records: Vec::new(), effect, reply: None }
     }
 
     /// Creates the entry of a reply that only waits for earlier entries.
     pub(crate) const fn reply(reply: PendingReply) -> Self {
-        Self { record: None, effect: EntryEffect::None, reply: Some(reply) }
+        Self {
+            record: None,
+            further_records: Vec::new(),
+            effect: EntryEffect::None,
+            reply: Some(reply),
+        }
     }
 }
 
@@ -64,6 +71,8 @@ pub enum EntryEffect {
     PublishNewGroup(Arc<GroupState>),
     /// Publishes the directory's next state.
     PublishDirectory(Arc<Directory>),
+    /// Publishes a group that is new, and the directory with its professional and blocks of ids.
+    PublishShop(Arc<GroupState>, Arc<Directory>),
     /// Syncs the log's durable watermark; sent every second.
     SyncWatermark,
     /// Continues the log in its next journal. The sender gets its reply when all states of the
@@ -87,6 +96,8 @@ pub enum PendingReply {
     Operator(oneshot::Sender<Result<(), AccessRefusal>>, Result<(), AccessRefusal>),
     /// The answer about a new group: its state.
     Founded(oneshot::Sender<Arc<GroupState>>, Arc<GroupState>),
+    /// The answer about the first group of a store.
+    Shop(oneshot::Sender<ShopAnswer>, ShopAnswer),
     /// A signal to an actor that waits until all its earlier entries are processed.
     Barrier(oneshot::Sender<()>),
 }
@@ -110,6 +121,7 @@ impl PendingReply {
             }
             Self::Operator(reply, answer) => drop(reply.send(answer)),
             Self::Founded(reply, group_state) => drop(reply.send(group_state)),
+            Self::Shop(reply, answer) => drop(reply.send(answer)),
             Self::Barrier(waiting) => drop(waiting.send(())),
         }
     }
@@ -216,6 +228,10 @@ impl<L: Log> JournalWriter<L> {
                 EntryEffect::PublishDirectory(directory) => {
                     self.published.publish_directory(directory);
                 }
+                EntryEffect::PublishShop(group_state, directory) => {
+                    self.published.publish_directory(directory);
+                    self.published.publish_new_group(group_state);
+                }
                 EntryEffect::SyncWatermark => self.log.sync_watermark()?,
                 EntryEffect::RotateJournal(next, reply) => {
                     rotations.push((self.log.rotate(next)?, reply));
@@ -241,6 +257,7 @@ fn take_records(batch: &mut [JournalEntry]) -> Vec<JournalRecord> {
     let mut records = Vec::with_capacity(batch.len());
     for entry in batch {
         records.extend(entry.record.take());
+        records.append(&mut entry.further_records);
     }
     records
 }

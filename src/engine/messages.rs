@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::domain::availability::obstacle::Verdict;
-use crate::domain::decisions::founding::FoundGroup;
+use crate::domain::decisions::founding::{FoundGroup, FoundShop};
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::messaging::planning::PlannedReminder;
@@ -17,7 +17,7 @@ use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::delivery_step::DueItem;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::engine::write::Envelope;
+use crate::engine::write::{Envelope, ShopAnswer};
 
 /// Messages to a group's actor.
 #[derive(Debug)]
@@ -61,6 +61,8 @@ pub(crate) enum SupervisorMessage {
     ChangeAccess { change: ChangeAccess, reply: oneshot::Sender<Result<(), AccessRefusal>> },
     /// An operator founds a group.
     FoundGroup { author: Author, command: FoundGroup, reply: oneshot::Sender<Arc<GroupState>> },
+    /// The first group of the store is founded.
+    FoundShop { author: Author, shop: Box<FoundShop>, reply: oneshot::Sender<ShopAnswer> },
     /// Time to look for idle groups.
     SweepIdleGroups,
     /// All writes are answered: stop.

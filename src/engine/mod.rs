@@ -42,5 +42,5 @@ mod write;
 pub use self::handle::{Engine, EngineParts};
 pub use self::messaging::{MessagingHandle, MessagingOptions};
 pub use self::write::{
-    AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, WriteResult,
+    AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };

@@ -11,15 +11,17 @@ use strum::IntoEnumIterator as _;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
-use crate::domain::decisions::founding::{self, FoundGroup};
+use crate::domain::decisions::founding::{self, FoundGroup, FoundShop, ShopRefusal};
 use crate::domain::directory::access::{self, AccessRefusal, ChangeAccess, StoreGroups};
 use crate::domain::directory::id_blocks::{BLOCK, IdKind};
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::{GroupId, ID_MAX};
+use crate::domain::state::event::Event;
 use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Admission;
+use crate::engine::group::environment::GroupEnvironment;
 use crate::engine::group::{self, GroupParts};
 use crate::engine::group_routes::GroupRoutes;
 use crate::engine::health::Health;
@@ -29,7 +31,7 @@ use crate::engine::messages::{GroupMessage, SupervisorMessage};
 use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::engine::steady_clock::SteadyClock;
-use crate::engine::write::{Envelope, Rejection};
+use crate::engine::write::{Envelope, Rejection, ShopAnswer};
 use crate::store::codec;
 use crate::store::{JournalRecord, Stream};
 
@@ -51,6 +53,18 @@ pub(crate) struct SupervisorParts {
     pub(crate) randomness: Randomness,
     pub(crate) transport: Transport,
     pub(crate) health: Arc<Health>,
+}
+
+/// The events of the first group of a store, and the states after them.
+struct FoundedShop {
+    /// The events of the group, in order.
+    group_events: [Event; 2],
+    /// The state of the group after them.
+    state: GroupState,
+    /// The events of the directory, in order.
+    directory_events: Vec<DirectoryEvent>,
+    /// The directory after them.
+    directory: Directory,
 }
 
 struct Supervisor;
@@ -128,6 +142,9 @@ impl Actor for Supervisor {
             }
             SupervisorMessage::FoundGroup { author, command, reply } => {
                 state.found_group(author, &command, reply);
+            }
+            SupervisorMessage::FoundShop { author, shop, reply } => {
+                state.found_shop(author, &shop, reply);
             }
             SupervisorMessage::SweepIdleGroups => state.sweep_idle_groups(),
             SupervisorMessage::ShutDown => state.shut_down(),
@@ -282,6 +299,87 @@ impl SupervisorState {
         }
     }
 
+    /// Founds the first group of the store with its records and its professional: all of it is one
+    /// entry of the journal, so that a crash leaves all or nothing. After a panic, which is a bug,
+    /// the reply port is dropped.
+    fn found_shop(&mut self, author: Author, shop: &FoundShop, reply: oneshot::Sender<ShopAnswer>) {
+        let decided = std::panic::catch_unwind(AssertUnwindSafe(|| self.decide_shop(shop)));
+        match decided {
+            Err(_) => {}
+            Ok(Ok(founded)) => self.commit_shop(author, founded, reply),
+            Ok(Err(refusal)) => {
+                // The refusal may depend on a group that is not durable yet.
+                let reply = PendingReply::Shop(reply, Err(refusal));
+                self.parts.journal.append(JournalEntry::reply(reply));
+            }
+        }
+    }
+
+    /// Decides what the first group of the store begins with.
+    fn decide_shop(&mut self, shop: &FoundShop) -> Result<FoundedShop, ShopRefusal> {
+        // A group that was ever founded counts, durable or not, and one in quarantine too.
+        if self.last_group > 0 {
+            return Err(ShopRefusal::HasGroups);
+        }
+        let now = self.parts.clock.now();
+        let id = GroupId::new(1).expect("1 is an id");
+        let mut directory = Directory::clone(&self.parts.directory);
+        let mut directory_events = Vec::new();
+        let mut ids = BTreeMap::new();
+        for kind in founding::SHOP_KINDS {
+            let block = directory.grant_block(kind, id);
+            directory.apply_in_place(&block);
+            directory_events.push(block);
+            let unused = directory.blocks.unused_ids(kind, id, 0);
+            ids.insert(kind, unused.collect::<VecDeque<_>>());
+        }
+        let groups = StoreGroups::new(|group| group == id, [id]);
+        let owner = ChangeAccess::AddPro(shop.owner_of(id));
+        let owner = access::decide(&directory, &groups, &owner, now)?;
+        directory.apply_in_place(&owner);
+        directory_events.push(owner);
+        let mut environment = GroupEnvironment {
+            ids: &ids,
+            randomness: &mut self.parts.randomness,
+            steady_clock: &self.parts.steady_clock,
+        };
+        let (founding, content, state) = founding::decide_shop(shop, id, &mut environment, now)?;
+        Ok(FoundedShop { group_events: [founding, content], state, directory_events, directory })
+    }
+
+    /// Hands everything that the first group of the store begins with to the journal, as one entry.
+    fn commit_shop(
+        &mut self,
+        author: Author,
+        founded: FoundedShop,
+        reply: oneshot::Sender<ShopAnswer>,
+    ) {
+        let FoundedShop { group_events, state, directory_events, directory } = founded;
+        let group = state.catalogue.group.id;
+        let mut records = VecDeque::new();
+        for (event, sequence) in group_events.into_iter().zip(1..) {
+            let bytes = codec::encode(&GroupRecord::new(author, event));
+            records.push_back(JournalRecord::new(Stream::Group(group), 0, sequence, bytes));
+        }
+        for (event, sequence) in directory_events.iter().zip(self.parts.directory.sequence + 1..) {
+            let bytes = codec::encode(event);
+            records.push_back(JournalRecord::new(Stream::Directory, 0, sequence, bytes));
+        }
+        let state = Arc::new(state);
+        let directory = Arc::new(directory);
+        self.last_group = group.number();
+        self.parts.directory = Arc::clone(&directory);
+        self.parts.admission.add_group(group);
+        self.parts.routes.add_group(group);
+        self.founded.push(Arc::clone(&state));
+        self.parts.journal.append(JournalEntry {
+            record: records.pop_front(),
+            further_records: records.into(),
+            effect: EntryEffect::PublishShop(Arc::clone(&state), directory),
+            reply: Some(PendingReply::Shop(reply, Ok(state))),
+        });
+    }
+
     /// Hands the first event of a group to the journal.
     fn commit_founding(
         &mut self,
@@ -297,6 +395,7 @@ impl SupervisorState {
         let record = JournalRecord::new(Stream::Group(group), 0, founded.sequence, bytes);
         self.parts.journal.append(JournalEntry {
             record: Some(record),
+            further_records: Vec::new(),
             effect: EntryEffect::PublishNewGroup(Arc::clone(&founded)),
             reply: Some(PendingReply::Founded(reply, founded)),
         });
@@ -323,6 +422,7 @@ impl SupervisorState {
         let record = JournalRecord::new(Stream::Directory, 0, next.sequence, codec::encode(event));
         self.parts.journal.append(JournalEntry {
             record: Some(record),
+            further_records: Vec::new(),
             effect: EntryEffect::PublishDirectory(next),
             reply,
         });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::domain::decisions::decision::{Outcome, Step};
+use crate::domain::decisions::founding::ShopRefusal;
 use crate::domain::directory::access::AccessRefusal;
 use crate::domain::records::author::Author;
 use crate::domain::records::hold::HoldId;
@@ -19,6 +20,9 @@ use crate::engine::metrics::WriteTiming;
 
 /// The result of a write. With any [`Rejection`] nothing has been changed.
 pub type WriteResult = Result<Committed, Rejection>;
+
+/// The state of the first group of a store, or why it was not founded.
+pub type ShopAnswer = Result<Arc<GroupState>, ShopRefusal>;
 
 /// A command carried out, durable and visible.
 #[derive(Clone, Debug)]

@@ -1,13 +1,26 @@
-//! The beginning of a group in a store that is served. Reference 12.1.
+//! The beginning of a group in a store that is served. Reference 12.1, 15.12.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use thiserror::Error;
 
 use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::availability::weekly_hours::WeeklyRange;
+use crate::domain::decisions;
+use crate::domain::decisions::decision::{Context, Decision, Environment};
+use crate::domain::directory::access::{AccessRefusal, ProDraft};
+use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::records::calendar::Calendar;
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::GroupId;
+use crate::domain::records::ids::{CalendarId, GroupId};
+use crate::domain::records::intervention::Intervention;
 use crate::domain::records::slug::unique_slug;
 use crate::domain::records::text::Text;
-use crate::domain::state::command::Patch;
+use crate::domain::state::command::{Batch, Command, Patch, Put, RecordChange};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::put_vevent::{PutHours, PutVevents};
 use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
 use crate::domain::time::zone_names::ZoneName;
@@ -34,6 +47,85 @@ pub fn decide(
     let slug = unique_slug(group.name.as_str(), id.number(), is_taken);
     group.urlname = Text::new(&slug).expect("a slug is short");
     Event::GroupFounded { at: now, group: Box::new(group), tzdata: tzdata_version().into() }
+}
+
+/// The first group of a store, with what it needs to be booked. Reference 15.12.
+#[derive(Clone, Debug)]
+pub struct FoundShop {
+    /// The group.
+    pub group: FoundGroup,
+    /// Its calendar.
+    pub calendar: Patch<Calendar>,
+    /// Its services.
+    pub interventions: Vec<Patch<Intervention>>,
+    /// The opening hours of the calendar, sorted. None overlap.
+    pub hours: Vec<WeeklyRange>,
+    /// Its professional, whose `groups` do not matter: it is this one.
+    pub owner: ProDraft,
+}
+
+/// The kinds of records that a shop begins with. Their ids are granted before the decision.
+pub const SHOP_KINDS: [IdKind; 3] = [IdKind::Calendar, IdKind::Intervention, IdKind::Vevent];
+
+/// Reason why no shop is founded.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ShopRefusal {
+    /// The store has a group.
+    #[error("the store has a group already")]
+    HasGroups,
+    /// The professional cannot be added.
+    #[error(transparent)]
+    Owner(#[from] AccessRefusal),
+    /// A record breaks a rule of its resource.
+    #[error("a record of the shop breaks a rule of its resource")]
+    Records,
+}
+
+/// Makes the two first events of a group: the one that founds it, and the one of its calendar,
+/// services and hours. Returns them with the state after them. `environment` has ids of
+/// [`SHOP_KINDS`].
+///
+/// # Errors
+/// A record breaks a rule of its resource.
+pub fn decide_shop(
+    shop: &FoundShop,
+    id: GroupId,
+    environment: &mut dyn Environment,
+    now: Instant,
+) -> Result<(Event, Event, GroupState), ShopRefusal> {
+    let founding = decide(&shop.group, id, |_| false, now);
+    let state = GroupState::founded_by(&founding).expect("the event founds a group");
+    let calendar = environment.id(IdKind::Calendar, 0, 0);
+    let calendar_id = CalendarId::new(calendar).expect("unused ids are in range");
+    let mut commands = vec![Command::ChangeRecord(RecordChange::Calendar(Put {
+        id: None,
+        fields: shop.calendar.clone(),
+    }))];
+    for fields in &shop.interventions {
+        let put = Put { id: None, fields: fields.clone() };
+        commands.push(Command::ChangeRecord(RecordChange::Intervention(put)));
+    }
+    if !shop.hours.is_empty() {
+        let hours = PutHours { calendar_id, ranges: shop.hours.clone(), taker: Text::default() };
+        commands.push(Command::PutVevents(Box::new(PutVevents::Hours(hours))));
+    }
+    let batch = Command::Batch(Batch { commands: Arc::from(commands), is_atomic: true });
+    let mut context = Context { state: &state, now, environment };
+    match decisions::decide(&mut context, &batch) {
+        Ok(Decision::Event(content, _)) => {
+            let next = state.apply(&content);
+            Ok((founding, content, next))
+        }
+        Ok(Decision::Unchanged(_) | Decision::Ask(_)) | Err(_) => Err(ShopRefusal::Records),
+    }
+}
+
+impl FoundShop {
+    /// The owner of the shop, as a professional of the group that was founded.
+    #[must_use]
+    pub fn owner_of(&self, group: GroupId) -> ProDraft {
+        ProDraft { groups: BTreeSet::from([group]), main: Some(group), ..self.owner.clone() }
+    }
 }
 
 impl GroupState {
