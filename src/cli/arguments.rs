@@ -85,6 +85,9 @@ pub(crate) enum CliCommand {
     /// Manage professionals, who log in to run groups.
     #[command(subcommand)]
     Pro(ProCommand),
+    /// Print a link that sets up the first shop of the store in a browser. A server must run on the
+    /// store, which has no group yet. The link before ends.
+    FirstRun(StoreOptions),
     /// Count or cancel the web bookings that came from the same source as one of them, with the
     /// same key.
     CancelAlike(Box<CancelAlikeArguments>),

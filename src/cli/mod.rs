@@ -95,6 +95,7 @@ fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError
         CliCommand::Group(command) => people::execute_group_command(command),
         CliCommand::Key(command) => people::execute_key_command(command),
         CliCommand::Pro(command) => people::execute_pro_command(command),
+        CliCommand::FirstRun(store) => people::print_first_run_link(&store),
         CliCommand::CancelAlike(arguments) => people::cancel_alike(&arguments),
         CliCommand::Messages { store, links, groups } => {
             messages::list(&store.data, &links.public_url, &groups)

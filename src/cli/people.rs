@@ -24,6 +24,7 @@ use crate::store::Store;
 
 const KEYS: &str = "/api/v1/operator/keys";
 const PROS: &str = "/api/v1/operator/pros";
+const FIRST_RUN: &str = "/api/v1/operator/first-run";
 const GROUPS: &str = "/api/v1/groups";
 /// Number of groups that are asked for at once.
 const GROUPS_PAGE: usize = 1_000;
@@ -117,6 +118,16 @@ fn key_line(key: &Value) -> String {
     }
     let origins = if origins.is_empty() { String::new() } else { format!("\torigins {origins}") };
     format!("{}\t{groups}\t{holder}\t{}{origins}\n", text(&key["id"]), text(&key["label"]))
+}
+
+/// Prints a link of the first run. Reference 15.12.
+///
+/// # Errors
+/// The store has a group, or no server runs on it.
+pub(crate) fn print_first_run_link(store: &StoreOptions) -> Result<(), CommandError> {
+    let made = call(store, Method::POST, FIRST_RUN, Some(&json!({})))?;
+    print(&format!("{}\n", text(&made.first().unwrap_or(&Value::Null)["url"])));
+    Ok(())
 }
 
 /// Executes a command about groups. Reference 12.1.

@@ -1,5 +1,6 @@
 //! `slotbook serve`: recovery, start, service and shutdown of the server. Reference 11.1.
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -35,7 +36,7 @@ use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::engine::{Engine, EngineParts};
-use crate::http::{self, BookingLimits, HttpService, Server};
+use crate::http::{self, BookingLimits, Server};
 use crate::notify::Gateways;
 use crate::store::{Generations, Log, free_bytes};
 use crate::transfer::demo;
@@ -126,8 +127,8 @@ fn log_recovery(data: &Path, loaded: &Loaded) {
     );
     if loaded.group_states.is_empty() {
         tracing::warn!(
-            "the store holds no group: add one with `slotbook group add NAME --timezone ZONE`; or \
-             stop, then fill the store with `slotbook import FILE`, for which `slotbook import \
+            "the store holds no group: `slotbook first-run` prints a link that sets one up in a \
+             browser; or add one with `slotbook group add NAME --timezone ZONE`; or stop, then fill the store with `slotbook import FILE`, for which `slotbook import \
              --example` prints a document, or serve with --demo"
         );
     }
@@ -262,16 +263,21 @@ async fn serve_until_signal(
     };
     let sending = messages::sending_settings(quota, Arc::clone(&gateways));
     let connections_max = limit_connections(options.connections_max);
-    let routes = create_routes(options, &engine, gateways, quota, &metrics, connections_max);
+    let address = listener.local_addr()?;
+    let server = create_server(options, &engine, gateways, quota, connections_max)
+        .offering_first_run(first_run_site(options, address))
+        .metered(metrics.http_metrics());
+    let routes = web::service(server);
     let operator_socket = operator_socket.map(|(listener, socket)| {
         tokio::spawn(http::serve_operator(listener, routes.clone()));
         socket
     });
     metrics.serve(engine.clone(), data.clone(), recovery_time);
     if options.demo {
-        print_demo_pages(&engine, listener.local_addr()?);
+        print_demo_pages(&engine, address);
     }
-    print(&format!("listening on http://{}\n", listener.local_addr()?));
+    print(&format!("listening on http://{address}\n"));
+    print_first_run_link(&routes.server);
     // The server's own writes come after the start, which an operator sees fail or not.
     upkeep::start(&engine, options);
     let messages = engine.send_messages(sending).await;
@@ -322,20 +328,40 @@ fn print_demo_pages(engine: &Engine, address: SocketAddr) {
     print_error(&format!("demonstration: screens of the practice http://{address}/login {login}"));
 }
 
-fn create_routes(
+/// The scheme, host and port at which a browser may set up the first group: the public address if
+/// TLS protects it, otherwise the port of this machine.
+fn first_run_site(options: &ServeOptions, address: SocketAddr) -> String {
+    let public_url = options.messages.links.public_url.as_str();
+    if options.behind_tls && public_url.starts_with("https://") {
+        return public_url.trim_end_matches('/').to_owned();
+    }
+    format!("http://localhost:{}", address.port())
+}
+
+/// Prints a link of the first run on a terminal, if the server awaits one. A log never has it.
+fn print_first_run_link(server: &Server) {
+    if std::io::stderr().is_terminal()
+        && let Some(url) = server.new_first_run_link()
+    {
+        print_error(&format!(
+            "set up your shop in a browser; the link is valid once, for 24 hours:\n{url}"
+        ));
+    }
+}
+
+fn create_server(
     options: &ServeOptions,
     engine: &Engine,
     gateways: Arc<Gateways>,
     quota: MessageQuota,
-    metrics: &MetricsExporter,
     connections_max: usize,
-) -> HttpService {
+) -> Server {
     let per_source =
         usize::try_from(options.source_connections_max).expect("a usize has 32 bits at least");
     // One source leaves half of the connections to others, however few there are.
     let per_source = per_source.min((connections_max / 2).max(1));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let server = Server::new(engine.clone(), cores)
+    Server::new(engine.clone(), cores)
         .with_gateways(gateways)
         .with_message_quota(quota)
         .behind_tls(options.behind_tls)
@@ -345,8 +371,6 @@ fn create_routes(
         .with_group_bytes_max(upkeep::group_bytes_max(options))
         .limit_bookings(booking_limits(options))
         .listing_groups(options.list_groups)
-        .metered(metrics.http_metrics());
-    web::service(server)
 }
 
 fn booking_limits(options: &ServeOptions) -> BookingLimits {

@@ -25,6 +25,7 @@ mod server;
 mod service;
 mod writes;
 
+pub(crate) use auth::first_run::PATH as FIRST_RUN_PATH;
 pub(crate) use auth::login_uses::ActiveLogin;
 pub(crate) use auth::own_sessions::{EndedSessions, OwnSessions};
 pub(crate) use auth::screen_login::{LoginCookies, OwnPassword, PasswordChange, ScreenLogin};

@@ -3,7 +3,7 @@
 use axum::http::Method;
 
 use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
-use crate::http::resources::operator::{keys, pros as operator_pros, store};
+use crate::http::resources::operator::{first_run, keys, pros as operator_pros, store};
 use crate::http::resources::{
     accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, customfields, docs,
     dry_runs, fiches, groups, health, holds, hours, interventions, messages, modules, pros,
@@ -38,8 +38,8 @@ static ENDPOINT_LISTS: [&[Endpoint]; 23] = [
 ];
 
 /// The endpoint lists for the operator's socket.
-static OPERATOR_ENDPOINT_LISTS: [&[OperatorEndpoint]; 3] =
-    [keys::ENDPOINTS, operator_pros::ENDPOINTS, store::ENDPOINTS];
+static OPERATOR_ENDPOINT_LISTS: [&[OperatorEndpoint]; 4] =
+    [keys::ENDPOINTS, operator_pros::ENDPOINTS, store::ENDPOINTS, first_run::ENDPOINTS];
 
 /// Returns the endpoints for the operator's socket.
 pub(crate) fn operator_endpoints() -> impl Iterator<Item = &'static OperatorEndpoint> {

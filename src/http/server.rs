@@ -23,6 +23,7 @@ use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::answer::fixed_content::FixedContent;
 use crate::http::auth::Authenticator;
+use crate::http::auth::first_run::FirstRun;
 use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::LoginProofs;
 use crate::http::auth::source_hasher::SourceHasher;
@@ -103,6 +104,8 @@ pub struct Server {
     pub(crate) store: Option<ServedStore>,
     /// Whether the page `/` lists the groups with a booking page.
     pub(crate) lists_groups: bool,
+    /// The link by which the first group is set up.
+    pub(crate) first_run: FirstRun,
     /// The OpenAPI document; empty until the service is built.
     pub(crate) openapi_document: FixedContent,
     /// The names that its operations take.
@@ -134,6 +137,7 @@ impl Server {
             group_bytes_max: None,
             store: None,
             lists_groups: false,
+            first_run: FirstRun::new(None),
             openapi_document: FixedContent::default(),
             known_names: Arc::default(),
         }
@@ -303,6 +307,13 @@ impl Server {
     #[must_use]
     pub fn listing_groups(self, lists_groups: bool) -> Self {
         Self { lists_groups, ..self }
+    }
+
+    /// Lets a browser set up the first group of a store without groups, by a link that begins with
+    /// `site`: scheme, host and port.
+    #[must_use]
+    pub fn offering_first_run(self, site: String) -> Self {
+        Self { first_run: FirstRun::new(Some(site)), ..self }
     }
 
     /// Sets whether TLS protects the server; session cookies then have the attribute `Secure`.

@@ -91,7 +91,9 @@ impl Practice {
         let bytes = serde_json::to_vec(&document).expect("JSON");
         let hash = |sha1: &str| password::hash_password(sha1);
         let mut content = read_document(&bytes, clock.now(), &hash).expect("a legal document");
-        change_state(&mut content.group_states[0]);
+        if let Some(state) = content.group_states.first_mut() {
+            change_state(state);
+        }
         let parts = EngineParts {
             directory: content.directory,
             group_states: content.group_states,

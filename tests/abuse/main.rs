@@ -10,6 +10,7 @@ mod codes;
 mod connections;
 mod dry_runs;
 mod expensive_requests;
+mod first_run;
 mod fixture;
 mod foreign_pages;
 mod forged_sources;

@@ -3,6 +3,7 @@
 mod bursts;
 mod client_examples;
 mod commands;
+mod first_run;
 mod lockouts;
 mod metrics;
 mod operator;

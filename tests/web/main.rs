@@ -22,6 +22,7 @@ mod practice_grid;
 mod practice_interruptions;
 mod practice_hours;
 mod practice_hours_faults;
+mod practice_first_run;
 mod practice_looks;
 mod practice_pictures;
 mod practice_settings;

@@ -6,6 +6,8 @@ pub(crate) mod auth_request;
 pub(crate) mod authenticator;
 pub(crate) mod basic;
 pub(crate) mod credential_cache;
+pub(crate) mod first_run;
+mod first_run_access;
 pub(crate) mod login_cookie;
 pub(crate) mod login_mailer;
 pub(crate) mod login_proof;

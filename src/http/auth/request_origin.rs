@@ -54,14 +54,29 @@ pub(crate) fn is_shown_as_own(headers: &HeaderMap, behind_tls: bool, public_url:
     shows && !is_foreign_form(headers, behind_tls, public_url)
 }
 
+/// Whether the Host of a request is a name or an address at which a browser reaches its own machine
+/// alone.
+pub(crate) fn is_at_loopback(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    let Some(host) = hosts.next().and_then(|host| host.to_str().ok()) else { return false };
+    let host = host_of(host);
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    hosts.next().is_none()
+        && (host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback()))
+}
+
+/// Returns the host of an authority, without its port.
+fn host_of(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
 /// Whether a URL names a host that others than this machine reach.
 fn has_public_name(public_url: &str) -> bool {
     let Some((_, rest)) = public_url.split_once("://") else { return false };
-    let authority = rest.split('/').next().unwrap_or(rest);
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
-        _ => authority,
-    };
+    let host = host_of(rest.split('/').next().unwrap_or(rest));
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     !host.eq_ignore_ascii_case("localhost")
         && !address.is_ok_and(|it| it.is_loopback() || it.is_unspecified())
@@ -177,6 +192,29 @@ mod tests {
             headers.append(&SEC_FETCH_SITE, site.parse().expect("a header"));
             assert!(is_foreign_form(&headers, false, ""), "{site}");
         }
+    }
+
+    #[test]
+    fn only_loopback_names_and_addresses_lead_to_the_machine_of_the_browser() {
+        for (host, is_loopback) in [
+            ("localhost:8080", true),
+            ("LocalHost", true),
+            ("127.0.0.1:8080", true),
+            ("127.9.9.9", true),
+            ("[::1]:8080", true),
+            ("[::1]", true),
+            ("localhost.example.org", false),
+            ("127.0.0.1.example.org:8080", false),
+            ("0.0.0.0:8080", false),
+            ("192.168.1.2:8080", false),
+            ("rdv.example.org", false),
+            ("", false),
+        ] {
+            assert_eq!(is_at_loopback(&headers(host, &[])), is_loopback, "{host}");
+        }
+        let mut two = headers("localhost", &[]);
+        two.append(HOST, "rdv.example.org".parse().expect("a header"));
+        assert!(!is_at_loopback(&two) && !is_at_loopback(&HeaderMap::new()));
     }
 
     #[test]

@@ -61,10 +61,15 @@ pub(crate) fn recovering() -> Response {
     json_response(StatusCode::SERVICE_UNAVAILABLE, to_json(&status))
 }
 
-/// GET /readyz after recovery: whether the store accepts writes. Groups in quarantine are listed;
-/// they do not affect the others.
+/// GET /readyz after recovery: whether the store accepts writes, and the first run is over. Groups
+/// in quarantine are listed; they do not affect the others.
 fn ready(server: &Server) -> Response {
     let mut status = match server.engine.health().writes_unavailable() {
+        None if server.lacks_first_run() => Status::not_ready(
+            "the store has no group: open the link that `slotbook first-run` prints, or add one \
+             with `slotbook group add`"
+                .to_owned(),
+        ),
         None => Status::new("ready"),
         Some(WritesUnavailable::SlowDisk(seconds)) => {
             Status::not_ready(format!("a write has waited for the disk for {seconds} seconds"))

@@ -16,6 +16,8 @@ pub(crate) enum Section {
     Clients,
     Hours,
     Settings,
+    /// The end of the first run. Nothing else leads there.
+    Welcome,
 }
 
 impl Section {
@@ -27,6 +29,7 @@ impl Section {
             Self::Clients => "/clients",
             Self::Hours => "/hours",
             Self::Settings => "/settings",
+            Self::Welcome => "/welcome",
         }
     }
 
@@ -38,6 +41,7 @@ impl Section {
             Self::Clients => text.clients,
             Self::Hours => text.hours,
             Self::Settings => text.settings,
+            Self::Welcome => text.welcome,
         }
     }
 }
@@ -50,7 +54,7 @@ pub(crate) struct ScreenFrame<'v> {
     pub(crate) style_url: String,
     pub(crate) script_url: String,
     pub(crate) other_lang: &'static str,
-    /// This screen in the other language.
+    /// This screen in the other language; empty for no way there.
     pub(crate) other_url: String,
     /// The professional who is logged in.
     pub(crate) person: Option<FramePerson>,

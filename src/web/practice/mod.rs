@@ -17,6 +17,7 @@ mod event_change;
 mod event_move;
 mod event_page;
 mod explained;
+mod first_run;
 mod forgotten;
 mod form;
 mod frame;
@@ -60,9 +61,11 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/login", get(login_page::show).post(login_page::log_in))
         .route(forgotten::PATH, get(forgotten::show).post(forgotten::ask))
         .route("/logout", get(logout::show).post(logout::log_out))
+        .route("/first-run/{token}", get(first_run::show).post(first_run::act))
         .route("/p", get(choose::show))
         .route("/p/{urlname}", get(agenda::lead))
         .route("/p/{urlname}/agenda", get(agenda::show))
+        .route("/p/{urlname}/welcome", get(first_run::welcome))
         .route("/p/{urlname}/logins", get(logins::show).post(logins::end))
         .route("/p/{urlname}/password", get(own_password::show).post(own_password::change))
         .route("/p/{urlname}/clients", get(client_list::show))

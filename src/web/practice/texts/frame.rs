@@ -13,6 +13,7 @@ text_table! {
     clients: "Clients", "Clients";
     hours: "Horaires", "Hours";
     settings: "Réglages", "Settings";
+    welcome: "Bienvenue", "Welcome";
     log_out: "Se déconnecter", "Log out";
     other_group: "Changer d’établissement", "Change practice";
     choose_title: "Choisissez un établissement", "Choose a practice";

@@ -5,6 +5,7 @@ pub(crate) mod agenda;
 pub(crate) mod client;
 pub(crate) mod event;
 pub(crate) mod field_labels;
+pub(crate) mod first_run;
 pub(crate) mod forgotten;
 pub(crate) mod form;
 pub(crate) mod frame;
