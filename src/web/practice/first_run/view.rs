@@ -215,6 +215,9 @@ struct OpenWayScreen<'v> {
 /// Returns the page of a link that was opened where others can read what is sent.
 pub(crate) fn respond_open_way(request: &ScreenRequest) -> Response {
     let text = FirstRunTexts::in_language(request.language());
-    let screen = OpenWayScreen { frame: request.frame(text.open_title), text };
+    let mut frame = request.frame(text.open_title);
+    // The link has ended, so this address leads nowhere in the other language.
+    frame.other_url.clear();
+    let screen = OpenWayScreen { frame, text };
     respond(StatusCode::FORBIDDEN, Privacy::Client, render(&screen))
 }
