@@ -477,6 +477,7 @@ mod tests {
         }
         assert_eq!(table.sessions.len(), 0);
         assert!(table.sessions.least_by_first().is_none());
-        assert!(table.sessions.least_by_second().is_none());
+        let least = ((person, Instant(i64::MIN)), [0; 32]);
+        assert!(table.sessions.starting_at_second(least).next().is_none());
     }
 }

@@ -1,22 +1,29 @@
 //! A rate limit: the number of events within a sliding window, by key, in bounded memory.
 //!
-//! Strangers may bring many keys, so a key takes about 100 bytes: it is kept as a hash under a
-//! random secret, and its first moment without an allocation of its own.
+//! Strangers may bring many keys, so a key takes 33 bytes of a hash table, and 40 to 80 with its
+//! empty places: it is kept as a hash under a random secret, and its first moment without an
+//! allocation of its own. No order of the keys is kept. All of them are looked at when there are
+//! too many, and eight times in a window.
 
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use hashbrown::HashTable;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::domain::time::Instant;
-use crate::http::limits::ranked_map::{Ranked, RankedMap};
 
-/// Maximum number of tracked keys. Beyond it the key with the fewest events is evicted, and of
-/// those the one whose newest event is oldest. So a caller who wants a key at its limit forgotten
-/// has to bring that many other keys to their limit first.
+/// Number of keys that are tracked in any case. Beyond it the keys with the fewest events are
+/// evicted, and of those the ones whose newest event is oldest. So a caller who wants a key at its
+/// limit forgotten has to bring that many other keys to their limit first.
 pub(crate) const KEYS_MAX: usize = 100_000;
+/// Further keys that are tracked until the next eviction, so that it looks at all keys for many new
+/// ones at once.
+const KEYS_BEYOND_MAX: usize = KEYS_MAX / 16;
+/// Number of times in a window that expired keys are removed.
+const SWEEPS: i64 = 8;
 /// Maximum number of moments that are kept of one key. Beyond it the two oldest become one, at the
 /// later of both: the limit then holds a little longer, never shorter.
 const MOMENTS_MAX: usize = 64;
@@ -31,13 +38,24 @@ pub(crate) struct SlidingWindow<K> {
     /// Hashes keys. Its secret is drawn anew for each window, so that no two keys can be chosen to
     /// share a hash.
     hasher: RandomState,
-    events: Mutex<RankedMap<u64, KeyEvents>>,
+    events: Mutex<KeyTable>,
     keys: PhantomData<fn(K)>,
 }
 
-/// The newest events of a key, at most the limit of them, in the order of counting.
+/// The tracked keys.
 #[derive(Debug, Default)]
+struct KeyTable {
+    /// None of them without events.
+    keys: HashTable<KeyEvents>,
+    /// Time at which expired keys were removed last.
+    swept_at: Instant,
+}
+
+/// The newest events of a key, at most the limit of them, in the order of counting.
+#[derive(Debug)]
 struct KeyEvents {
+    /// The hash that stands for the key.
+    key: u64,
     /// Moments, each with its number of events, at least 1.
     moments: SmallVec<[(Instant, u32); 1]>,
 }
@@ -45,7 +63,7 @@ struct KeyEvents {
 impl<K: Hash> SlidingWindow<K> {
     /// Returns an empty window. A key with `limit` events within `seconds` has to wait.
     pub(crate) fn new(limit: usize, seconds: i64) -> Self {
-        let events = Mutex::new(RankedMap::new());
+        let events = Mutex::new(KeyTable::default());
         Self { limit, seconds, hasher: RandomState::new(), events, keys: PhantomData }
     }
 
@@ -70,7 +88,7 @@ impl<K: Hash> SlidingWindow<K> {
 
     /// Returns the number of recent events of a key, at most `limit`.
     pub(crate) fn count(&self, key: &K, now: Instant) -> usize {
-        match self.events.lock().get(&self.hash(key)) {
+        match self.events.lock().get(self.hash(key)) {
             Some(events) => self.recent(events, now).map(|(_, number)| number as usize).sum(),
             None => 0,
         }
@@ -79,13 +97,13 @@ impl<K: Hash> SlidingWindow<K> {
     /// Returns the time of the last recent event of a key.
     pub(crate) fn last(&self, key: &K, now: Instant) -> Option<Instant> {
         let events = self.events.lock();
-        self.recent(events.get(&self.hash(key))?, now).map(|(at, _)| at).last()
+        self.recent(events.get(self.hash(key))?, now).map(|(at, _)| at).last()
     }
 
     /// Returns the seconds until a key may go on; `None` if it may go on now.
     pub(crate) fn wait(&self, key: &K, now: Instant) -> Option<i64> {
         let events = self.events.lock();
-        self.wait_for(events.get(&self.hash(key))?, 1, now)
+        self.wait_for(events.get(self.hash(key))?, 1, now)
     }
 
     /// Adds an event.
@@ -102,7 +120,7 @@ impl<K: Hash> SlidingWindow<K> {
     pub(crate) fn try_add(&self, key: &K, number: usize, now: Instant) -> Result<(), i64> {
         let key = self.hash(key);
         let mut events = self.events.lock();
-        if let Some(known) = events.get(&key)
+        if let Some(known) = events.get(key)
             && let Some(seconds) = self.wait_for(known, number, now)
         {
             return Err(seconds);
@@ -113,32 +131,20 @@ impl<K: Hash> SlidingWindow<K> {
 
     /// Removes events that were added at a moment. Those that have been forgotten stay so.
     pub(crate) fn take_back(&self, key: &K, number: usize, at: Instant) {
-        let key = self.hash(key);
-        let mut events = self.events.lock();
-        let Some(mut known) = events.remove(&key) else { return };
-        if let Some(place) = known.moments.iter().position(|(moment, _)| *moment == at) {
-            let taken = known.moments[place].1.min(to_count(number));
-            known.moments[place].1 -= taken;
-            known.moments.retain(|(_, number)| *number > 0);
-        }
-        // A key without events is not kept.
-        if !known.moments.is_empty() {
-            events.put(key, known);
-        }
+        self.events.lock().change(self.hash(key), |known| {
+            if let Some((_, count)) = known.moments.iter_mut().find(|(moment, _)| *moment == at) {
+                *count -= to_count(number).min(*count);
+            }
+        });
     }
 
     /// Removes the newest event of a key, if it has one.
     pub(crate) fn remove_newest(&self, key: &K) {
-        let key = self.hash(key);
-        let mut events = self.events.lock();
-        let Some(mut known) = events.remove(&key) else { return };
-        if let Some((_, number)) = known.moments.last_mut() {
-            *number -= 1;
-        }
-        known.moments.retain(|(_, number)| *number > 0);
-        if !known.moments.is_empty() {
-            events.put(key, known);
-        }
+        self.events.lock().change(self.hash(key), |known| {
+            if let Some((_, count)) = known.moments.last_mut() {
+                *count -= 1;
+            }
+        });
     }
 
     /// Returns the seconds until `number` more events stay within the limit.
@@ -155,41 +161,19 @@ impl<K: Hash> SlidingWindow<K> {
         seconds
     }
 
-    fn insert(
-        &self,
-        events: &mut RankedMap<u64, KeyEvents>,
-        key: u64,
-        number: usize,
-        now: Instant,
-    ) {
-        let number = to_count(number);
-        let is_known = events.change(&key, |known| self.append(known, number, now));
-        while let Some((newest, expired)) = events.least_by_first().cloned()
-            && now.seconds_since(newest) >= self.seconds
-        {
-            events.remove(&expired);
+    fn insert(&self, events: &mut KeyTable, key: u64, number: usize, now: Instant) {
+        events.sweep(self.seconds, now);
+        match events.get_mut(key) {
+            Some(known) => {
+                known.moments.retain(|(at, _)| self.is_recent(*at, now));
+                known.add(to_count(number), now, self.limit);
+            }
+            None => {
+                let mut new = KeyEvents { key, moments: SmallVec::new() };
+                new.add(to_count(number), now, self.limit);
+                events.put(new);
+            }
         }
-        if is_known {
-            return;
-        }
-        if events.len() >= KEYS_MAX
-            && let Some((_, evicted)) = events.least_by_second().cloned()
-        {
-            events.remove(&evicted);
-        }
-        let mut known = KeyEvents::default();
-        self.append(&mut known, number, now);
-        events.put(key, known);
-    }
-
-    /// Appends events of now, and drops those that are not recent or above the limit.
-    fn append(&self, events: &mut KeyEvents, number: u32, now: Instant) {
-        events.moments.retain(|(at, _)| self.is_recent(*at, now));
-        match events.moments.last_mut() {
-            Some((at, count)) if *at == now => *count = count.saturating_add(number),
-            _ => events.moments.push((now, number)),
-        }
-        events.shrink(self.limit);
     }
 
     fn recent(&self, events: &KeyEvents, now: Instant) -> impl Iterator<Item = (Instant, u32)> {
@@ -201,22 +185,74 @@ impl<K: Hash> SlidingWindow<K> {
     }
 }
 
-/// By the newest event, of which the oldest expires first; by the number of events, of which the
-/// least is evicted first.
-impl Ranked for KeyEvents {
-    type First = Instant;
-    type Second = (usize, Instant);
+impl KeyTable {
+    fn get(&self, key: u64) -> Option<&KeyEvents> {
+        self.keys.find(key, |known| known.key == key)
+    }
 
-    fn ranks(&self) -> (Instant, (usize, Instant)) {
-        // The clock may have been set back, so the last moment need not be the newest.
-        let newest = self.moments.iter().map(|(at, _)| *at).max().unwrap_or_default();
-        (newest, (self.number(), newest))
+    fn get_mut(&mut self, key: u64) -> Option<&mut KeyEvents> {
+        self.keys.find_mut(key, |known| known.key == key)
+    }
+
+    /// Puts the events of a key that has none, and evicts others if there are too many keys.
+    fn put(&mut self, new: KeyEvents) {
+        if self.keys.len() >= KEYS_MAX + KEYS_BEYOND_MAX {
+            let mut ranks: Vec<_> = self.keys.iter().map(KeyEvents::rank).collect();
+            // Ranks differ, since keys do.
+            let (_, &mut least_kept, _) = ranks.select_nth_unstable(KEYS_BEYOND_MAX + 1);
+            self.keys.retain(|known| known.rank() >= least_kept);
+        }
+        self.keys.insert_unique(new.key, new, |known| known.key);
+    }
+
+    /// Changes the events of a key that has some. Moments without events are removed, and so is a
+    /// key without moments.
+    fn change(&mut self, key: u64, change: impl FnOnce(&mut KeyEvents)) {
+        let Ok(mut known) = self.keys.find_entry(key, |known| known.key == key) else { return };
+        change(known.get_mut());
+        known.get_mut().moments.retain(|(_, number)| *number > 0);
+        if known.get().moments.is_empty() {
+            known.remove();
+        }
+    }
+
+    /// Removes the keys whose newest event has left the window of some seconds, if that was not
+    /// done for a part of it, and gives back the memory of most of them.
+    fn sweep(&mut self, seconds: i64, now: Instant) {
+        // The clock may have been set back.
+        if (0..(seconds / SWEEPS).max(1)).contains(&now.seconds_since(self.swept_at)) {
+            return;
+        }
+        self.swept_at = now;
+        self.keys.retain(|known| now.seconds_since(known.newest()) < seconds);
+        if self.keys.capacity() / 4 > self.keys.len() {
+            self.keys.shrink_to(2 * self.keys.len(), |known| known.key);
+        }
     }
 }
 
 impl KeyEvents {
     fn number(&self) -> usize {
         self.moments.iter().map(|(_, number)| *number as usize).sum()
+    }
+
+    /// Time of the newest event. The clock may have been set back, so it need not be the last.
+    fn newest(&self) -> Instant {
+        self.moments.iter().map(|(at, _)| *at).max().unwrap_or_default()
+    }
+
+    /// The order of eviction: the key of least rank goes first.
+    fn rank(&self) -> (usize, Instant, u64) {
+        (self.number(), self.newest(), self.key)
+    }
+
+    /// Adds events of a moment.
+    fn add(&mut self, number: u32, now: Instant, limit: usize) {
+        match self.moments.last_mut() {
+            Some((at, count)) if *at == now => *count = count.saturating_add(number),
+            _ => self.moments.push((now, number)),
+        }
+        self.shrink(limit);
     }
 
     /// Drops the oldest events above the limit, and joins the oldest moments above the maximum.
@@ -291,13 +327,32 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_for_any_number_of_keys() {
+    fn memory_is_bounded_for_any_number_of_keys_and_given_back_when_they_expire() {
         let window = SlidingWindow::new(1, 100);
-        (0..KEYS_MAX + 10).for_each(|key| window.add(&key, Instant(0)));
-        assert_eq!(window.events.lock().len(), KEYS_MAX);
-        assert_eq!(window.wait(&(KEYS_MAX + 9), Instant(0)), Some(100), "the last is tracked");
+        for key in 0..2 * KEYS_MAX {
+            window.add(&key, Instant(0));
+            assert!(window.events.lock().keys.len() <= KEYS_MAX + KEYS_BEYOND_MAX);
+        }
+        assert!(window.events.lock().keys.len() >= KEYS_MAX);
+        assert_eq!(window.wait(&(2 * KEYS_MAX - 1), Instant(0)), Some(100), "the last is tracked");
         window.add(&0, Instant(100));
-        assert_eq!(window.events.lock().len(), 1, "expired events are removed");
+        let events = window.events.lock();
+        assert_eq!(events.keys.len(), 1, "expired keys are removed");
+        let bytes = events.keys.allocation_size();
+        assert!(bytes < 1_024, "{bytes} bytes for one key");
+    }
+
+    #[test]
+    fn a_key_takes_80_bytes_at_most() {
+        let window = SlidingWindow::new(1, 100);
+        // From a table that is full to one that has just grown.
+        for key in 1..=KEYS_MAX {
+            window.add(&key, Instant(0));
+            if key >= 1_000 {
+                let bytes = window.events.lock().keys.allocation_size();
+                assert!(bytes <= key * 80, "{bytes} bytes for {key} keys");
+            }
+        }
     }
 
     #[test]
@@ -306,10 +361,20 @@ mod tests {
         window.add(&0, Instant(0));
         window.add(&0, Instant(0));
         window.add(&1, Instant(1));
-        (2..KEYS_MAX + 10).for_each(|key| window.add(&key, Instant(2)));
+        (2..KEYS_MAX + KEYS_BEYOND_MAX + 10).for_each(|key| window.add(&key, Instant(2)));
         assert_eq!(window.wait(&0, Instant(2)), Some(98));
         assert_eq!(window.count(&1, Instant(2)), 0, "the first of the others is evicted");
-        assert_eq!(window.count(&(KEYS_MAX + 9), Instant(2)), 1);
+        assert_eq!(window.count(&(KEYS_MAX + KEYS_BEYOND_MAX + 9), Instant(2)), 1);
+        let tracked = (2..KEYS_MAX).filter(|key| window.count(key, Instant(2)) == 1).count();
+        assert!(tracked >= KEYS_MAX - KEYS_BEYOND_MAX - 10, "{tracked}");
+    }
+
+    #[test]
+    fn as_many_keys_as_are_promised_stay_at_their_limit() {
+        let window = SlidingWindow::new(2, 100);
+        (0..KEYS_MAX - 1).for_each(|key| assert_eq!(window.try_add(&key, 2, Instant(0)), Ok(())));
+        (KEYS_MAX..2 * KEYS_MAX).for_each(|key| window.add(&key, Instant(1)));
+        assert!((0..KEYS_MAX - 1).all(|key| window.wait(&key, Instant(1)) == Some(99)));
     }
 
     #[test]
@@ -325,7 +390,7 @@ mod tests {
         assert_eq!(window.try_add(&"a", 3, Instant(20)), Ok(()));
         window.take_back(&"a", 2, Instant(10));
         window.take_back(&"a", 3, Instant(20));
-        assert_eq!(window.events.lock().len(), 0);
+        assert_eq!(window.events.lock().keys.len(), 0);
         assert_eq!(window.try_add(&"b", 9, Instant(0)), Ok(()), "more than the limit, alone");
         assert_eq!(window.try_add(&"b", 9, Instant(1)), Err(99));
         assert_eq!(window.count(&"b", Instant(1)), 5);
@@ -337,7 +402,7 @@ mod tests {
         (0..1_000).for_each(|second| window.add(&"a", Instant(second)));
         assert_eq!(window.count(&"a", Instant(1_000)), 1_000);
         let moments =
-            window.events.lock().get(&window.hash(&"a")).expect("it is tracked").moments.len();
+            window.events.lock().get(window.hash(&"a")).expect("it is tracked").moments.len();
         assert!(moments <= MOMENTS_MAX);
         assert!(window.wait(&"a", Instant(1_000)) >= Some(2_600));
     }
