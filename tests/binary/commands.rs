@@ -1,6 +1,7 @@
 //! The operator's commands: what they print, what they keep, how they end.
 
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -182,4 +183,13 @@ fn a_file_with_options_of_other_commands_serves_every_command() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(complaint(&refused).contains("lissen"), "{}", complaint(&refused));
     assert_eq!(run(&["check", "--listen", "127.0.0.1:1"], &data).status.code(), Some(2));
+}
+
+#[test]
+fn memory_above_1_mib_comes_from_the_system_and_goes_back_to_it() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
+    let output = command.arg("--version").env("MIMALLOC_VERBOSE", "1").output().expect("it runs");
+    let options = complaint(&output);
+    let expected = "'arena_max_object_size': 1024 KiB";
+    assert!(options.contains(expected), "built without .cargo/config.toml: {options}");
 }
