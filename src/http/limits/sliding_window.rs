@@ -1,9 +1,9 @@
 //! A rate limit: the number of events within a sliding window, by key, in bounded memory.
 //!
-//! Strangers may bring many keys, so a key takes 33 bytes of a hash table, and 40 to 80 with its
-//! empty places: it is kept as a hash under a random secret, and its first moment without an
-//! allocation of its own. No order of the keys is kept. All of them are looked at when there are
-//! too many, and eight times in a window.
+//! Strangers may bring many keys, so a key takes 17 bytes of a hash table, and 20 to 40 with its
+//! empty places: it is kept as a hash under a random secret, and keys with a single moment have a
+//! table of their own. No order of the keys is kept. All of them are looked at when there are too
+//! many, and eight times in a window.
 
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::marker::PhantomData;
@@ -11,7 +11,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hashbrown::HashTable;
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
 use crate::domain::time::Instant;
 
@@ -42,13 +41,31 @@ pub(crate) struct SlidingWindow<K> {
     keys: PhantomData<fn(K)>,
 }
 
-/// The tracked keys.
+/// The tracked keys. Each is in one of both tables.
 #[derive(Debug, Default)]
 struct KeyTable {
-    /// None of them without events.
-    keys: HashTable<KeyEvents>,
+    /// The keys with a single moment, which most of many keys have.
+    singles: HashTable<SingleEvent>,
+    /// The keys that have had several moments.
+    several: HashTable<KeyEvents>,
     /// Time at which expired keys were removed last.
     swept_at: Instant,
+}
+
+/// A moment with its number of events, at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Moment {
+    /// Seconds since 1970, within 0 to 2^32 - 1, which ends in 2106.
+    seconds: u32,
+    number: u32,
+}
+
+/// The only moment of a key.
+#[derive(Debug)]
+struct SingleEvent {
+    /// The hash that stands for the key.
+    key: u64,
+    moment: Moment,
 }
 
 /// The newest events of a key, at most the limit of them, in the order of counting.
@@ -56,8 +73,8 @@ struct KeyTable {
 struct KeyEvents {
     /// The hash that stands for the key.
     key: u64,
-    /// Moments, each with its number of events, at least 1.
-    moments: SmallVec<[(Instant, u32); 1]>,
+    /// Not empty.
+    moments: Vec<Moment>,
 }
 
 impl<K: Hash> SlidingWindow<K> {
@@ -89,7 +106,7 @@ impl<K: Hash> SlidingWindow<K> {
     /// Returns the number of recent events of a key, at most `limit`.
     pub(crate) fn count(&self, key: &K, now: Instant) -> usize {
         match self.events.lock().get(self.hash(key)) {
-            Some(events) => self.recent(events, now).map(|(_, number)| number as usize).sum(),
+            Some(moments) => self.recent(moments, now).map(|moment| moment.number as usize).sum(),
             None => 0,
         }
     }
@@ -97,7 +114,7 @@ impl<K: Hash> SlidingWindow<K> {
     /// Returns the time of the last recent event of a key.
     pub(crate) fn last(&self, key: &K, now: Instant) -> Option<Instant> {
         let events = self.events.lock();
-        self.recent(events.get(self.hash(key))?, now).map(|(at, _)| at).last()
+        self.recent(events.get(self.hash(key))?, now).map(Moment::at).last()
     }
 
     /// Returns the seconds until a key may go on; `None` if it may go on now.
@@ -131,86 +148,112 @@ impl<K: Hash> SlidingWindow<K> {
 
     /// Removes events that were added at a moment. Those that have been forgotten stay so.
     pub(crate) fn take_back(&self, key: &K, number: usize, at: Instant) {
-        self.events.lock().change(self.hash(key), |known| {
-            if let Some((_, count)) = known.moments.iter_mut().find(|(moment, _)| *moment == at) {
-                *count -= to_count(number).min(*count);
+        let seconds = Moment::new(at, 0).seconds;
+        self.events.lock().change(self.hash(key), |moments| {
+            if let Some(moment) = moments.iter_mut().find(|moment| moment.seconds == seconds) {
+                moment.number -= to_count(number).min(moment.number);
             }
         });
     }
 
     /// Removes the newest event of a key, if it has one.
     pub(crate) fn remove_newest(&self, key: &K) {
-        self.events.lock().change(self.hash(key), |known| {
-            if let Some((_, count)) = known.moments.last_mut() {
-                *count -= 1;
+        self.events.lock().change(self.hash(key), |moments| {
+            if let Some(newest) = moments.last_mut() {
+                newest.number -= 1;
             }
         });
     }
 
     /// Returns the seconds until `number` more events stay within the limit.
-    fn wait_for(&self, events: &KeyEvents, number: usize, now: Instant) -> Option<i64> {
-        let mut count: usize = self.recent(events, now).map(|(_, number)| number as usize).sum();
+    fn wait_for(&self, moments: &[Moment], number: usize, now: Instant) -> Option<i64> {
+        let mut count: usize = self.recent(moments, now).map(|moment| moment.number as usize).sum();
         let mut seconds = None;
-        for (at, expiring) in self.recent(events, now) {
+        for expiring in self.recent(moments, now) {
             if count + number <= self.limit {
                 break;
             }
-            seconds = Some(self.seconds - now.seconds_since(at));
-            count -= expiring as usize;
+            seconds = Some(self.seconds - now.seconds_since(expiring.at()));
+            count -= expiring.number as usize;
         }
         seconds
     }
 
     fn insert(&self, events: &mut KeyTable, key: u64, number: usize, now: Instant) {
         events.sweep(self.seconds, now);
-        match events.get_mut(key) {
-            Some(known) => {
-                known.moments.retain(|(at, _)| self.is_recent(*at, now));
-                known.add(to_count(number), now, self.limit);
-            }
-            None => {
-                let mut new = KeyEvents { key, moments: SmallVec::new() };
-                new.add(to_count(number), now, self.limit);
-                events.put(new);
-            }
+        let added = Moment::new(now, to_count(number));
+        if let Some(known) = events.several.find_mut(key, |known| known.key == key) {
+            known.moments.retain(|moment| self.is_recent(*moment, now));
+            known.add(added, self.limit);
+            return;
+        }
+        let Ok(known) = events.singles.find_entry(key, |known| known.key == key) else {
+            events.put(SingleEvent { key, moment: added.limited(self.limit) });
+            return;
+        };
+        let before = known.get().moment;
+        if !self.is_recent(before, now) {
+            known.into_mut().moment = added.limited(self.limit);
+        } else if before.seconds == added.seconds {
+            let number = before.number.saturating_add(added.number);
+            known.into_mut().moment = Moment { number, ..added }.limited(self.limit);
+        } else {
+            known.remove();
+            let mut known = KeyEvents { key, moments: vec![before] };
+            known.add(added, self.limit);
+            events.several.insert_unique(key, known, |known| known.key);
         }
     }
 
-    fn recent(&self, events: &KeyEvents, now: Instant) -> impl Iterator<Item = (Instant, u32)> {
-        events.moments.iter().copied().filter(move |(at, _)| self.is_recent(*at, now))
+    fn recent(&self, moments: &[Moment], now: Instant) -> impl Iterator<Item = Moment> {
+        moments.iter().copied().filter(move |moment| self.is_recent(*moment, now))
     }
 
-    fn is_recent(&self, at: Instant, now: Instant) -> bool {
-        (0..self.seconds).contains(&now.seconds_since(at))
+    fn is_recent(&self, moment: Moment, now: Instant) -> bool {
+        (0..self.seconds).contains(&now.seconds_since(moment.at()))
     }
 }
 
 impl KeyTable {
-    fn get(&self, key: u64) -> Option<&KeyEvents> {
-        self.keys.find(key, |known| known.key == key)
+    fn len(&self) -> usize {
+        self.singles.len() + self.several.len()
     }
 
-    fn get_mut(&mut self, key: u64) -> Option<&mut KeyEvents> {
-        self.keys.find_mut(key, |known| known.key == key)
+    /// Returns the moments of a key, in the order of counting.
+    fn get(&self, key: u64) -> Option<&[Moment]> {
+        if let Some(known) = self.singles.find(key, |known| known.key == key) {
+            return Some(std::slice::from_ref(&known.moment));
+        }
+        Some(&self.several.find(key, |known| known.key == key)?.moments)
     }
 
     /// Puts the events of a key that has none, and evicts others if there are too many keys.
-    fn put(&mut self, new: KeyEvents) {
-        if self.keys.len() >= KEYS_MAX + KEYS_BEYOND_MAX {
-            let mut ranks: Vec<_> = self.keys.iter().map(KeyEvents::rank).collect();
+    fn put(&mut self, new: SingleEvent) {
+        if self.len() >= KEYS_MAX + KEYS_BEYOND_MAX {
+            let singles = self.singles.iter().map(|known| rank(known.key, &[known.moment]));
+            let several = self.several.iter().map(|known| rank(known.key, &known.moments));
+            let mut ranks: Vec<_> = singles.chain(several).collect();
             // Ranks differ, since keys do.
             let (_, &mut least_kept, _) = ranks.select_nth_unstable(KEYS_BEYOND_MAX + 1);
-            self.keys.retain(|known| known.rank() >= least_kept);
+            self.singles.retain(|known| rank(known.key, &[known.moment]) >= least_kept);
+            self.several.retain(|known| rank(known.key, &known.moments) >= least_kept);
         }
-        self.keys.insert_unique(new.key, new, |known| known.key);
+        self.singles.insert_unique(new.key, new, |known| known.key);
     }
 
-    /// Changes the events of a key that has some. Moments without events are removed, and so is a
-    /// key without moments.
-    fn change(&mut self, key: u64, change: impl FnOnce(&mut KeyEvents)) {
-        let Ok(mut known) = self.keys.find_entry(key, |known| known.key == key) else { return };
-        change(known.get_mut());
-        known.get_mut().moments.retain(|(_, number)| *number > 0);
+    /// Changes the numbers of a key that has events. Moments without events are removed, and so is
+    /// a key without moments.
+    fn change(&mut self, key: u64, change: impl FnOnce(&mut [Moment])) {
+        if let Ok(mut known) = self.singles.find_entry(key, |known| known.key == key) {
+            change(std::slice::from_mut(&mut known.get_mut().moment));
+            if known.get().moment.number == 0 {
+                known.remove();
+            }
+            return;
+        }
+        let Ok(mut known) = self.several.find_entry(key, |known| known.key == key) else { return };
+        change(&mut known.get_mut().moments);
+        known.get_mut().moments.retain(|moment| moment.number > 0);
         if known.get().moments.is_empty() {
             known.remove();
         }
@@ -224,56 +267,74 @@ impl KeyTable {
             return;
         }
         self.swept_at = now;
-        self.keys.retain(|known| now.seconds_since(known.newest()) < seconds);
-        if self.keys.capacity() / 4 > self.keys.len() {
-            self.keys.shrink_to(2 * self.keys.len(), |known| known.key);
+        self.singles.retain(|known| now.seconds_since(known.moment.at()) < seconds);
+        self.several.retain(|known| now.seconds_since(newest(&known.moments)) < seconds);
+        if self.singles.capacity() / 4 > self.singles.len() {
+            self.singles.shrink_to(2 * self.singles.len(), |known| known.key);
+        }
+        if self.several.capacity() / 4 > self.several.len() {
+            self.several.shrink_to(2 * self.several.len(), |known| known.key);
         }
     }
 }
 
+impl Moment {
+    fn new(at: Instant, number: u32) -> Self {
+        let seconds = u32::try_from(at.0.max(0)).unwrap_or(u32::MAX);
+        Self { seconds, number }
+    }
+
+    fn at(self) -> Instant {
+        Instant(self.seconds.into())
+    }
+
+    /// The same moment with at most this number of events.
+    fn limited(self, limit: usize) -> Self {
+        Self { number: self.number.min(to_count(limit)), ..self }
+    }
+}
+
 impl KeyEvents {
-    fn number(&self) -> usize {
-        self.moments.iter().map(|(_, number)| *number as usize).sum()
-    }
-
-    /// Time of the newest event. The clock may have been set back, so it need not be the last.
-    fn newest(&self) -> Instant {
-        self.moments.iter().map(|(at, _)| *at).max().unwrap_or_default()
-    }
-
-    /// The order of eviction: the key of least rank goes first.
-    fn rank(&self) -> (usize, Instant, u64) {
-        (self.number(), self.newest(), self.key)
-    }
-
-    /// Adds events of a moment.
-    fn add(&mut self, number: u32, now: Instant, limit: usize) {
+    /// Adds a moment. Drops the oldest events above the limit, and joins the oldest moments above
+    /// the maximum.
+    fn add(&mut self, added: Moment, limit: usize) {
         match self.moments.last_mut() {
-            Some((at, count)) if *at == now => *count = count.saturating_add(number),
-            _ => self.moments.push((now, number)),
+            Some(last) if last.seconds == added.seconds => {
+                last.number = last.number.saturating_add(added.number);
+            }
+            _ => self.moments.push(added),
         }
-        self.shrink(limit);
-    }
-
-    /// Drops the oldest events above the limit, and joins the oldest moments above the maximum.
-    fn shrink(&mut self, limit: usize) {
-        let mut excess = self.number().saturating_sub(limit);
-        while let Some((_, oldest)) = self.moments.first_mut()
+        let mut excess = count(&self.moments).saturating_sub(limit);
+        while let Some(oldest) = self.moments.first_mut()
             && excess > 0
         {
-            let dropped = to_count(excess).min(*oldest);
-            *oldest -= dropped;
+            let dropped = to_count(excess).min(oldest.number);
+            oldest.number -= dropped;
             excess -= dropped as usize;
-            if *oldest == 0 {
+            if oldest.number == 0 {
                 self.moments.remove(0);
             }
         }
         while self.moments.len() > MOMENTS_MAX {
-            let (_, number) = self.moments.remove(0);
-            let (_, next) = &mut self.moments[0];
-            *next = next.saturating_add(number);
+            let oldest = self.moments.remove(0);
+            let next = &mut self.moments[0];
+            next.number = next.number.saturating_add(oldest.number);
         }
     }
+}
+
+fn count(moments: &[Moment]) -> usize {
+    moments.iter().map(|moment| moment.number as usize).sum()
+}
+
+/// Time of the newest event. The clock may have been set back, so it need not be the last.
+fn newest(moments: &[Moment]) -> Instant {
+    moments.iter().map(|moment| moment.at()).max().unwrap_or_default()
+}
+
+/// The order of eviction: the key of least rank goes first.
+fn rank(key: u64, moments: &[Moment]) -> (usize, Instant, u64) {
+    (count(moments), newest(moments), key)
 }
 
 fn to_count(number: usize) -> u32 {
@@ -307,7 +368,83 @@ const fn inner_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Window of the comparison with a plain list.
+    const SECONDS: i64 = 20;
+
+    /// A step of a client: events added, taken back of a moment, or the newest removed.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Add(usize),
+        TakeBack(usize, i64),
+        RemoveNewest,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(u8, i64, Step)>> {
+        let step = prop_oneof![
+            (1_usize..4).prop_map(Step::Add),
+            (1_usize..4, 0_i64..30).prop_map(|(number, ago)| Step::TakeBack(number, ago)),
+            Just(Step::RemoveNewest),
+        ];
+        prop::collection::vec((0_u8..3, 0_i64..4, step), 0..60)
+    }
+
+    /// The times of a key's events, ascending, of which the newest `limit` are kept.
+    fn add_plainly(times: &mut Vec<i64>, number: usize, limit: usize, now: i64) {
+        times.retain(|at| now - at < SECONDS);
+        times.extend(std::iter::repeat_n(now, number));
+        times.drain(..times.len().saturating_sub(limit));
+    }
+
+    proptest! {
+        #[test]
+        fn a_window_counts_as_a_plain_list_of_times_does(steps in steps()) {
+            let limit = 5;
+            let window = SlidingWindow::new(limit, SECONDS);
+            let mut plain = [const { Vec::new() }; 3];
+            let mut now = 1_000;
+            for (key, passed, step) in steps {
+                now += passed;
+                let times = &mut plain[usize::from(key)];
+                match step {
+                    Step::Add(number) => {
+                        add_plainly(times, number, limit, now);
+                        (0..number).for_each(|_| window.add(&key, Instant(now)));
+                    }
+                    Step::TakeBack(number, ago) => {
+                        for _ in 0..number {
+                            if let Some(found) = times.iter().position(|at| *at == now - ago) {
+                                times.remove(found);
+                            }
+                        }
+                        window.take_back(&key, number, Instant(now - ago));
+                    }
+                    Step::RemoveNewest => {
+                        times.pop();
+                        window.remove_newest(&key);
+                    }
+                }
+                for (key, times) in (0_u8..).zip(&plain) {
+                    let recent: Vec<_> = times.iter().filter(|at| now - **at < SECONDS).collect();
+                    prop_assert_eq!(window.count(&key, Instant(now)), recent.len());
+                    let last = window.last(&key, Instant(now)).map(|last| last.0);
+                    prop_assert_eq!(last, recent.last().map(|at| **at));
+                    let wait = (recent.len() == limit)  .then(|| SECONDS - (now - recent[0]));
+                    prop_assert_eq!(window.wait(&key, Instant(now)), wait);
+                }
+            }
+        }
+    }
+
+    impl KeyTable {
+        /// Bytes of both tables.
+        fn allocation_size(&self) -> usize {
+            self.singles.allocation_size() + self.several.allocation_size()
+        }
+    }
 
     #[test]
     fn a_key_waits_until_its_oldest_event_leaves_the_window() {
@@ -331,26 +468,42 @@ mod tests {
         let window = SlidingWindow::new(1, 100);
         for key in 0..2 * KEYS_MAX {
             window.add(&key, Instant(0));
-            assert!(window.events.lock().keys.len() <= KEYS_MAX + KEYS_BEYOND_MAX);
+            assert!(window.events.lock().len() <= KEYS_MAX + KEYS_BEYOND_MAX);
         }
-        assert!(window.events.lock().keys.len() >= KEYS_MAX);
+        assert!(window.events.lock().len() >= KEYS_MAX);
         assert_eq!(window.wait(&(2 * KEYS_MAX - 1), Instant(0)), Some(100), "the last is tracked");
         window.add(&0, Instant(100));
         let events = window.events.lock();
-        assert_eq!(events.keys.len(), 1, "expired keys are removed");
-        let bytes = events.keys.allocation_size();
+        assert_eq!(events.len(), 1, "expired keys are removed");
+        let bytes = events.allocation_size();
         assert!(bytes < 1_024, "{bytes} bytes for one key");
     }
 
     #[test]
-    fn a_key_takes_80_bytes_at_most() {
+    fn memory_of_keys_with_several_moments_is_bounded_and_given_back_too() {
+        let window = SlidingWindow::new(2, 100);
+        for key in 0..2 * KEYS_MAX {
+            window.add(&key, Instant(0));
+            window.add(&key, Instant(1));
+            assert!(window.events.lock().len() <= KEYS_MAX + KEYS_BEYOND_MAX);
+        }
+        assert_eq!(window.count(&(2 * KEYS_MAX - 1), Instant(1)), 2, "the last is tracked");
+        window.add(&0, Instant(101));
+        let events = window.events.lock();
+        assert_eq!(events.len(), 1, "expired keys are removed");
+        let bytes = events.allocation_size();
+        assert!(bytes < 1_024, "{bytes} bytes for one key");
+    }
+
+    #[test]
+    fn a_key_takes_40_bytes_at_most() {
         let window = SlidingWindow::new(1, 100);
         // From a table that is full to one that has just grown.
         for key in 1..=KEYS_MAX {
             window.add(&key, Instant(0));
             if key >= 1_000 {
-                let bytes = window.events.lock().keys.allocation_size();
-                assert!(bytes <= key * 80, "{bytes} bytes for {key} keys");
+                let bytes = window.events.lock().allocation_size();
+                assert!(bytes <= key * 40, "{bytes} bytes for {key} keys");
             }
         }
     }
@@ -390,7 +543,7 @@ mod tests {
         assert_eq!(window.try_add(&"a", 3, Instant(20)), Ok(()));
         window.take_back(&"a", 2, Instant(10));
         window.take_back(&"a", 3, Instant(20));
-        assert_eq!(window.events.lock().keys.len(), 0);
+        assert_eq!(window.events.lock().len(), 0);
         assert_eq!(window.try_add(&"b", 9, Instant(0)), Ok(()), "more than the limit, alone");
         assert_eq!(window.try_add(&"b", 9, Instant(1)), Err(99));
         assert_eq!(window.count(&"b", Instant(1)), 5);
@@ -401,8 +554,7 @@ mod tests {
         let window = SlidingWindow::new(1_000, 3_600);
         (0..1_000).for_each(|second| window.add(&"a", Instant(second)));
         assert_eq!(window.count(&"a", Instant(1_000)), 1_000);
-        let moments =
-            window.events.lock().get(window.hash(&"a")).expect("it is tracked").moments.len();
+        let moments = window.events.lock().get(window.hash(&"a")).expect("it is tracked").len();
         assert!(moments <= MOMENTS_MAX);
         assert!(window.wait(&"a", Instant(1_000)) >= Some(2_600));
     }
