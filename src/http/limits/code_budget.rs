@@ -5,11 +5,12 @@
 //! others never gives them, so they fill a share, while those of clients make room for the next.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ipnet::IpNet;
 use parking_lot::Mutex;
-use sha2::{Digest as _, Sha256};
+use smallvec::SmallVec;
 
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::GroupId;
@@ -33,6 +34,8 @@ const RESERVED_PERCENT: usize = 80;
 const SHARE_PERCENT: usize = 10;
 /// The same once they are contested.
 const CONTESTED_SHARE_PERCENT: usize = 2;
+/// Maximum number of things by which a code is shared.
+const SHARERS_MAX: usize = 6;
 /// Share of a mail domain, beyond which contested codes go only to sources without one.
 const DOMAIN_PERCENT: usize = 25;
 
@@ -48,11 +51,14 @@ pub(crate) struct CodeBudget {
 /// The codes of a group that were not given yet, and were asked for within 24 hours.
 #[derive(Debug, Default)]
 struct GroupCodes {
+    /// Hashes sharers. Its secret is drawn anew for each group, so that no two sharers can be
+    /// chosen to share a hash.
+    hasher: RandomState,
     /// Each by its number, ascending.
     open: BTreeMap<u64, OpenCode>,
     by_hold: BTreeMap<HoldId, u64>,
     /// Numbers of open codes, none of them 0.
-    counts: BTreeMap<Sharer, usize>,
+    counts: BTreeMap<SharerHash, u32>,
     last_number: u64,
 }
 
@@ -60,18 +66,21 @@ struct GroupCodes {
 #[derive(Debug)]
 struct OpenCode {
     at: Instant,
-    sharers: Vec<Sharer>,
+    sharers: SmallVec<[SharerHash; SHARERS_MAX]>,
     hold: Option<HoldId>,
 }
 
 /// Something by which codes are shared.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Sharer {
+#[derive(Clone, Copy, Debug, Hash)]
+enum Sharer<'r> {
     Network(IpNet),
-    Domain(Box<str>),
-    Recipient([u8; 32]),
-    RecipientOf(IpNet, [u8; 32]),
+    Domain(&'r str),
+    Recipient(&'r str),
+    RecipientOf(IpNet, &'r str),
 }
+
+/// The hash that stands for a sharer, since a code has six of them, which are longer.
+type SharerHash = u64;
 
 /// A code that is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -119,9 +128,9 @@ impl CodeBudget {
         }
         codes.last_number += 1;
         let number = codes.last_number;
-        let sharers = request.sharers();
+        let sharers = codes.hash_sharers(request);
         for sharer in &sharers {
-            *codes.counts.entry(sharer.clone()).or_default() += 1;
+            *codes.counts.entry(*sharer).or_default() += 1;
         }
         codes.open.insert(number, OpenCode { at: now, sharers, hold: None });
         self.total.fetch_add(1, Ordering::Relaxed);
@@ -167,7 +176,8 @@ impl GroupCodes {
         let is_reserved = used >= percent(most, RESERVED_PERCENT)
             || is_contested
                 && request.domain().is_some_and(|domain| {
-                    self.count(&Sharer::Domain(domain.into())) >= percent(most, DOMAIN_PERCENT)
+                    let domain = self.hash(Sharer::Domain(domain));
+                    self.count(domain) >= percent(most, DOMAIN_PERCENT)
                 });
         let share = if is_reserved {
             1
@@ -177,17 +187,29 @@ impl GroupCodes {
             percent(most, SHARE_PERCENT).max(1)
         };
         request.limits(share).into_iter().find_map(|(sharer, limit)| {
-            (self.count(&sharer) >= limit).then(|| self.find_wait_for(Some(&sharer), now))
+            let sharer = self.hash(sharer);
+            (self.count(sharer) >= limit).then(|| self.find_wait_for(Some(sharer), now))
         })
     }
 
-    fn count(&self, sharer: &Sharer) -> usize {
-        self.counts.get(sharer).copied().unwrap_or_default()
+    fn hash(&self, sharer: Sharer<'_>) -> SharerHash {
+        self.hasher.hash_one(sharer)
+    }
+
+    /// Returns everything by which a code is shared.
+    fn hash_sharers(&self, request: CodeRequest<'_>) -> SmallVec<[SharerHash; SHARERS_MAX]> {
+        let limited = request.limits(0).into_iter().map(|(sharer, _)| sharer);
+        limited.chain(request.domain().map(Sharer::Domain)).map(|each| self.hash(each)).collect()
+    }
+
+    fn count(&self, sharer: SharerHash) -> usize {
+        self.counts.get(&sharer).map_or(0, |count| *count as usize)
     }
 
     /// Returns the seconds until the oldest code of a sharer, or of all, counts no more.
-    fn find_wait_for(&self, sharer: Option<&Sharer>, now: Instant) -> i64 {
-        let is_meant = |code: &&OpenCode| sharer.is_none_or(|sharer| code.sharers.contains(sharer));
+    fn find_wait_for(&self, sharer: Option<SharerHash>, now: Instant) -> i64 {
+        let is_meant =
+            |code: &&OpenCode| sharer.is_none_or(|sharer| code.sharers.contains(&sharer));
         let oldest = self.open.values().find(is_meant);
         oldest.map_or(1, |code| DAY - now.seconds_since(code.at))
     }
@@ -222,29 +244,21 @@ impl GroupCodes {
     }
 }
 
-impl CodeRequest<'_> {
+impl<'r> CodeRequest<'r> {
     /// The mail domain of the recipient.
-    fn domain(&self) -> Option<&str> {
+    fn domain(&self) -> Option<&'r str> {
         self.recipient.rsplit_once('@').map(|(_, domain)| domain)
-    }
-
-    fn sharers(&self) -> Vec<Sharer> {
-        let mut sharers: Vec<Sharer> =
-            self.limits(0).into_iter().map(|(sharer, _)| sharer).collect();
-        sharers.extend(self.domain().map(|domain| Sharer::Domain(domain.into())));
-        sharers
     }
 
     /// The sharers that limits hold for, with the numbers of their open codes at which no more is
     /// sent. `share` is that of a source.
-    fn limits(&self, share: usize) -> Vec<(Sharer, usize)> {
-        let recipient = Sha256::digest(self.recipient).into();
-        let mut limits = vec![(Sharer::Recipient(recipient), CODES_PER_RECIPIENT_MAX)];
+    fn limits(&self, share: usize) -> Vec<(Sharer<'r>, usize)> {
+        let mut limits = vec![(Sharer::Recipient(self.recipient), CODES_PER_RECIPIENT_MAX)];
         if let Some(SourceNetworks { own, site, widest }) = self.networks {
             limits.push((Sharer::Network(own), share));
             limits.extend(site.map(|site| (Sharer::Network(site), 2 * share)));
             limits.push((Sharer::Network(widest), 4 * share));
-            let of_network = Sharer::RecipientOf(widest, recipient);
+            let of_network = Sharer::RecipientOf(widest, self.recipient);
             limits.push((of_network, CODES_PER_RECIPIENT_OF_NETWORK_MAX));
         }
         limits
@@ -307,7 +321,11 @@ mod tests {
             let budget = CodeBudget::new(500);
             assert_eq!(exhaust(&budget, &sources, "one.example"), codes);
             let group = GroupId::new(1).expect("an id");
-            assert_eq!(budget.groups.lock()[&group].open.len(), codes);
+            {
+                let open = &budget.groups.lock()[&group].open;
+                assert_eq!(open.len(), codes);
+                assert!(open.values().all(|code| !code.sharers.spilled()), "no allocation each");
+            }
             ask(&budget, "198.51.100.7", "new@two.example", NOW).expect("a newcomer has a code");
         }
     }
