@@ -26,6 +26,7 @@ use crate::http::{
     ApiError, AuthRequest, FIRST_RUN_PATH, Incoming, LoginCookies, PRO_FORM_BYTES_MAX, ScreenLogin,
 };
 use crate::password::{self, Argon2Memory};
+use crate::web::group_path::practice_path;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::pages::Pages;
 use crate::web::practice::first_run::given::{Given, GivenShop};
@@ -35,7 +36,7 @@ use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::screen_request::ScreenRequest;
 use crate::web::practice::texts::first_run::FirstRunTexts;
-use crate::web::practice::visit::{ProVisit, group_path};
+use crate::web::practice::visit::ProVisit;
 use crate::wire::params::Params;
 
 /// A request by the holder of the link, on a way that no one else reads.
@@ -201,7 +202,7 @@ async fn lead_in(
 ) -> Response {
     let FirstRunVisit { request, parts, .. } = visit;
     let server = &request.pages.server;
-    let welcome = group_path(&state.catalogue.group, Section::Welcome.path());
+    let welcome = practice_path(&state.catalogue.group, Section::Welcome.path());
     let mut response = redirect(&request.url(&welcome, &[]));
     let published = server.engine.published();
     // The directory of the request does not know the owner yet.
