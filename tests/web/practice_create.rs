@@ -202,7 +202,7 @@ async fn web_rules_and_absences_warn_and_a_second_press_overrides_them() {
     let setting = format!("/p/cut-co/settings/calendars/{CALENDAR}#mintime_rdv");
     for (day, time, sentence, link) in [
         ("2025-06-06", "09:30", "Absence “Congress”", format!("/events/{id}?o=2025-06-06")),
-        ("2025-06-05", "20:00", "Outside opening hours", "agenda?v=week".to_owned()),
+        ("2025-06-05", "20:00", "Outside opening hours", format!("/hours/{CALENDAR}\"")),
         ("2025-06-01", "10:00", "Online, the first time", setting),
         ("2025-06-05", "09:07", "Online, times follow", "#generate_interval".to_owned()),
     ] {
@@ -456,18 +456,18 @@ async fn a_start_is_explained_with_what_would_remove_each_obstacle() {
     };
     let page = ann.open(WHY).await;
     page.shows("Why is this time not offered?");
-    page.hides("role=\"status\"");
+    page.hides("This time is offered");
     let offered = ann.open(&why(CALENDAR, "2025-06-04", "10:00")).await;
     offered.shows("This time is offered to clients online.");
     let event = format!("href=\"/p/cut-co/events/{taken}\"");
     let plage = format!("href=\"/p/cut-co/events/{absent}?o=2025-06-06\"");
-    let week = format!("agenda?v=week&#38;d=2025-06-05&#38;c={CALENDAR}\"");
+    let hours = format!("href=\"/p/cut-co/hours/{CALENDAR}\"");
     let calendar = format!("href=\"/p/cut-co/settings/calendars/{CALENDAR}#");
     let hidden = format!("href=\"/p/cut-co/settings/calendars/{HIDDEN_CALENDAR}\"");
     for (id, day, time, link) in [
         (CALENDAR, "2025-06-04", "09:00", event.as_str()),
         (CALENDAR, "2025-06-06", "10:00", &plage),
-        (CALENDAR, "2025-06-05", "20:00", &week),
+        (CALENDAR, "2025-06-05", "20:00", &hours),
         (CALENDAR, "2025-06-01", "09:00", &format!("{calendar}mintime_rdv\"")),
         (CALENDAR, "2029-06-05", "09:00", &format!("{calendar}maxrdv_period\"")),
         (CALENDAR, "2025-06-05", "09:07", &format!("{calendar}generate_interval\"")),

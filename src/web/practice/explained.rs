@@ -105,11 +105,8 @@ fn explain_obstacle(
         Obstacle::MintimeRdv { .. } => calendar_setting("mintime_rdv"),
         Obstacle::MaxRdvPeriod { .. } => calendar_setting("maxrdv_period"),
         Obstacle::OffGrid { .. } => calendar_setting("generate_interval"),
-        Obstacle::OutsideAvailability { interval, .. } => {
-            let day = format::iso_day(visit.zone().civil_of(interval.start).day());
-            let id = calendar.to_string();
-            let pairs = [("v", "week"), ("d", day.as_str()), ("c", id.as_str())];
-            leading(text.to_agenda, visit.url("/agenda", &pairs))
+        Obstacle::OutsideAvailability { .. } => {
+            leading(text.to_hours, visit.url(&format!("/hours/{calendar}"), &[]))
         }
         Obstacle::Taken { id, interval, by } => {
             let day = format::iso_day(visit.zone().civil_of(interval.start).day());

@@ -79,13 +79,12 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/events/{id}/cancel", post(event_change::cancel))
         .route("/p/{urlname}/events/{id}/restore", post(event_change::restore))
         .route("/p/{urlname}/events/{id}/move", get(event_move::show).post(event_move::act))
-        .route("/p/{urlname}/events/{id}/series", post(series_event::change))
-        .merge(hours::routes())
         .route("/p/{urlname}/events/{id}/series", get(event_page::show).post(series_event::change))
         .route(
             "/p/{urlname}/events/{id}/booked",
             get(event_page::show).post(series_event::settle_booked),
         )
         .route("/p/{urlname}/absences/new", get(absence::show).post(absence::make))
+        .merge(hours::routes())
         .merge(settings::routes())
 }

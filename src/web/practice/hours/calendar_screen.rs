@@ -19,7 +19,7 @@ use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::calendar_hours::CalendarHours;
 use crate::web::practice::hours::day_ranges::DayRanges;
 use crate::web::practice::hours::form_parts::{DayField, HoursChoice, today};
-use crate::web::practice::hours::saving::Question;
+use crate::web::practice::hours::saving::SaveQuestion;
 use crate::web::practice::hours::timetable_address::{
     FROM, NEW, TIMETABLE, timetable_slug, weeks_slug,
 };
@@ -55,7 +55,7 @@ pub(crate) struct CalendarForm {
     pub(crate) is_overtaken: bool,
     /// The days in which the hours differ, if they were changed meanwhile.
     pub(crate) versions: Vec<VersionRow>,
-    pub(crate) question: Option<Question>,
+    pub(crate) question: Option<SaveQuestion>,
 }
 
 #[derive(Template)]

@@ -11,7 +11,7 @@ use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::exceptions::{Closure, add_closures};
 use crate::web::practice::hours::form_parts::{CalendarsField, DayField, creator};
-use crate::web::practice::hours::saving::{NotSaved, Question, save_as_expected};
+use crate::web::practice::hours::saving::{NotSaved, SaveQuestion, save_as_expected};
 use crate::web::practice::message;
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
@@ -27,7 +27,7 @@ struct ClosureForm {
     reason_fault: &'static str,
     /// Sentences about the whole form.
     faults: Vec<String>,
-    question: Option<Question>,
+    question: Option<SaveQuestion>,
 }
 
 #[derive(Template)]

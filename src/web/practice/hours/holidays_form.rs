@@ -23,7 +23,7 @@ use crate::web::practice::hours::form_parts::{CalendarsField, HoursChoice, creat
 use crate::web::practice::hours::holiday_words::{
     country_name, country_of_address, holiday_name, regions,
 };
-use crate::web::practice::hours::saving::{NotSaved, Question, save_as_expected};
+use crate::web::practice::hours::saving::{NotSaved, SaveQuestion, save_as_expected};
 use crate::web::practice::hours::words::long_date;
 use crate::web::practice::message;
 use crate::web::practice::texts::hours::HoursTexts;
@@ -55,7 +55,7 @@ struct HolidaysForm {
     calendars: CalendarsField,
     /// Sentences about the whole form.
     faults: Vec<String>,
-    question: Option<Question>,
+    question: Option<SaveQuestion>,
 }
 
 /// A holiday in the form.

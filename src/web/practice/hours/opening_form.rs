@@ -16,7 +16,7 @@ use crate::web::practice::hours::exceptions::{ExceptionalOpening, add_openings};
 use crate::web::practice::hours::form_parts::{
     CalendarsField, DayField, HoursChoice, creator, read_services, services,
 };
-use crate::web::practice::hours::saving::{NotSaved, Question, save_as_expected};
+use crate::web::practice::hours::saving::{NotSaved, SaveQuestion, save_as_expected};
 use crate::web::practice::message;
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
@@ -31,7 +31,7 @@ struct OpeningForm {
     services: Vec<HoursChoice>,
     /// Sentences about the whole form.
     faults: Vec<String>,
-    question: Option<Question>,
+    question: Option<SaveQuestion>,
 }
 
 #[derive(Template)]

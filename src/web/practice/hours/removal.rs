@@ -14,7 +14,7 @@ use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::exceptions::{ExceptionTime, exception_tag, read_exception};
-use crate::web::practice::hours::saving::{NotSaved, Question, save_as_expected};
+use crate::web::practice::hours::saving::{NotSaved, SaveQuestion, save_as_expected};
 use crate::web::practice::hours::words::{long_date, services_in_words};
 use crate::web::practice::message;
 use crate::web::practice::revision::REVISION;
@@ -32,7 +32,7 @@ struct DeleteScreen<'v> {
     revision: String,
     when: String,
     what: String,
-    question: Question,
+    question: SaveQuestion,
 }
 
 /// GET /p/{urlname}/hours/delete: the list, to which the switch of languages leads.

@@ -30,7 +30,7 @@ const NAMED_MAX: usize = 50;
 /// The reason why a change was not saved.
 pub(crate) enum NotSaved {
     /// It displaces appointments, and the form does not say that it knows these.
-    Asked(Question),
+    Asked(SaveQuestion),
     /// Some values are wrong.
     Refused(Vec<Fault>),
     /// The record was changed after the form was shown, or is gone.
@@ -40,26 +40,26 @@ pub(crate) enum NotSaved {
 }
 
 /// The question before appointments are displaced.
-pub(crate) struct Question {
+pub(crate) struct SaveQuestion {
     /// The digest of the whole list, which the form sends back.
     pub(crate) digest: String,
     /// Whether the form knew another list.
     pub(crate) is_changed: bool,
     pub(crate) sentence: String,
-    pub(crate) appointments: Vec<DisplacedLine>,
+    pub(crate) appointments: Vec<OutsideLine>,
     /// The sentence about those that are not named; empty without any.
     pub(crate) more: String,
 }
 
 /// An appointment in a question.
-pub(crate) struct DisplacedLine {
+pub(crate) struct OutsideLine {
     pub(crate) url: String,
     pub(crate) when: String,
     pub(crate) client: String,
     pub(crate) calendar: String,
 }
 
-impl Question {
+impl SaveQuestion {
     /// The status of the page that asks.
     pub(crate) const fn status(&self) -> StatusCode {
         if self.is_changed { StatusCode::PRECONDITION_FAILED } else { StatusCode::CONFLICT }
@@ -142,7 +142,7 @@ fn judge(refusals: Refusals) -> NotSaved {
     NotSaved::Refused(faults_among(refusals))
 }
 
-fn ask(visit: &ProVisit, displaced: &[DisplacedAppointment], is_changed: bool) -> Question {
+fn ask(visit: &ProVisit, displaced: &[DisplacedAppointment], is_changed: bool) -> SaveQuestion {
     let text = HoursTexts::in_language(visit.language());
     let count = displaced.len();
     let sentence = match count {
@@ -151,7 +151,7 @@ fn ask(visit: &ProVisit, displaced: &[DisplacedAppointment], is_changed: bool) -
         _ => fill(text.outside_many, "count", &count.to_string()),
     };
     let more = count.saturating_sub(NAMED_MAX);
-    Question {
+    SaveQuestion {
         digest: ListDigest::new(displaced).to_text(),
         is_changed,
         sentence,
@@ -163,14 +163,14 @@ fn ask(visit: &ProVisit, displaced: &[DisplacedAppointment], is_changed: bool) -
     }
 }
 
-fn name(visit: &ProVisit, one: &DisplacedAppointment) -> DisplacedLine {
+fn name(visit: &ProVisit, one: &DisplacedAppointment) -> OutsideLine {
     let state = &visit.state;
     let start = visit.zone().civil_of(one.start);
     let row = state.rows.get(&one.id);
     let client = row.and_then(|row| state.fiches.get(&row.fiche_id()?));
     let calendar = state.catalogue.calendars.get(&one.calendar_id);
     let day = long_date(visit.language(), start.day());
-    DisplacedLine {
+    OutsideLine {
         url: visit.url(&format!("/events/{}", one.id), &[]),
         when: format!("{day}, {}", format::time(start)),
         client: client.map(|client| client.names()).unwrap_or_default(),

@@ -43,7 +43,7 @@ text_table! {
     to_absence: "Ouvrir l’absence", "Open the absence";
     to_calendar: "Réglage de l’agenda", "Setting of the calendar";
     to_setting: "Ouvrir le réglage", "Open the setting";
-    to_agenda: "Voir les heures d’ouverture dans l’agenda", "See the opening hours in the agenda";
+    to_hours: "Ouvrir les horaires", "Open the opening hours";
     ends_by_itself: "Cela prend fin de soi-même.", "This ends by itself.";
     first_pass: "Le premier passage de cette heure est proposé.",
         "The first pass of this hour is offered.";
