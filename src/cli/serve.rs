@@ -1,6 +1,6 @@
 //! `slotbook serve`: recovery, start, service and shutdown of the server. Reference 11.1.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sha2::{Digest as _, Sha256};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ use crate::cli::error::CommandError;
 use crate::cli::logging::log_to_stderr;
 use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
-use crate::cli::operator::socket;
+use crate::cli::operator::socket::{self, OperatorSocket};
 use crate::cli::serve_threads::{start_compactor, start_disk_monitor, start_journal_writer};
 use crate::cli::service_parts::{engine_parts, served_store};
 use crate::cli::terminal::{print, print_error};
@@ -249,14 +249,7 @@ async fn serve_until_signal(
         start_disk_monitor(Arc::clone(engine.health()), data.clone(), reserve_bytes)?;
     let compactor = engine.new_compactor(generations, options.journal_mib << 20, reserve_bytes);
     let _compactor = start_compactor(compactor)?;
-    let operator_socket = match socket::listen(data) {
-        Ok(socket) => Some(socket),
-        Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
-            tracing::warn!("the disk is full: commands cannot reach this server");
-            None
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let operator_socket = listen_to_commands(data)?;
     let quota = MessageQuota {
         recipient_daily_max: options.messages_daily_max,
         by_key_daily_max: options.messages_by_key_daily_max,
@@ -312,6 +305,21 @@ async fn serve_until_signal(
     Ok(())
 }
 
+/// Listens at the operator's socket; `None` on a full disk.
+///
+/// # Errors
+/// The socket cannot be created for another reason.
+fn listen_to_commands(data: &Path) -> io::Result<Option<(UnixListener, OperatorSocket)>> {
+    match socket::listen(data) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+            tracing::warn!("the disk is full: commands cannot reach this server");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Prints the addresses of the pages for clients and of the screens of the practice, for those who
 /// try the demonstration.
 fn print_demo_pages(engine: &Engine, address: SocketAddr) {
@@ -340,7 +348,7 @@ fn first_run_site(options: &ServeOptions, address: SocketAddr) -> String {
 
 /// Prints a link of the first run on a terminal, if the server awaits one. A log never has it.
 fn print_first_run_link(server: &Server) {
-    if std::io::stderr().is_terminal()
+    if io::stderr().is_terminal()
         && let Some(url) = server.new_first_run_link()
     {
         print_error(&format!(
@@ -439,7 +447,7 @@ struct StopSignals {
 }
 
 impl StopSignals {
-    fn new() -> std::io::Result<Self> {
+    fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,

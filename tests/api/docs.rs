@@ -18,8 +18,8 @@ async fn the_document_needs_no_key_and_says_who_may_do_what() {
     }
     assert_eq!(
         booking["security"].as_array().map(Vec::len),
-        Some(6),
-        "credentials, a session, or a key alone, each in the header or the query"
+        Some(7),
+        "credentials, a session, a login, or a key alone, each in the header or the query"
     );
     let page = &document["paths"]["/m/{token}"];
     assert!(page["get"]["responses"]["404"]["content"]["text/html"].is_object());

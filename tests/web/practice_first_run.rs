@@ -92,6 +92,58 @@ fn proposed() -> (Vec<String>, Vec<String>) {
     (vec!["09:00".to_owned()], vec![String::new()])
 }
 
+/// Sends wrong hours, which are refused beside their fields. Returns the form with right ones.
+async fn hours_given(
+    visitor: &Visitor,
+    path: &str,
+    mut form: Vec<(String, String)>,
+) -> Vec<(String, String)> {
+    for day in ["TU", "TH"] {
+        set(&mut form, &format!("{day}1.from"), "09:00");
+        set(&mut form, &format!("{day}1.to"), "12:00");
+    }
+    for (name, value) in [("MO1.from", "12:00"), ("MO1.to", "9:00"), ("SU2.from", "25:00")] {
+        set(&mut form, name, value);
+    }
+    let refused = visitor.post(path, &form).await;
+    assert_eq!(refused.status, 400);
+    refused.shows("id=\"MO1-fault\"");
+    refused.shows("id=\"SU2-fault\"");
+    refused.hides("id=\"TH1-fault\"");
+    refused.shows("value=\"25:00\"");
+    for (name, value) in [("MO1.from", "09:00"), ("MO1.to", "12:00"), ("SU2.from", "")] {
+        set(&mut form, name, value);
+    }
+    form
+}
+
+/// Sends wrong services, asks for more rows, and goes back. Returns the form with a right one.
+async fn services_given(
+    visitor: &Visitor,
+    path: &str,
+    mut form: Vec<(String, String)>,
+) -> Vec<(String, String)> {
+    set(&mut form, "service1", "");
+    let refused = visitor.post(path, &form).await;
+    assert_eq!(refused.status, 400);
+    refused.shows("id=\"service1-fault\"");
+    for nth in 2..=3 {
+        set(&mut form, &format!("service{nth}"), "");
+        set(&mut form, &format!("minutes{nth}"), "30");
+    }
+    set(&mut form, "service1", "Cut");
+    set(&mut form, "minutes1", "1441");
+    visitor.post(path, &form).await.shows("id=\"minutes1-fault\"");
+    set(&mut form, "minutes1", "45");
+    set(&mut form, "go", "more");
+    visitor.post(path, &form).await.shows("id=\"service6\"");
+    set(&mut form, "go", "back");
+    let back = visitor.post(path, &form).await;
+    assert!(back.hidden().contains(&("service1".to_owned(), "Cut".to_owned())));
+    set(&mut form, "go", "next");
+    form
+}
+
 #[tokio::test]
 async fn the_pages_work_without_a_script_and_keep_what_was_typed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -112,43 +164,9 @@ async fn the_pages_work_without_a_script_and_keep_what_was_typed() {
     }
     let page = visitor.post(&path, &form).await;
     assert_eq!((page.values("MO1.from"), page.values("SA1.from")), proposed());
-    let mut form = page.hidden();
-    for day in ["TU", "TH"] {
-        set(&mut form, &format!("{day}1.from"), "09:00");
-        set(&mut form, &format!("{day}1.to"), "12:00");
-    }
-    for (name, value) in [("MO1.from", "12:00"), ("MO1.to", "9:00"), ("SU2.from", "25:00")] {
-        set(&mut form, name, value);
-    }
-    let refused = visitor.post(&path, &form).await;
-    assert_eq!(refused.status, 400);
-    refused.shows("id=\"MO1-fault\"");
-    refused.shows("id=\"SU2-fault\"");
-    refused.hides("id=\"TH1-fault\"");
-    refused.shows("value=\"25:00\"");
-    for (name, value) in [("MO1.from", "09:00"), ("MO1.to", "12:00"), ("SU2.from", "")] {
-        set(&mut form, name, value);
-    }
+    let form = hours_given(&visitor, &path, page.hidden()).await;
     let page = visitor.post(&path, &form).await;
-    let mut form = page.hidden();
-    set(&mut form, "service1", "");
-    let refused = visitor.post(&path, &form).await;
-    assert_eq!(refused.status, 400);
-    refused.shows("id=\"service1-fault\"");
-    for nth in 2..=3 {
-        set(&mut form, &format!("service{nth}"), "");
-        set(&mut form, &format!("minutes{nth}"), "30");
-    }
-    set(&mut form, "service1", "Cut");
-    set(&mut form, "minutes1", "1441");
-    visitor.post(&path, &form).await.shows("id=\"minutes1-fault\"");
-    set(&mut form, "minutes1", "45");
-    set(&mut form, "go", "more");
-    visitor.post(&path, &form).await.shows("id=\"service6\"");
-    set(&mut form, "go", "back");
-    let back = visitor.post(&path, &form).await;
-    assert!(back.hidden().contains(&("service1".to_owned(), "Cut".to_owned())));
-    set(&mut form, "go", "next");
+    let form = services_given(&visitor, &path, page.hidden()).await;
     let page = visitor.post(&path, &form).await;
     let mut form = page.hidden();
     for (name, value) in [("lastname", "Lee"), ("email", "ann"), ("password", "azertyuiop")] {
