@@ -504,3 +504,19 @@ async fn faults_and_two_versions_of_hours_are_mended_in_a_browser() {
     let saturday = offered_on(&server, "2025-06-07").await;
     assert!(saturday.contains(&"20:30".to_owned()) && !saturday.contains(&"16:30".to_owned()));
 }
+
+#[tokio::test]
+async fn a_calendar_whose_hours_are_for_some_services_shows_the_first_of_them() {
+    let server = TestServer::demonstration().await;
+    let anna = Professional::logged_in(&server, ("anna@example.org", "demo-password")).await;
+    let hours = "/p/cabinet-de-sante-des-tilleuls/hours";
+    let list = anna.open(hours).await;
+    list.hides("closed");
+    list.shows("other openings: 1");
+    let page = anna.open(&format!("{hours}/1")).await;
+    page.shows("name=\"timetable\" value=\"every.1.2.4\"");
+    page.shows("name=\"d0.0.from\" value=\"14:00\"");
+    let page = anna.open(&format!("{hours}/1?timetable=new")).await;
+    page.shows("name=\"timetable\" value=\"new\"");
+    page.hides("value=\"14:00\"");
+}

@@ -69,8 +69,24 @@ pub(crate) async fn show(visit: ProVisit, Path(path): Path<RecordPath>) -> Respo
     let key = parse_timetable(slug).filter(|key| names_services(&visit, key));
     let is_new = slug == NEW;
     let hours = &hours[0];
-    let form = fill_in(&visit, hours, key.unwrap_or_else(plain_timetable), is_new, from);
+    let key = match key {
+        Some(key) => key,
+        None if is_new => plain_timetable(),
+        None => first_timetable(hours, today(&visit)),
+    };
+    let form = fill_in(&visit, hours, key, is_new, from);
     respond_with_calendar(&visit, StatusCode::OK, hours, form)
+}
+
+/// Returns the timetable that a calendar shows first: that of all services and weeks, unless it has
+/// others alone.
+fn first_timetable(hours: &CalendarHours, today: CivilDay) -> TimetableKey {
+    let is_over = |range: &WeeklyRange| range.last().is_some_and(|last| last < today);
+    let live: Vec<WeeklyRange> =
+        hours.ranges.iter().filter(|range| !is_over(range)).cloned().collect();
+    let plain = plain_timetable();
+    let keys = timetables(&live);
+    if keys.contains(&plain) { plain } else { keys.into_iter().next().unwrap_or(plain) }
 }
 
 fn names_services(visit: &ProVisit, key: &TimetableKey) -> bool {

@@ -102,7 +102,9 @@ fn calendar_row(visit: &ProVisit, hours: &CalendarHours) -> CalendarRow {
         sentences.push(if words.is_empty() { week } else { format!("{words} : {week}") });
         changes.extend(changes_after(&coming, key, today).first());
     }
-    if sentences.is_empty() {
+    let is_repeating = |row: &&Arc<Vevent>| row.series().and_then(Series::rule).is_some();
+    let others = hours.others.iter().filter(is_repeating).count();
+    if sentences.is_empty() && others == 0 {
         sentences.push(text.closed.to_owned());
     }
     if keys.len() > TIMETABLES_MAX {
@@ -112,8 +114,6 @@ fn calendar_row(visit: &ProVisit, hours: &CalendarHours) -> CalendarRow {
         let day = format::date(visit.language(), day);
         sentences.push(fill(text.planned_from, "day", &day));
     }
-    let is_repeating = |row: &&Arc<Vevent>| row.series().and_then(Series::rule).is_some();
-    let others = hours.others.iter().filter(is_repeating).count();
     if others > 0 {
         sentences.push(fill(text.other_openings, "count", &others.to_string()));
     }
