@@ -6,13 +6,12 @@ use axum::response::Response;
 
 use crate::domain::records::text::LongText;
 use crate::domain::state::put_vevent::ROWS_MAX;
-use crate::web::page::{Privacy, redirect, render, respond};
+use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::exceptions::{Closure, add_closures};
 use crate::web::practice::hours::form_parts::{CalendarsField, DayField, creator};
-use crate::web::practice::hours::saving::{NotSaved, SaveQuestion, save_as_expected};
-use crate::web::practice::message;
+use crate::web::practice::hours::saving::{SaveQuestion, save_exceptions};
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
@@ -98,21 +97,14 @@ pub(crate) async fn act(form: ProForm) -> Response {
         return respond_with_form(&visit, StatusCode::BAD_REQUEST, form);
     };
     let command = add_closures(closures, &creator(&visit));
-    let status = match save_as_expected(&mut visit, command, &given).await {
-        Ok(()) => return redirect(&visit.url(Section::Hours.path(), &[("saved", "1")])),
-        Err(NotSaved::Asked(question)) => {
-            let status = question.status();
-            form.question = Some(question);
-            status
+    match save_exceptions(&mut visit, command, &given).await {
+        Ok(response) => response,
+        Err(unsaved) => {
+            form.question = unsaved.question;
+            form.faults = unsaved.faults;
+            respond_with_form(&visit, unsaved.status, form)
         }
-        Err(NotSaved::Refused(faults)) => {
-            form.faults = faults.into_iter().map(|fault| fault.rule).collect();
-            StatusCode::BAD_REQUEST
-        }
-        Err(NotSaved::Overtaken) => return message::not_found(&visit.request),
-        Err(NotSaved::Failed(error)) => return message::failed(&visit.request, &error),
-    };
-    respond_with_form(&visit, status, form)
+    }
 }
 
 fn respond_with_form(visit: &ProVisit, status: StatusCode, form: ClosureForm) -> Response {

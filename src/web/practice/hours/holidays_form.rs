@@ -23,7 +23,7 @@ use crate::web::practice::hours::form_parts::{CalendarsField, HoursChoice, creat
 use crate::web::practice::hours::holiday_words::{
     country_name, country_of_address, holiday_name, regions,
 };
-use crate::web::practice::hours::saving::{NotSaved, SaveQuestion, save_as_expected};
+use crate::web::practice::hours::saving::{SaveQuestion, save_exceptions};
 use crate::web::practice::hours::words::long_date;
 use crate::web::practice::message;
 use crate::web::practice::texts::hours::HoursTexts;
@@ -199,26 +199,18 @@ pub(crate) async fn act(form: ProForm) -> Response {
     let Some(closures) = form.read(&visit, &given) else {
         return respond_with_form(&visit, StatusCode::BAD_REQUEST, form);
     };
-    let saved = visit.url(Section::Hours.path(), &[("saved", "1")]);
     if closures.is_empty() {
-        return redirect(&saved);
+        return redirect(&visit.url(Section::Hours.path(), &[("saved", "1")]));
     }
     let command = add_closures(closures, &creator(&visit));
-    let status = match save_as_expected(&mut visit, command, &given).await {
-        Ok(()) => return redirect(&saved),
-        Err(NotSaved::Asked(question)) => {
-            let status = question.status();
-            form.question = Some(question);
-            status
+    match save_exceptions(&mut visit, command, &given).await {
+        Ok(response) => response,
+        Err(unsaved) => {
+            form.question = unsaved.question;
+            form.faults = unsaved.faults;
+            respond_with_form(&visit, unsaved.status, form)
         }
-        Err(NotSaved::Refused(faults)) => {
-            form.faults = faults.into_iter().map(|fault| fault.rule).collect();
-            StatusCode::BAD_REQUEST
-        }
-        Err(NotSaved::Overtaken) => return message::not_found(&visit.request),
-        Err(NotSaved::Failed(error)) => return message::failed(&visit.request, &error),
-    };
-    respond_with_form(&visit, status, form)
+    }
 }
 
 fn respond_with_form(visit: &ProVisit, status: StatusCode, form: HolidaysForm) -> Response {

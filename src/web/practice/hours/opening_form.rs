@@ -8,7 +8,7 @@ use crate::domain::availability::weekly_hours::{DAY_MINUTES, DayTimes};
 use crate::domain::records::vevent::Permits;
 use crate::domain::state::put_vevent::ROWS_MAX;
 use crate::domain::time::{Civil, CivilDay, MINUTE};
-use crate::web::page::{Privacy, redirect, render, respond};
+use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::day_ranges::DayRanges;
@@ -16,8 +16,7 @@ use crate::web::practice::hours::exceptions::{ExceptionalOpening, add_openings};
 use crate::web::practice::hours::form_parts::{
     CalendarsField, DayField, HoursChoice, creator, read_services, services,
 };
-use crate::web::practice::hours::saving::{NotSaved, SaveQuestion, save_as_expected};
-use crate::web::practice::message;
+use crate::web::practice::hours::saving::{SaveQuestion, save_exceptions};
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
@@ -132,21 +131,14 @@ pub(crate) async fn act(form: ProForm) -> Response {
         return respond_with_form(&visit, StatusCode::BAD_REQUEST, form);
     };
     let command = add_openings(openings, &creator(&visit));
-    let status = match save_as_expected(&mut visit, command, &given).await {
-        Ok(()) => return redirect(&visit.url(Section::Hours.path(), &[("saved", "1")])),
-        Err(NotSaved::Asked(question)) => {
-            let status = question.status();
-            form.question = Some(question);
-            status
+    match save_exceptions(&mut visit, command, &given).await {
+        Ok(response) => response,
+        Err(unsaved) => {
+            form.question = unsaved.question;
+            form.faults = unsaved.faults;
+            respond_with_form(&visit, unsaved.status, form)
         }
-        Err(NotSaved::Refused(faults)) => {
-            form.faults = faults.into_iter().map(|fault| fault.rule).collect();
-            StatusCode::BAD_REQUEST
-        }
-        Err(NotSaved::Overtaken) => return message::not_found(&visit.request),
-        Err(NotSaved::Failed(error)) => return message::failed(&visit.request, &error),
-    };
-    respond_with_form(&visit, status, form)
+    }
 }
 
 fn respond_with_form(visit: &ProVisit, status: StatusCode, form: OpeningForm) -> Response {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use axum::response::Response;
 
 use crate::domain::decisions::displaced::{DisplacedAppointment, find_displaced};
 use crate::domain::decisions::foresee;
@@ -15,7 +16,10 @@ use crate::domain::time::Instant;
 use crate::engine::Rejection;
 use crate::http::{ApiError, GuardedRejection, estimate_dry_run, expecting};
 use crate::web::format;
+use crate::web::page::redirect;
+use crate::web::practice::frame::Section;
 use crate::web::practice::hours::words::long_date;
+use crate::web::practice::message;
 use crate::web::practice::revision::{faults_among, write};
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
@@ -175,5 +179,37 @@ fn name(visit: &ProVisit, one: &DisplacedAppointment) -> OutsideLine {
         when: format!("{day}, {}", format::time(start)),
         client: client.map(|client| client.names()).unwrap_or_default(),
         calendar: calendar.map_or("", |calendar| calendar.name.as_str()).to_owned(),
+    }
+}
+
+/// A form of exceptions that was not saved: what stands above its fields.
+pub(crate) struct UnsavedExceptions {
+    pub(crate) status: StatusCode,
+    pub(crate) question: Option<SaveQuestion>,
+    /// The rules that are broken.
+    pub(crate) faults: Vec<String>,
+}
+
+/// Saves exceptions, and leads to their list. Returns what the form shows if it asks first, or if
+/// values are wrong.
+pub(crate) async fn save_exceptions(
+    visit: &mut ProVisit,
+    command: Command,
+    given: &Params,
+) -> Result<Response, UnsavedExceptions> {
+    match save_as_expected(visit, command, given).await {
+        Ok(()) => Ok(redirect(&visit.url(Section::Hours.path(), &[("saved", "1")]))),
+        Err(NotSaved::Asked(question)) => Err(UnsavedExceptions {
+            status: question.status(),
+            question: Some(question),
+            faults: Vec::new(),
+        }),
+        Err(NotSaved::Refused(faults)) => Err(UnsavedExceptions {
+            status: StatusCode::BAD_REQUEST,
+            question: None,
+            faults: faults.into_iter().map(|fault| fault.rule).collect(),
+        }),
+        Err(NotSaved::Overtaken) => Ok(message::not_found(&visit.request)),
+        Err(NotSaved::Failed(error)) => Ok(message::failed(&visit.request, &error)),
     }
 }
