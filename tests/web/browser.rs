@@ -136,7 +136,15 @@ impl Browser {
     /// Waits for the first element of a selector. A click does not wait for the page that it leads
     /// to, so that the next element has to be one that the present page does not have.
     pub(crate) async fn await_element(&self, selector: &str) -> Element {
-        self.client.wait().for_element(Locator::Css(selector)).await.expect("an element")
+        let begin = Instant::now();
+        loop {
+            match self.client.wait().for_element(Locator::Css(selector)).await {
+                Ok(element) => return element,
+                // The page that was left meanwhile.
+                Err(_) if begin.elapsed() < ARRIVAL_MAX => {}
+                Err(error) => panic!("{selector}: {error}"),
+            }
+        }
     }
 
     /// Clicks the first element of a selector.
@@ -151,8 +159,16 @@ impl Browser {
 
     /// Presses keys where the focus is.
     pub(crate) async fn press(&self, keys: &str) {
-        let element = self.client.active_element().await.expect("an element");
-        element.send_keys(keys).await.expect("keys");
+        let begin = Instant::now();
+        loop {
+            let element = self.client.active_element().await.expect("an element");
+            match element.send_keys(keys).await {
+                Ok(()) => return,
+                // The grid was replaced meanwhile, and the focus is on the same place of the new one.
+                Err(_) if begin.elapsed() < ARRIVAL_MAX => {}
+                Err(error) => panic!("keys: {error}"),
+            }
+        }
     }
 
     /// Moves the focus by the key Tab until a selector matches.

@@ -474,7 +474,7 @@ async fn hours_are_set_in_a_browser_without_a_script() {
     // Enter saves; it does not add a range.
     browser.type_into("input[name='d5.1.from']", "14").await;
     browser.type_into("input[name='d5.1.to']", "16\u{e007}").await;
-    browser.await_element("[role=status]").await;
+    browser.await_element("[role=status]:not(#said)").await;
     assert!(offered_on(&server, "2025-06-07").await.contains(&"15:30".to_owned()));
 }
 
@@ -500,7 +500,7 @@ async fn faults_and_two_versions_of_hours_are_mended_in_a_browser() {
         browser.picture(&format!("practice-hours-versions-{is_dark}")).await;
     }
     browser.click(".alert button").await;
-    browser.await_element("[role=status]").await;
+    browser.await_element("[role=status]:not(#said)").await;
     let saturday = offered_on(&server, "2025-06-07").await;
     assert!(saturday.contains(&"20:30".to_owned()) && !saturday.contains(&"16:30".to_owned()));
 }

@@ -553,7 +553,7 @@ async fn settings_are_changed_by_the_keyboard_alone() {
     browser.press("\u{e015}").await;
     browser.tab_to("#max_multirdvs").await;
     browser.press("3\u{e007}").await;
-    browser.await_element("[role=status]").await;
+    browser.await_element("[role=status]:not(#said)").await;
     let group = server.pro_get("/groups/4").await.is(200);
     assert_eq!(group["inactive"], true);
     assert_eq!(group["verify_bookings"], "mail");
@@ -561,7 +561,7 @@ async fn settings_are_changed_by_the_keyboard_alone() {
     browser.goto("/p/cut-co/settings/calendars").await;
     browser.tab_to("button[value=down]").await;
     browser.press("\u{e007}").await;
-    browser.await_element("[role=status]").await;
+    browser.await_element("[role=status]:not(#said)").await;
     let calendar = server.pro_get(&format!("/groups/4/calendars/{CALENDAR}")).await.is(200);
     assert_eq!(calendar["sort"], 2);
     browser.tab_to("a.button").await;
@@ -569,7 +569,7 @@ async fn settings_are_changed_by_the_keyboard_alone() {
     browser.arrive_at("/p/cut-co/settings/calendars/new").await;
     browser.tab_to("#name").await;
     browser.press("Chloé\u{e007}").await;
-    browser.await_element("[role=status]").await;
+    browser.await_element("[role=status]:not(#said)").await;
     let list = server.pro_get("/groups/4/calendars").await.is(200);
     assert!(list.to_string().contains("Chloé"), "{list}");
 }
