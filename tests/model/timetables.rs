@@ -134,10 +134,9 @@ proptest! {
                 changed.iter().filter(|range| is_open_on(range, day(number))).collect();
             for (place, one) in open.iter().enumerate() {
                 overlap |= open[..place].iter().any(|other| {
-                    let (one_times, other_times) = (one.times(), other.times());
                     one.permits() == other.permits()
-                        && one_times.start_minute() < other_times.end_minute()
-                        && other_times.start_minute() < one_times.end_minute()
+                        && one.times().start_minute() < other.times().end_minute()
+                        && other.times().start_minute() < one.times().end_minute()
                 });
             }
         }

@@ -44,11 +44,7 @@ struct WhyAnswer {
 /// GET /p/{urlname}/events/why: `c` the calendar, `s` the service, `d` and `t` the start.
 pub(crate) async fn show(visit: ProVisit) -> Response {
     let start = StartFields::read(&visit, &visit.request.params);
-    let slot = match find_slot(&visit, &start) {
-        Some(slot) if !start.has_faults() => Some(slot),
-        Some(_) | None => None,
-    };
-    let answer = match slot {
+    let answer = match find_slot(&visit, &start).filter(|_| !start.has_faults()) {
         Some(slot) => match slot.explain(&visit).await {
             Ok(obstacles) => Some(make_answer(&visit, &start, slot, obstacles)),
             Err(error) => return message::failed(&visit.request, &error),

@@ -131,13 +131,13 @@ pub(crate) async fn act(form: FirstRunForm) -> Response {
     let FirstRunVisit { request, action, .. } = &visit;
     let step = FirstRunStep::from_name(form.value("step").unwrap_or_default())
         .unwrap_or(FirstRunStep::Shop);
-    match form.value("go") {
-        Some("back") => return respond_with_step(request, action, step.before(), &given, &[]),
-        Some("more") => {
-            given.add_services();
-            return respond_with_step(request, action, FirstRunStep::Services, &given, &[]);
-        }
-        Some(_) | None => {}
+    let button = form.value("go").unwrap_or_default();
+    if button == "back" {
+        return respond_with_step(request, action, step.before(), &given, &[]);
+    }
+    if button == "more" {
+        given.add_services();
+        return respond_with_step(request, action, FirstRunStep::Services, &given, &[]);
     }
     let text = FirstRunTexts::in_language(request.language());
     let Some(next) = step.after() else { return found(&visit, &given).await };

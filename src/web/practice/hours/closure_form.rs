@@ -11,7 +11,7 @@ use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::exceptions::{Closure, add_closures};
 use crate::web::practice::hours::form_parts::{CalendarsField, DayField, creator};
-use crate::web::practice::hours::saving::{SaveQuestion, save_exceptions};
+use crate::web::practice::hours::saving::{AboveFields, save_exceptions};
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
@@ -24,9 +24,7 @@ struct ClosureForm {
     last: DayField,
     reason: String,
     reason_fault: &'static str,
-    /// Sentences about the whole form.
-    faults: Vec<String>,
-    question: Option<SaveQuestion>,
+    above: AboveFields,
 }
 
 #[derive(Template)]
@@ -48,8 +46,7 @@ impl ClosureForm {
             last: DayField::new(given.value("last").unwrap_or_default()),
             reason: given.value("text").unwrap_or_default().to_owned(),
             reason_fault: "",
-            faults: Vec::new(),
-            question: None,
+            above: AboveFields::default(),
         }
     }
 
@@ -66,15 +63,16 @@ impl ClosureForm {
             self.reason_fault = text.bad_text;
         }
         let reason = reason?;
-        let (Some(first), Some(last)) = (first, last) else { return None };
+        let first = first?;
+        let last = last?;
         if last < first {
             self.last.fault = text.last_before_first;
             return None;
         }
         if calendars.len() > ROWS_MAX {
-            self.faults.push(fill(text.too_many_closures, "max", &ROWS_MAX.to_string()));
+            self.above.faults.push(fill(text.too_many_closures, "max", &ROWS_MAX.to_string()));
         }
-        if calendars.is_empty() || !self.faults.is_empty() {
+        if calendars.is_empty() || !self.above.faults.is_empty() {
             return None;
         }
         let closure = |calendar_id| Closure { calendar_id, first, last, text: reason.clone() };
@@ -100,8 +98,7 @@ pub(crate) async fn act(form: ProForm) -> Response {
     match save_exceptions(&mut visit, command, &given).await {
         Ok(response) => response,
         Err(unsaved) => {
-            form.question = unsaved.question;
-            form.faults = unsaved.faults;
+            form.above = unsaved.above;
             respond_with_form(&visit, unsaved.status, form)
         }
     }

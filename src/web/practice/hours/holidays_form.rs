@@ -23,7 +23,7 @@ use crate::web::practice::hours::form_parts::{CalendarsField, HoursChoice, creat
 use crate::web::practice::hours::holiday_words::{
     country_name, country_of_address, holiday_name, regions,
 };
-use crate::web::practice::hours::saving::{SaveQuestion, save_exceptions};
+use crate::web::practice::hours::saving::{AboveFields, save_exceptions};
 use crate::web::practice::hours::words::long_date;
 use crate::web::practice::message;
 use crate::web::practice::texts::hours::HoursTexts;
@@ -53,9 +53,7 @@ struct HolidaysForm {
     closed: BTreeMap<CalendarId, BTreeSet<CivilDay>>,
     days_fault: &'static str,
     calendars: CalendarsField,
-    /// Sentences about the whole form.
-    faults: Vec<String>,
-    question: Option<SaveQuestion>,
+    above: AboveFields,
 }
 
 /// A holiday in the form.
@@ -136,8 +134,7 @@ impl HolidaysForm {
             list,
             days_fault: "",
             calendars: CalendarsField::given(&visit.state, given),
-            faults: Vec::new(),
-            question: None,
+            above: AboveFields::default(),
         })
     }
 
@@ -159,9 +156,9 @@ impl HolidaysForm {
             self.days_fault = text.choose_day;
         }
         if chosen.len().saturating_mul(calendars.len()) > ROWS_MAX {
-            self.faults.push(fill(text.too_many_closures, "max", &ROWS_MAX.to_string()));
+            self.above.faults.push(fill(text.too_many_closures, "max", &ROWS_MAX.to_string()));
         }
-        let is_right = self.days_fault.is_empty() && self.faults.is_empty();
+        let is_right = self.days_fault.is_empty() && self.above.faults.is_empty();
         if calendars.is_empty() || !is_right {
             return None;
         }
@@ -206,8 +203,7 @@ pub(crate) async fn act(form: ProForm) -> Response {
     match save_exceptions(&mut visit, command, &given).await {
         Ok(response) => response,
         Err(unsaved) => {
-            form.question = unsaved.question;
-            form.faults = unsaved.faults;
+            form.above = unsaved.above;
             respond_with_form(&visit, unsaved.status, form)
         }
     }

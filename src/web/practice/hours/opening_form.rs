@@ -16,7 +16,7 @@ use crate::web::practice::hours::exceptions::{ExceptionalOpening, add_openings};
 use crate::web::practice::hours::form_parts::{
     CalendarsField, DayField, HoursChoice, creator, read_services, services,
 };
-use crate::web::practice::hours::saving::{SaveQuestion, save_exceptions};
+use crate::web::practice::hours::saving::{AboveFields, save_exceptions};
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
@@ -28,9 +28,7 @@ struct OpeningForm {
     day: DayField,
     ranges: DayRanges,
     services: Vec<HoursChoice>,
-    /// Sentences about the whole form.
-    faults: Vec<String>,
-    question: Option<SaveQuestion>,
+    above: AboveFields,
 }
 
 #[derive(Template)]
@@ -53,8 +51,7 @@ impl OpeningForm {
             day: DayField::new(given.value("day").unwrap_or_default()),
             ranges: DayRanges::given("times".to_owned(), text.times.to_owned(), given),
             services: services(&visit.state, text, &permits),
-            faults: Vec::new(),
-            question: None,
+            above: AboveFields::default(),
         }
     }
 
@@ -76,17 +73,18 @@ impl OpeningForm {
         }
         let permits = read_services(&visit.state, given).ok();
         if permits.is_none() {
-            self.faults.push(text.bad_choice.to_owned());
+            self.above.faults.push(text.bad_choice.to_owned());
         }
         if calendars.len() * times.len() > ROWS_MAX {
-            self.faults.push(fill(text.too_many_closures, "max", &ROWS_MAX.to_string()));
+            self.above.faults.push(fill(text.too_many_closures, "max", &ROWS_MAX.to_string()));
         }
         let is_wrong =
-            calendars.is_empty() || !self.ranges.faults.is_empty() || !self.faults.is_empty();
-        let (day, permits) = (day?, permits?);
+            calendars.is_empty() || !self.ranges.faults.is_empty() || !self.above.faults.is_empty();
         if is_wrong {
             return None;
         }
+        let day = day?;
+        let permits = permits?;
         let mut openings = Vec::new();
         for calendar_id in calendars {
             for times in &times {
@@ -134,8 +132,7 @@ pub(crate) async fn act(form: ProForm) -> Response {
     match save_exceptions(&mut visit, command, &given).await {
         Ok(response) => response,
         Err(unsaved) => {
-            form.question = unsaved.question;
-            form.faults = unsaved.faults;
+            form.above = unsaved.above;
             respond_with_form(&visit, unsaved.status, form)
         }
     }

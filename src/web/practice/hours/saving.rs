@@ -182,12 +182,18 @@ fn name(visit: &ProVisit, one: &DisplacedAppointment) -> OutsideLine {
     }
 }
 
-/// A form of exceptions that was not saved: what stands above its fields.
+/// Everything above the fields of a form of exceptions.
+#[derive(Default)]
+pub(crate) struct AboveFields {
+    /// Sentences about the whole form.
+    pub(crate) faults: Vec<String>,
+    pub(crate) question: Option<SaveQuestion>,
+}
+
+/// A form of exceptions that was not saved.
 pub(crate) struct UnsavedExceptions {
     pub(crate) status: StatusCode,
-    pub(crate) question: Option<SaveQuestion>,
-    /// The rules that are broken.
-    pub(crate) faults: Vec<String>,
+    pub(crate) above: AboveFields,
 }
 
 /// Saves exceptions, and leads to their list. Returns what the form shows if it asks first, or if
@@ -201,13 +207,14 @@ pub(crate) async fn save_exceptions(
         Ok(()) => Ok(redirect(&visit.url(Section::Hours.path(), &[("saved", "1")]))),
         Err(NotSaved::Asked(question)) => Err(UnsavedExceptions {
             status: question.status(),
-            question: Some(question),
-            faults: Vec::new(),
+            above: AboveFields { question: Some(question), ..AboveFields::default() },
         }),
         Err(NotSaved::Refused(faults)) => Err(UnsavedExceptions {
             status: StatusCode::BAD_REQUEST,
-            question: None,
-            faults: faults.into_iter().map(|fault| fault.rule).collect(),
+            above: AboveFields {
+                faults: faults.into_iter().map(|fault| fault.rule).collect(),
+                question: None,
+            },
         }),
         Err(NotSaved::Overtaken) => Ok(message::not_found(&visit.request)),
         Err(NotSaved::Failed(error)) => Ok(message::failed(&visit.request, &error)),

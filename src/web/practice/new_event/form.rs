@@ -102,10 +102,9 @@ impl NewEventForm {
 
     /// The form that was sent.
     pub(crate) fn sent(visit: &ProVisit, given: &Params) -> Self {
-        let form_key = match given.value(FORM_KEY) {
-            Some(key) if is_form_key(key) => key.to_owned(),
-            Some(_) | None => visit.request.pages.new_form_key(),
-        };
+        let form_key = given.value(FORM_KEY).filter(|key| is_form_key(key));
+        let form_key = form_key.map(ToOwned::to_owned);
+        let form_key = form_key.unwrap_or_else(|| visit.request.pages.new_form_key());
         Self { is_sent: true, ..Self::read(visit, given, form_key) }
     }
 

@@ -113,14 +113,20 @@ async fn save(
     // Before everything else: its own time is taken by now.
     if let Some(made) = once.find(&visit) {
         visit.renew();
-        return match visit.state.rows.get(&made.id) {
-            Some(row) if made.is_same => redirect(&place_in_view(&visit, row)),
-            Some(_) | None => respond_with_earlier(&visit, form, made.id.number()),
-        };
+        if let Some(row) = visit.state.rows.get(&made.id)
+            && made.is_same
+        {
+            return redirect(&place_in_view(&visit, row));
+        }
+        return respond_with_earlier(&visit, form, made.id.number());
     }
+    // Both are read, so that the faults of both are shown.
     let target = form.target(&visit);
     let client = form.client.wanted(&visit);
-    let (Some(target), Some(client)) = (target, client) else {
+    let Some(target) = target else {
+        return respond_with_form(&visit, StatusCode::BAD_REQUEST, &form);
+    };
+    let Some(client) = client else {
         return respond_with_form(&visit, StatusCode::BAD_REQUEST, &form);
     };
     let slot = target.slot.request(BookingMode::ModuleByPro);
