@@ -128,8 +128,9 @@ fn log_recovery(data: &Path, loaded: &Loaded) {
     if loaded.group_states.is_empty() {
         tracing::warn!(
             "the store holds no group: `slotbook first-run` prints a link that sets one up in a \
-             browser; or add one with `slotbook group add NAME --timezone ZONE`; or stop, then fill the store with `slotbook import FILE`, for which `slotbook import \
-             --example` prints a document, or serve with --demo"
+             browser; or add one with `slotbook group add NAME --timezone ZONE`; or stop, then fill \
+             the store with `slotbook import FILE`, for which `slotbook import --example` prints a \
+             document, or serve with --demo"
         );
     }
 }

@@ -10,6 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
+use smallvec::smallvec;
 
 use crate::clock::Clock;
 use crate::domain::availability::open_time::CalendarView;
@@ -239,8 +240,7 @@ impl GroupActorState {
             self.published.publish_groups(BTreeMap::from([(self.id, early)]));
         }
         self.journal.append(JournalEntry {
-            further_records: Vec::new(),
-            record: Some(record),
+            records: smallvec![record],
             effect: EntryEffect::PublishGroup(self.id, next, changed_records),
             reply: Some(PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit)),
         });

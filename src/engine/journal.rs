@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
+use smallvec::SmallVec;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant as Stopwatch;
 
@@ -30,14 +31,13 @@ use crate::store::{JournalRecord, JournalRotation, Log, NextJournal, SimulatedLo
 /// Maximum number of entries in a batch. It bounds the time that a batch waits for its sync.
 const BATCH_ENTRIES_MAX: usize = 4_096;
 
-/// One unit of work of the writer: a record to make durable, then an effect, then a reply.
+/// One unit of work of the writer: records to make durable, then an effect, then a reply.
 #[derive(Debug)]
 pub struct JournalEntry {
-    /// The record to write. `None` for a reply that only waits for earlier entries.
-    pub record: Option<JournalRecord>,
-    /// The records that are written with it, all or none; nearly always empty.
-    pub further_records: Vec<JournalRecord>,
-    /// The effect once the record is durable.
+    /// The records to write, all or none; nearly always one. None for a reply that only waits for
+    /// earlier entries.
+    pub records: SmallVec<[JournalRecord; 1]>,
+    /// The effect once the records are durable.
     pub effect: EntryEffect,
     /// The reply to send after the effects of the whole batch.
     pub reply: Option<PendingReply>,
@@ -46,17 +46,12 @@ pub struct JournalEntry {
 impl JournalEntry {
     /// Creates the entry of an effect without a record.
     pub(crate) const fn effect(effect: EntryEffect) -> Self {
-        Self { record: None, further_records: Vec::new(), effect, reply: None }
+        Self { records: SmallVec::new_const(), effect, reply: None }
     }
 
     /// Creates the entry of a reply that only waits for earlier entries.
     pub(crate) const fn reply(reply: PendingReply) -> Self {
-        Self {
-            record: None,
-            further_records: Vec::new(),
-            effect: EntryEffect::None,
-            reply: Some(reply),
-        }
+        Self { records: SmallVec::new_const(), effect: EntryEffect::None, reply: Some(reply) }
     }
 }
 
@@ -138,7 +133,7 @@ impl JournalHandle {
     /// Appends an entry; entries become durable in the order of the calls. An entry for a journal
     /// that has ended is dropped: its process is ending too.
     pub fn append(&self, entry: JournalEntry) {
-        let has_record = entry.record.is_some();
+        let has_record = !entry.records.is_empty();
         // A record that is counted is in the queue already: the journal takes as many as it wants.
         drop(self.entries.send(entry));
         if has_record {
@@ -256,8 +251,7 @@ impl<L: Log> JournalWriter<L> {
 fn take_records(batch: &mut [JournalEntry]) -> Vec<JournalRecord> {
     let mut records = Vec::with_capacity(batch.len());
     for entry in batch {
-        records.extend(entry.record.take());
-        records.append(&mut entry.further_records);
+        records.extend(entry.records.drain(..));
     }
     records
 }
@@ -336,7 +330,7 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    /// Counts a record that was appended.
+    /// Counts an entry with records that was appended.
     fn count_record(&self) {
         let appended = self.appended.fetch_add(1, Ordering::SeqCst) + 1;
         if appended == self.wake_at.load(Ordering::SeqCst)
@@ -410,7 +404,7 @@ impl<L: Log> Journal<L> {
     /// Waits for more entries of a batch, as long as [`GroupCommit`] tells, after batches with
     /// `taken` records. Returns the number of its records.
     fn gather(&mut self, batch: &mut Vec<JournalEntry>, last: GroupCommit, taken: u64) -> usize {
-        let mut records = batch.iter().filter(|entry| entry.record.is_some()).count();
+        let mut records = batch.iter().filter(|entry| !entry.records.is_empty()).count();
         while let Some(longest) = last.wait_time(records, last.ended.elapsed())
             && batch.len() < BATCH_ENTRIES_MAX
             && !self.entries.is_closed()
@@ -420,7 +414,7 @@ impl<L: Log> Journal<L> {
             while batch.len() < BATCH_ENTRIES_MAX
                 && let Ok(entry) = self.entries.try_recv()
             {
-                records += usize::from(entry.record.is_some());
+                records += usize::from(!entry.records.is_empty());
                 batch.push(entry);
             }
             let has_room = batch.len() < BATCH_ENTRIES_MAX;

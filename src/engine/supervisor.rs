@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
+use smallvec::{SmallVec, smallvec};
 use strum::IntoEnumIterator as _;
 use tokio::sync::oneshot;
 
@@ -356,14 +357,14 @@ impl SupervisorState {
     ) {
         let FoundedShop { group_events, state, directory_events, directory } = founded;
         let group = state.catalogue.group.id;
-        let mut records = VecDeque::new();
+        let mut records = SmallVec::new();
         for (event, sequence) in group_events.into_iter().zip(1..) {
             let bytes = codec::encode(&GroupRecord::new(author, event));
-            records.push_back(JournalRecord::new(Stream::Group(group), 0, sequence, bytes));
+            records.push(JournalRecord::new(Stream::Group(group), 0, sequence, bytes));
         }
         for (event, sequence) in directory_events.iter().zip(self.parts.directory.sequence + 1..) {
             let bytes = codec::encode(event);
-            records.push_back(JournalRecord::new(Stream::Directory, 0, sequence, bytes));
+            records.push(JournalRecord::new(Stream::Directory, 0, sequence, bytes));
         }
         let state = Arc::new(state);
         let directory = Arc::new(directory);
@@ -373,8 +374,7 @@ impl SupervisorState {
         self.parts.routes.add_group(group);
         self.founded.push(Arc::clone(&state));
         self.parts.journal.append(JournalEntry {
-            record: records.pop_front(),
-            further_records: records.into(),
+            records,
             effect: EntryEffect::PublishShop(Arc::clone(&state), directory),
             reply: Some(PendingReply::Shop(reply, Ok(state))),
         });
@@ -394,8 +394,7 @@ impl SupervisorState {
         let bytes = codec::encode(record);
         let record = JournalRecord::new(Stream::Group(group), 0, founded.sequence, bytes);
         self.parts.journal.append(JournalEntry {
-            record: Some(record),
-            further_records: Vec::new(),
+            records: smallvec![record],
             effect: EntryEffect::PublishNewGroup(Arc::clone(&founded)),
             reply: Some(PendingReply::Founded(reply, founded)),
         });
@@ -421,8 +420,7 @@ impl SupervisorState {
         self.parts.directory = Arc::clone(&next);
         let record = JournalRecord::new(Stream::Directory, 0, next.sequence, codec::encode(event));
         self.parts.journal.append(JournalEntry {
-            record: Some(record),
-            further_records: Vec::new(),
+            records: smallvec![record],
             effect: EntryEffect::PublishDirectory(next),
             reply,
         });

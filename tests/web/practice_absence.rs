@@ -143,7 +143,7 @@ async fn an_absence_over_free_time_is_written_at_once() {
     let rule = last.series().and_then(|series| series.rule()).expect("a rule").to_string();
     assert_eq!(rule, "FREQ=WEEKLY;UNTIL=20250703T215959Z");
     let rare = last.rare.as_deref().expect("a text");
-    assert_eq!((rare.text.as_str(), rare.taker.as_str()), ("Team", "A Pro"));
+    assert_eq!((rare.text.as_str(), rare.taker.as_str()), ("Team", "Pro A"));
     // A note has one day and blocks nothing.
     let mut form = new_form(&ann, CALENDAR, "2025-06-13").await;
     set(&mut form, "kind", "note");

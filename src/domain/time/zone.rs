@@ -82,6 +82,12 @@ impl Zone {
         Civil(instant.0.saturating_add(self.0.span_at_instant(instant.0).offset_seconds))
     }
 
+    /// Returns whether the zone's clocks leave out a civil time in spring.
+    #[inline]
+    pub fn leaves_out(self, civil: Civil) -> bool {
+        self.civil_of(self.instant_of(civil)) != civil
+    }
+
     /// Returns the longest span of instants around `instant` at which the zone's clocks have one
     /// offset from UTC.
     pub fn same_offset_span(self, instant: Instant) -> Interval {

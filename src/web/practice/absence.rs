@@ -13,9 +13,9 @@ use crate::domain::recurrence::{Repetition, Rule, RuleEnd};
 use crate::domain::state::command::{Command, PutVevents, VeventDraft};
 use crate::domain::time::{Civil, CivilDay};
 use crate::web::contact_fields::{FieldView, Widget};
-use crate::web::format::{iso_day, parse_day, parse_start};
+use crate::web::format::{iso_day, parse_start};
 use crate::web::page::{Privacy, redirect, render, respond};
-use crate::web::practice::agenda::address::{AgendaAddress, YEARS};
+use crate::web::practice::agenda::address::AgendaAddress;
 use crate::web::practice::displaced::plan::BookedChange;
 use crate::web::practice::displaced::question::Question;
 use crate::web::practice::displaced::{Settled, settle};
@@ -27,6 +27,7 @@ use crate::web::practice::revision::faults_among;
 use crate::web::practice::texts::absence::AbsenceTexts;
 use crate::web::practice::texts::event::EventTexts;
 use crate::web::practice::texts::form::FormTexts;
+use crate::web::practice::typed_start::parse_legal_day;
 use crate::web::practice::visit::ProVisit;
 use crate::wire::datetime::format_civil;
 use crate::wire::field::{Audience, Scope};
@@ -224,14 +225,12 @@ fn read_inputs(visit: &ProVisit, absence: &mut AbsenceForm) -> Option<Vec<Vevent
 fn read_object(visit: &ProVisit, absence: &AbsenceForm) -> Read<Map<String, Value>> {
     let first = read_day(visit, absence, "from_day")?;
     let (start, end) = read_times(visit, absence, first)?;
-    let pro = visit.request.pro(visit.login);
-    let taker = format!("{} {}", pro.firstname.as_str(), pro.lastname.as_str());
     let mut object = Map::new();
     object.insert("start".to_owned(), format_civil(start).into());
     object.insert("end".to_owned(), format_civil(end).into());
     object.insert("text".to_owned(), absence.value("text").into());
     object.insert("note".to_owned(), json!(absence.is_note));
-    object.insert("taker".to_owned(), taker.trim().into());
+    object.insert("taker".to_owned(), visit.creator().as_str().into());
     if absence.is_ticked("weekly") {
         object.insert("rrule".to_owned(), read_rule(visit, absence, first)?.to_string().into());
     }
@@ -240,8 +239,7 @@ fn read_object(visit: &ProVisit, absence: &AbsenceForm) -> Read<Map<String, Valu
 
 fn read_day(visit: &ProVisit, absence: &AbsenceForm, name: &'static str) -> Read<CivilDay> {
     let text = EventTexts::in_language(visit.language());
-    let day = parse_day(absence.value(name)).filter(|day| YEARS.contains(&day.ymd().0));
-    day.ok_or((name, text.bad_day))
+    parse_legal_day(absence.value(name)).ok_or((name, text.bad_day))
 }
 
 /// Reads the start and the end. A note has one day.
@@ -280,8 +278,7 @@ fn read_time(
     let text = EventTexts::in_language(visit.language());
     let at = parse_start(&format!("{}T{}", iso_day(day), absence.value(name)));
     let Some(at) = at else { return Err((name, text.bad_time)) };
-    let is_left_out = visit.zone().civil_of(visit.zone().instant_of(at)) != at;
-    if is_left_out && !absence.is_ticked("weekly") {
+    if visit.zone().leaves_out(at) && !absence.is_ticked("weekly") {
         return Err((name, text.time_left_out));
     }
     Ok(at)

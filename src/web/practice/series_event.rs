@@ -406,7 +406,7 @@ fn mark_left_out(visit: &ProVisit, row: &Vevent, form: &mut SeriesForm) -> bool 
     let mut is_any = false;
     for field in &mut form.fields {
         let Some(civil) = parse_start(&field.value) else { continue };
-        if visit.zone().civil_of(visit.zone().instant_of(civil)) != civil {
+        if visit.zone().leaves_out(civil) {
             text.time_left_out.clone_into(&mut field.fault);
             is_any = true;
         }

@@ -102,7 +102,7 @@ impl StartFields {
             field.value = given.value(&field.name).unwrap_or_default().to_owned();
         }
         if !given.iter().any(|(name, _)| name == "d") {
-            day.value = format::iso_day(visit.zone().civil_of(visit.request.now).day());
+            day.value = format::iso_day(visit.today());
         }
         let TypedStart { at, day_fault, time_fault } = read_start(visit, &day.value, &time.value);
         for (field, fault) in [(&mut day, day_fault), (&mut time, time_fault)] {

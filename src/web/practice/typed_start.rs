@@ -1,6 +1,6 @@
 //! A day and a time as forms of screens have them. Reference 15.6.
 
-use crate::domain::time::Civil;
+use crate::domain::time::{Civil, CivilDay};
 use crate::web::format::{self, parse_start};
 use crate::web::practice::texts::event::EventTexts;
 use crate::web::practice::visit::ProVisit;
@@ -33,9 +33,14 @@ pub(crate) fn read_start(visit: &ProVisit, day: &str, time: &str) -> TypedStart 
     let zone = visit.zone();
     match to_instant(zone, at) {
         // In spring the clocks leave out an hour.
-        Ok(instant) if zone.civil_of(instant) != at => read.time_fault = text.time_left_out,
+        Ok(_) if zone.leaves_out(at) => read.time_fault = text.time_left_out,
         Ok(_) => read.at = Some(at),
         Err(_) => read.day_fault = text.bad_day,
     }
     read
+}
+
+/// Parses a day of the years whose days have instants in all zones, with days around them.
+pub(crate) fn parse_legal_day(text: &str) -> Option<CivilDay> {
+    format::parse_day(text).filter(|day| (1971..=9998).contains(&day.ymd().0))
 }

@@ -8,7 +8,9 @@ use axum::response::{IntoResponse, Response};
 
 use crate::domain::records::author::Author;
 use crate::domain::records::group::Group;
+use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::time::CivilDay;
 use crate::domain::time::zone::Zone;
 use crate::http::ActiveLogin;
 use crate::notify::language::Language;
@@ -74,6 +76,16 @@ impl ProVisit {
 
     pub(crate) fn zone(&self) -> Zone {
         self.state.catalogue.zone()
+    }
+
+    /// Returns the day of the request on the clocks of the group.
+    pub(crate) fn today(&self) -> CivilDay {
+        self.zone().civil_of(self.request.now).day()
+    }
+
+    /// Returns the names of the professional, as the creator of new events.
+    pub(crate) fn creator(&self) -> Text<255> {
+        self.request.pro(self.login).names().unwrap_or_default()
     }
 
     /// Takes the newest state of the group, after a write that was refused because of it.

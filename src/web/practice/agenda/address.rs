@@ -5,10 +5,9 @@ use crate::domain::records::ids::CalendarId;
 use crate::domain::time::CivilDay;
 use crate::web::format;
 use crate::web::month::{first_of_month, monday_of};
+use crate::web::practice::typed_start::parse_legal_day;
 use crate::web::practice::visit::ProVisit;
 
-/// Years that a view shows. Beyond, a window would leave the years of instants.
-pub(crate) const YEARS: std::ops::RangeInclusive<i32> = 1971..=9998;
 /// Days of a list.
 pub(crate) const LIST_DAYS: i32 = 7;
 
@@ -76,11 +75,11 @@ impl AgendaAddress {
                 None => faults.push(AddressFault::View),
             }
         }
-        let today = visit.zone().civil_of(visit.request.now).day();
+        let today = visit.today();
         // A list is printed on the evening before.
         let mut day = if view == AgendaView::List { today.plus_days(1) } else { today };
         if let Some(text) = params.value("d") {
-            match format::parse_day(text).filter(|day| YEARS.contains(&day.ymd().0)) {
+            match parse_legal_day(text) {
                 Some(named) => day = named,
                 None => faults.push(AddressFault::Day),
             }

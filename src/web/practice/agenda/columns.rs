@@ -223,7 +223,7 @@ fn write_column(
     is_shown: bool,
 ) -> AgendaColumn {
     let GatheredColumn { banners, events, open } = gathered;
-    let today = writer.visit.zone().civil_of(writer.visit.request.now).day();
+    let today = writer.visit.today();
     // All columns of a day have the same.
     let is_of_week = writer.address.view == AgendaView::Week;
     let spans: Vec<RowSpan> = events.iter().map(|(_, span)| *span).collect();

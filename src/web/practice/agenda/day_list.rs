@@ -17,7 +17,7 @@ pub(crate) struct ListDay {
 pub(crate) fn make_list(writer: &EntryWriter<'_>, agenda: &Agenda) -> Vec<ListDay> {
     let (first, count) = writer.address.days();
     let visit = writer.visit;
-    let today = visit.zone().civil_of(visit.request.now).day();
+    let today = visit.today();
     let mut days = Vec::new();
     for nth in 0..count {
         let day = first.plus_days(nth);

@@ -192,7 +192,7 @@ fn make_controls(
     address: AgendaAddress,
     faults: &[AddressFault],
 ) -> AgendaControls {
-    let today = visit.zone().civil_of(visit.request.now).day();
+    let today = visit.today();
     let views = AgendaView::ALL.map(|view| ViewLink {
         label: match view {
             AgendaView::Day => text.view_day,

@@ -50,7 +50,7 @@ pub(crate) fn make_month(writer: &EntryWriter<'_>, agenda: &Agenda) -> AgendaMon
     let (first, count) = writer.address.days();
     let visit = writer.visit;
     let language = visit.language();
-    let today = visit.zone().civil_of(visit.request.now).day();
+    let today = visit.today();
     let month = writer.address.day.ymd().1;
     let mut days: Vec<MonthDay> = Vec::new();
     for nth in 0..count {

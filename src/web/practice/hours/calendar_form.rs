@@ -24,9 +24,7 @@ use crate::web::practice::form::ProForm;
 use crate::web::practice::hours::calendar_hours::{CalendarHours, read_hours};
 use crate::web::practice::hours::calendar_screen::{CalendarForm, respond_with_calendar};
 use crate::web::practice::hours::day_ranges::DayRanges;
-use crate::web::practice::hours::form_parts::{
-    DayField, creator, parse_legal_day, read_services, services, today,
-};
+use crate::web::practice::hours::form_parts::{DayField, read_services, services};
 use crate::web::practice::hours::saving::{NotSaved, save_as_expected};
 use crate::web::practice::hours::timetable_address::{
     FROM, NEW, TIMETABLE, parse_timetable, parse_weeks, timetable_slug,
@@ -39,6 +37,7 @@ use crate::web::practice::record_fields::VersionRow;
 use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::revision::{REVISION, revision, still_at};
 use crate::web::practice::texts::hours::HoursTexts;
+use crate::web::practice::typed_start::parse_legal_day;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
 use crate::wire::hours::RANGES_MAX;
@@ -64,7 +63,7 @@ pub(crate) async fn show(visit: ProVisit, Path(path): Path<RecordPath>) -> Respo
         Err(error) => return message::failed(&visit.request, &error),
     };
     let params = &visit.request.params;
-    let from = params.value(FROM).and_then(parse_legal_day).unwrap_or_else(|| today(&visit));
+    let from = params.value(FROM).and_then(parse_legal_day).unwrap_or_else(|| visit.today());
     let slug = params.value(TIMETABLE).unwrap_or_default();
     let key = parse_timetable(slug).filter(|key| names_services(&visit, key));
     let is_new = slug == NEW;
@@ -72,7 +71,7 @@ pub(crate) async fn show(visit: ProVisit, Path(path): Path<RecordPath>) -> Respo
     let key = match key {
         Some(key) => key,
         None if is_new => plain_timetable(),
-        None => first_timetable(hours, today(&visit)),
+        None => first_timetable(hours, visit.today()),
     };
     let form = fill_in(&visit, hours, key, is_new, from);
     respond_with_calendar(&visit, StatusCode::OK, hours, form)
@@ -151,7 +150,7 @@ pub(crate) async fn act(Path(path): Path<RecordPath>, form: ProForm) -> Response
     let Some((changed, key)) = read_change(&visit, hours, &mut form, &given) else {
         return respond_with_calendar(&visit, StatusCode::BAD_REQUEST, hours, form);
     };
-    let put = PutHours { calendar_id: id, ranges: changed, taker: creator(&visit) };
+    let put = PutHours { calendar_id: id, ranges: changed, taker: visit.creator() };
     let command = Command::PutVevents(Box::new(PutVevents::Hours(put)));
     let command = command.only_if(still_at(&form.revision, move |state| show_hours(state, id)));
     let unsaved = match save_as_expected(&mut visit, command, &given).await {
@@ -268,7 +267,7 @@ fn read_change(
         return None;
     }
     let mut changed = change_hours(&hours.ranges, &change, &wanted);
-    drop_ended(&mut changed, today(visit), RANGES_MAX);
+    drop_ended(&mut changed, visit.today(), RANGES_MAX);
     if changed.len() > RANGES_MAX {
         form.faults.push(fill(text.too_many, "max", &RANGES_MAX.to_string()));
         return None;
@@ -279,7 +278,7 @@ fn read_change(
 fn describe_conflict(visit: &ProVisit, hours: DayHours, other: &WeeklyRange) -> String {
     let text = HoursTexts::in_language(visit.language());
     let key = TimetableKey::new(other);
-    let of_key = timetable_in_words(&visit.state, visit.language(), &key, today(visit));
+    let of_key = timetable_in_words(&visit.state, visit.language(), &key, visit.today());
     let span = |times: DayTimes| {
         let start = minute_in_words(times.start_minute());
         format!("{start}–{}", minute_in_words(times.end_minute()))
@@ -294,7 +293,7 @@ fn describe_conflict(visit: &ProVisit, hours: DayHours, other: &WeeklyRange) -> 
 /// does.
 fn compare(visit: &ProVisit, hours: &CalendarHours, form: &CalendarForm) -> Vec<VersionRow> {
     let text = HoursTexts::in_language(visit.language());
-    let from = parse_legal_day(&form.from.value).unwrap_or_else(|| today(visit));
+    let from = parse_legal_day(&form.from.value).unwrap_or_else(|| visit.today());
     let key = form.key.clone().unwrap_or_else(plain_timetable);
     let theirs = fill_in(visit, hours, key.clone(), false, from);
     let mut rows = Vec::new();

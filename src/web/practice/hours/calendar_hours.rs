@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::domain::availability::weekly_hours::{WeeklyRange, read_ranges, sort_ranges};
-use crate::domain::records::calendar::Calendar;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::recurrence::Series;
@@ -64,12 +63,4 @@ fn read_calendar(state: &GroupState, id: CalendarId, now: Instant) -> Option<Cal
     }
     sort_ranges(&mut hours.ranges);
     Some(hours)
-}
-
-/// Returns the live calendars of the group in their order.
-pub(crate) fn live_calendars(state: &GroupState) -> Vec<&Calendar> {
-    let calendars = state.catalogue.calendars.values().map(AsRef::as_ref);
-    let mut live: Vec<&Calendar> = calendars.filter(|calendar| !calendar.deleted).collect();
-    live.sort_by_key(|calendar| (calendar.sort, calendar.id));
-    live
 }

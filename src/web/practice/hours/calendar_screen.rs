@@ -18,7 +18,7 @@ use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::calendar_hours::CalendarHours;
 use crate::web::practice::hours::day_ranges::DayRanges;
-use crate::web::practice::hours::form_parts::{DayField, HoursChoice, today};
+use crate::web::practice::hours::form_parts::{DayField, HoursChoice};
 use crate::web::practice::hours::saving::SaveQuestion;
 use crate::web::practice::hours::timetable_address::{
     FROM, NEW, TIMETABLE, timetable_slug, weeks_slug,
@@ -149,7 +149,7 @@ fn list_timetables(
     form: &CalendarForm,
 ) -> Vec<TimetableLink> {
     let text = HoursTexts::in_language(visit.language());
-    let today = today(visit);
+    let today = visit.today();
     let mut links = Vec::new();
     for key in timetables(&hours.ranges) {
         let of_key = |range: &&WeeklyRange| TimetableKey::new(range) == key;
@@ -188,7 +188,7 @@ fn list_planned(
     key: &TimetableKey,
 ) -> Vec<TimetableLink> {
     let text = HoursTexts::in_language(visit.language());
-    let today = today(visit);
+    let today = visit.today();
     let mut links = Vec::new();
     for day in changes_after(ranges, key, today) {
         let pairs = [(TIMETABLE, timetable_slug(key)), (FROM, iso_day(day))];
@@ -204,7 +204,7 @@ fn list_planned(
 }
 
 fn list_weeks(visit: &ProVisit, chosen: OpenWeeks) -> Vec<HoursChoice> {
-    let today = today(visit);
+    let today = visit.today();
     let all = [OpenWeeks::Every, OpenWeeks::Even, OpenWeeks::Odd];
     let choice = |weeks: OpenWeeks| HoursChoice {
         value: weeks_slug(weeks).to_owned(),

@@ -10,7 +10,7 @@ use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::exceptions::{Closure, add_closures};
-use crate::web::practice::hours::form_parts::{CalendarsField, DayField, creator};
+use crate::web::practice::hours::form_parts::{CalendarsField, DayField};
 use crate::web::practice::hours::saving::{AboveFields, save_exceptions};
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::visit::ProVisit;
@@ -94,7 +94,7 @@ pub(crate) async fn act(form: ProForm) -> Response {
     let Some(closures) = form.read(text) else {
         return respond_with_form(&visit, StatusCode::BAD_REQUEST, form);
     };
-    let command = add_closures(closures, &creator(&visit));
+    let command = add_closures(closures, &visit.creator());
     match save_exceptions(&mut visit, command, &given).await {
         Ok(response) => response,
         Err(unsaved) => {

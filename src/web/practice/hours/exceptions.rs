@@ -14,7 +14,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::{Civil, CivilDay, DAY, Instant};
 use crate::http::ApiError;
 use crate::web::assets::short_hash;
-use crate::web::practice::hours::calendar_hours::{INLINE_ROWS_MAX, live_calendars};
+use crate::web::practice::hours::calendar_hours::INLINE_ROWS_MAX;
 use crate::web::practice::visit::ProVisit;
 use crate::wire::vevent::revision_text;
 
@@ -70,8 +70,8 @@ pub(crate) async fn find_closed_days(
 ) -> Result<BTreeMap<CalendarId, BTreeSet<CivilDay>>, ApiError> {
     let state = Arc::clone(&visit.state);
     let find = move || {
-        let live = live_calendars(&state);
-        live.iter().map(|calendar| (calendar.id, closed_days(&state, calendar.id, &days))).collect()
+        let live = state.catalogue.live_calendars();
+        live.map(|calendar| (calendar.id, closed_days(&state, calendar.id, &days))).collect()
     };
     run_by_size(visit, find).await
 }
@@ -94,7 +94,7 @@ async fn run_by_size<T: Send + 'static>(
 fn find_coming(state: &GroupState, now: Instant, listed_max: usize) -> ComingExceptions {
     let zone = state.catalogue.zone();
     let mut found: BTreeMap<ExceptionTime, ComingException> = BTreeMap::new();
-    for calendar in live_calendars(state) {
+    for calendar in state.catalogue.live_calendars() {
         let Some(view) = state.calendars.get(&calendar.id) else { continue };
         let rows = view.rules.availabilities().iter().chain(view.rules.plages());
         for row in rows {

@@ -1,15 +1,13 @@
 //! Parts that the forms of the hours share: calendars, services, days.
 
+use crate::domain::records::calendar::Calendar;
 use crate::domain::records::ids::{CalendarId, InterventionId};
-use crate::domain::records::text::Text;
 use crate::domain::records::vevent::Permits;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::CivilDay;
-use crate::web::format;
-use crate::web::practice::hours::calendar_hours::live_calendars;
 use crate::web::practice::hours::words::service_name;
 use crate::web::practice::texts::hours::HoursTexts;
-use crate::web::practice::visit::ProVisit;
+use crate::web::practice::typed_start::parse_legal_day;
 use crate::wire::params::Params;
 
 /// The name of the choice of calendars in forms.
@@ -43,7 +41,7 @@ impl CalendarsField {
     /// The choice as a form or an address gives it. The only calendar is always chosen.
     pub(crate) fn given(state: &GroupState, given: &Params) -> Self {
         let chosen = given.list(CALENDARS);
-        let live = live_calendars(state);
+        let live: Vec<&Calendar> = state.catalogue.live_calendars().collect();
         let is_only = live.len() == 1;
         let rows = live.iter().map(|calendar| {
             let value = calendar.id.to_string();
@@ -85,12 +83,6 @@ impl DayField {
     }
 }
 
-/// Parses a day of the years whose days have instants in all zones, with days around them.
-pub(crate) fn parse_legal_day(text: &str) -> Option<CivilDay> {
-    let day = format::parse_day(text)?;
-    if (1971..=9998).contains(&day.ymd().0) { Some(day) } else { None }
-}
-
 /// Returns the services that hours may name: live ones in their order, and chosen ones.
 pub(crate) fn services(
     state: &GroupState,
@@ -128,14 +120,4 @@ pub(crate) fn read_services(state: &GroupState, given: &Params) -> Result<Permit
         ids.push(known.ok_or(())?);
     }
     Ok(Permits::only(ids))
-}
-
-/// Returns the names of the professional, as the creator of new events.
-pub(crate) fn creator(visit: &ProVisit) -> Text<255> {
-    visit.request.pro(visit.login).names().unwrap_or_default()
-}
-
-/// Returns the day of the request on the clocks of the group.
-pub(crate) fn today(visit: &ProVisit) -> CivilDay {
-    visit.zone().civil_of(visit.request.now).day()
 }

@@ -19,7 +19,7 @@ use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::exceptions::{Closure, add_closures, find_closed_days};
-use crate::web::practice::hours::form_parts::{CalendarsField, HoursChoice, creator, today};
+use crate::web::practice::hours::form_parts::{CalendarsField, HoursChoice};
 use crate::web::practice::hours::holiday_words::{
     country_name, country_of_address, holiday_name, regions,
 };
@@ -93,7 +93,7 @@ impl HolidayList {
         let wanted = given.value("region").unwrap_or_default();
         let region = regions(country).into_iter().find(|region| region.code == wanted);
         let region = region.map_or("", |region| region.code);
-        let today = today(visit);
+        let today = visit.today();
         let this_year = today.ymd().0;
         let year = given.value("year").and_then(|year| year.parse().ok());
         let year = year.filter(|year| (this_year..this_year + YEARS).contains(year));
@@ -199,7 +199,7 @@ pub(crate) async fn act(form: ProForm) -> Response {
     if closures.is_empty() {
         return redirect(&visit.url(Section::Hours.path(), &[("saved", "1")]));
     }
-    let command = add_closures(closures, &creator(&visit));
+    let command = add_closures(closures, &visit.creator());
     match save_exceptions(&mut visit, command, &given).await {
         Ok(response) => response,
         Err(unsaved) => {
@@ -222,7 +222,7 @@ fn respond_with_form(visit: &ProVisit, status: StatusCode, form: HolidaysForm) -
         label: other.name.to_owned(),
         is_chosen: other.code == *region,
     });
-    let this_year = today(visit).ymd().0;
+    let this_year = visit.today().ymd().0;
     let years = (this_year..this_year + YEARS).map(|other| HoursChoice {
         value: other.to_string(),
         label: other.to_string(),

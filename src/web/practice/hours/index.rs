@@ -8,16 +8,16 @@ use axum::response::Response;
 
 use crate::domain::availability::timetable::{changes_after, timetables};
 use crate::domain::availability::weekly_hours::WeeklyRange;
+use crate::domain::records::calendar::Calendar;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::recurrence::Series;
 use crate::web::format;
 use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::frame::{ScreenFrame, Section};
-use crate::web::practice::hours::calendar_hours::{CalendarHours, live_calendars, read_hours};
+use crate::web::practice::hours::calendar_hours::{CalendarHours, read_hours};
 use crate::web::practice::hours::calendar_screen::{say_more, week_from};
 use crate::web::practice::hours::exceptions::{ComingException, list_coming};
-use crate::web::practice::hours::form_parts::today;
 use crate::web::practice::hours::removal::time_in_words;
 use crate::web::practice::hours::words::timetable_in_words;
 use crate::web::practice::message;
@@ -65,7 +65,7 @@ struct ExceptionRow {
 
 /// GET /p/{urlname}/hours.
 pub(crate) async fn show(visit: ProVisit) -> Response {
-    let ids = live_calendars(&visit.state).iter().map(|calendar| calendar.id).collect();
+    let ids = visit.state.catalogue.live_calendars().map(|calendar| calendar.id).collect();
     let hours = read_hours(&visit, ids).await;
     let (hours, coming) = match (hours, list_coming(&visit, COMING_MAX).await) {
         (Ok(hours), Ok(coming)) => (hours, coming),
@@ -89,7 +89,7 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
 
 fn calendar_row(visit: &ProVisit, hours: &CalendarHours) -> CalendarRow {
     let text = HoursTexts::in_language(visit.language());
-    let today = today(visit);
+    let today = visit.today();
     let is_over = |range: &WeeklyRange| range.last().is_some_and(|last| last < today);
     let coming: Vec<WeeklyRange> =
         hours.ranges.iter().filter(|range| !is_over(range)).cloned().collect();
@@ -142,7 +142,7 @@ fn exception_row(visit: &ProVisit, coming: &ComingException) -> ExceptionRow {
 /// Returns the names of some calendars, or the words for all live ones.
 fn name_calendars(visit: &ProVisit, ids: &[CalendarId]) -> String {
     let text = HoursTexts::in_language(visit.language());
-    let live = live_calendars(&visit.state);
+    let live: Vec<&Calendar> = visit.state.catalogue.live_calendars().collect();
     if live.len() > 1 && live.iter().all(|calendar| ids.contains(&calendar.id)) {
         return text.all_calendars.to_owned();
     }

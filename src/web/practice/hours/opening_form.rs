@@ -14,7 +14,7 @@ use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::hours::day_ranges::DayRanges;
 use crate::web::practice::hours::exceptions::{ExceptionalOpening, add_openings};
 use crate::web::practice::hours::form_parts::{
-    CalendarsField, DayField, HoursChoice, creator, read_services, services,
+    CalendarsField, DayField, HoursChoice, read_services, services,
 };
 use crate::web::practice::hours::saving::{AboveFields, save_exceptions};
 use crate::web::practice::texts::hours::HoursTexts;
@@ -106,9 +106,9 @@ fn at(day: CivilDay, minute: u16) -> Civil {
 /// is never missing: it is the moment at which the next one begins.
 fn is_left_out(visit: &ProVisit, day: CivilDay, times: DayTimes) -> bool {
     let zone = visit.zone();
-    let skips = |civil: Civil| zone.civil_of(zone.instant_of(civil)) != civil;
     let end = times.end_minute();
-    skips(at(day, times.start_minute())) || (end < DAY_MINUTES && skips(at(day, end)))
+    zone.leaves_out(at(day, times.start_minute()))
+        || (end < DAY_MINUTES && zone.leaves_out(at(day, end)))
 }
 
 /// GET /p/{urlname}/hours/opening.
@@ -128,7 +128,7 @@ pub(crate) async fn act(form: ProForm) -> Response {
     let Some(openings) = form.read(&visit, &given) else {
         return respond_with_form(&visit, StatusCode::BAD_REQUEST, form);
     };
-    let command = add_openings(openings, &creator(&visit));
+    let command = add_openings(openings, &visit.creator());
     match save_exceptions(&mut visit, command, &given).await {
         Ok(response) => response,
         Err(unsaved) => {

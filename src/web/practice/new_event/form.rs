@@ -207,9 +207,7 @@ impl NewEventForm {
         insert("start", format_civil(target.start).into());
         // An instant, since the clocks may be put back before the end.
         insert("end", format_rfc_3339(target.end()).into());
-        if let Some(names) = visit.request.pro(visit.login).names() {
-            insert("taker", names.as_str().into());
-        }
+        insert("taker", visit.creator().as_str().into());
         for field in &self.details {
             if !field.value.is_empty() || field.is_checkbox() {
                 insert(&field.name, wire_value(field));
