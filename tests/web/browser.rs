@@ -48,10 +48,18 @@ pub(crate) struct Look {
     pub(crate) language: &'static str,
     /// The IANA name of its time zone.
     pub(crate) zone: &'static str,
+    /// Points of the screen for each pixel of CSS.
+    pub(crate) scale: u8,
 }
 
-pub(crate) const PHONE: Look =
-    Look { width: 360, height: 740, is_dark: false, language: "en", zone: "Europe/Paris" };
+pub(crate) const PHONE: Look = Look {
+    width: 360,
+    height: 740,
+    is_dark: false,
+    language: "en",
+    zone: "Europe/Paris",
+    scale: 1,
+};
 
 impl Browser {
     /// Opens a browser on the pages of a server. `None` if the machine has none, which the test
@@ -81,7 +89,7 @@ impl Browser {
         let scheme = if look.is_dark { "dark" } else { "light" };
         self.devtools(
             "Emulation.setDeviceMetricsOverride",
-            json!({"width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": look.width < 600}),
+            json!({"width": look.width, "height": look.height, "deviceScaleFactor": look.scale, "mobile": look.width < 600}),
         )
         .await;
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});

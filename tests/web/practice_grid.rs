@@ -460,3 +460,55 @@ async fn a_day_turns_in_place_and_the_browser_leads_back() {
     browser.press("m").await;
     browser.await_element("table.month").await;
 }
+
+#[tokio::test]
+async fn a_view_that_was_fetched_ahead_shows_what_changed_since() {
+    let server = shop().await;
+    book(&server, CALENDAR, "2025-06-04 10:00:00", "2025-06-04 10:30:00").await;
+    let Some(browser) = open(&server, DESKTOP, DAY).await else { return };
+    let fetched = "return performance.getEntriesByType('resource')
+        .some((one) => one.name.includes('d=2025-06-04') && one.responseEnd > 0)";
+    browser.await_truth(fetched).await;
+    let late = book(&server, CALENDAR, "2025-06-04 11:00:00", "2025-06-04 11:30:00").await;
+    browser.press("j").await;
+    said(&browser, "Wednesday 4 June 2025").await;
+    browser.await_element(&link(late)).await;
+    // The way goes on in the direction of the last turn.
+    browser.press("k").await;
+    said(&browser, "Tuesday 3 June 2025").await;
+    browser.await_truth(&fetched.replace("06-04", "06-02")).await;
+}
+
+/// The id of the appointment that the address names.
+async fn targeted(browser: &Browser) -> u64 {
+    let script = "return parseInt(document.querySelector('.event:target').id.slice(1))";
+    browser.run(script).await.as_u64().expect("an id")
+}
+
+#[tokio::test]
+async fn a_new_appointment_is_taken_back_by_the_same_key() {
+    let server = shop().await;
+    let Some(browser) = open(&server, DESKTOP, DAY).await else { return };
+    let new = "/p/cut-co/events/new?d=2025-06-03&c=11";
+    browser.goto(&format!("{new}&t=10:00&s={CUT}&client={KNOWN_FICHE}")).await;
+    browser.click(".actions button:not(.quiet)").await;
+    browser.await_element(".event:target").await;
+    let made = targeted(&browser).await;
+    assert_eq!(place(&server, made).await, "06-03 10:00:00 06-03 10:30:00 11");
+    browser.press("z").await;
+    said(&browser, "Your last change is taken back").await;
+    assert_eq!(row(&server, made).await["deleted"], json!(true));
+    browser.press("z").await;
+    said(&browser, "Nothing to take back").await;
+    // One that another professional has changed since stays.
+    browser.goto(&format!("{new}&t=11:00&s={CUT}&client={KNOWN_FICHE}")).await;
+    browser.click(".actions button:not(.quiet)").await;
+    browser.await_element(".event:target").await;
+    let second = targeted(&browser).await;
+    let change = json!({"vevent": {"comments": "Bring the file"}});
+    let path = format!("/groups/4/vevents/{second}");
+    answer(server.by_pro(Method::PUT, &path).json(&change)).await.is(200);
+    browser.press("z").await;
+    said(&browser, "Changed meanwhile: nothing was taken back").await;
+    assert_eq!(row(&server, second).await["deleted"], json!(false));
+}

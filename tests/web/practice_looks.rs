@@ -39,8 +39,16 @@ async fn check(server: &TestServer, language: &'static str, steps: Vec<Step>) {
             browser.click(selector).await;
         }
         browser.await_element(awaited).await;
-        for (width, is_dark) in [(320, false), (320, true), (1_280, false), (1_280, true)] {
-            browser.emulate(Look { width, is_dark, ..look }).await;
+        // 320 px are 1,280 at a zoom of 400 %, and so many points of the screen to each.
+        for (width, is_dark, scale) in [
+            (320, false, 4),
+            (320, true, 1),
+            (1_280, false, 1),
+            (1_280, true, 1),
+            (1_920, false, 1),
+            (1_920, true, 1),
+        ] {
+            browser.emulate(Look { width, is_dark, scale, ..look }).await;
             browser.assert_accessible(&format!("{name} {language} {width} dark={is_dark}")).await;
             let scheme = if is_dark { "dark" } else { "light" };
             browser.picture(&format!("practice-{name}-{language}-{width}-{scheme}")).await;

@@ -43,7 +43,8 @@
     keep(null);
     const restore = document.querySelector("form[action*='/restore']");
     const revision = new URLSearchParams(location.search).get("moved");
-    const made = document.querySelector("a[data-r]:target");
+    // Not yet `:target` while the document is read.
+    const made = document.getElementById(location.hash.slice(1));
     if (sent.path.endsWith("/cancel") && restore) {
       asking.remember({ action: restore.action, fields: Object.fromEntries(new FormData(restore)) });
     } else if (sent.path.endsWith("/move") && revision) {
@@ -51,7 +52,7 @@
       const fields = { day, time, calendar, length, revision, mail: "1", seen: asking.markOf(sent.before) };
       if (pass) fields.pass = pass;
       asking.remember({ action: sent.action, fields });
-    } else if (sent.path.endsWith("/new") && made) {
+    } else if (sent.path.endsWith("/new") && made?.dataset.r) {
       const action = `${new URL(made.href).pathname}/cancel`;
       asking.remember({ action, fields: { revision: made.dataset.r, mail: "1" } });
     }

@@ -107,10 +107,35 @@
     swap(answer.page);
   };
 
+  // The day or week that follows in the direction of the last turn is fetched ahead. It is shown
+  // at once, and asked for again while it is.
+  const AHEAD = 300;
+  let ahead = null;
+  let onward = "j";
+  let waits = 0;
+  const fetchAhead = () => {
+    const link = document.querySelector(`.controls a[data-key="${onward}"]`);
+    if (!link || navigator.connection?.saveData || document.visibilityState !== "visible") return;
+    ahead = { url: link.href, at: new Date(), answer: asking.request(link.href) };
+  };
+  const planAhead = () => {
+    clearTimeout(waits);
+    waits = setTimeout(fetchAhead, AHEAD);
+  };
+  const fetched = async (url) => {
+    const one = ahead;
+    ahead = null;
+    clearTimeout(waits);
+    if (one?.url !== url) return null;
+    const answer = await one.answer;
+    return answer.kind === "page" ? { ...answer, from: one.at } : null;
+  };
+
   // Another day or week comes in place of this one, without a page of its own.
   let shown = location.pathname + location.search;
   const turn = async (url, isBack) => {
-    const answer = await asking.request(url);
+    const known = await fetched(url);
+    const answer = known ?? await asking.request(url);
     if (answer.kind === "lost") {
       lose();
       return;
@@ -121,8 +146,8 @@
     }
     if (!isBack) history.pushState(null, "", url);
     shown = location.pathname + location.search;
-    find();
-    shownAt = new Date();
+    if (!known) find();
+    shownAt = known?.from ?? new Date();
     tag = answer.tag;
     const key = document.activeElement.dataset.key;
     const { page } = answer;
@@ -137,6 +162,8 @@
     swap(page);
     if (key) document.querySelector(`a[data-key="${key}"]`)?.focus();
     say(document.querySelector("h1").textContent);
+    if (known) await refresh();
+    planAhead();
   };
   const onTurn = (event) => {
     const link = event.target.closest(".controls a, .turn a");
@@ -144,6 +171,7 @@
     const view = new URL(link.href).searchParams.get("v");
     if (held || busy || (view && !/^(day|week)$/.test(view))) return;
     event.preventDefault();
+    if (/^[jk]$/.test(link.dataset.key)) onward = link.dataset.key;
     turn(link.href);
   };
 
@@ -472,6 +500,7 @@
     marked.addEventListener("focusout", () => { if (held?.how === "keys" && !busy) leave(); });
 
     addEventListener("click", onTurn);
+    planAhead();
     addEventListener("popstate", () => {
       if (location.pathname + location.search !== shown) turn(location.href, true);
     });
