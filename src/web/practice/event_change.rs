@@ -160,7 +160,7 @@ async fn carry_out(
 }
 
 /// Returns the id of the appointment of a path, if there is one.
-pub(crate) fn find_appointment(visit: &ProVisit, path: &RecordPath) -> Option<VeventId> {
+fn find_appointment(visit: &ProVisit, path: &RecordPath) -> Option<VeventId> {
     let id = path.id(VeventId::new)?;
     let row = visit.state.rows.get(&id)?;
     row.appointment().map(|_| id)

@@ -3,7 +3,7 @@
 use crate::domain::records::ids::CalendarId;
 use crate::web::practice::visit::ProVisit;
 
-/// A live calendar to choose.
+/// A calendar to choose.
 pub(crate) struct ListedCalendar {
     pub(crate) id: CalendarId,
     pub(crate) name: String,
