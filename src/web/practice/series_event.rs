@@ -266,7 +266,7 @@ pub(crate) async fn change(Path(path): Path<RecordPath>, form: ProForm) -> Respo
         .only_if(still_at(&form.revision, show_vevent_later(id, Audience::Pro)));
     match settle(&mut visit, BookedChange::Write(command), &given).await {
         // A part that was changed is an event of its own.
-        Ok(Settled::Done(id)) => redirect(&saved_url(&visit, id)),
+        Ok(Settled::Done(done)) => redirect(&saved_url(&visit, done.id)),
         Ok(Settled::Asks(status, question)) => {
             form.has_faults = false;
             let at = if deletes.is_some() { AskedAt::Delete } else { AskedAt::Edit };

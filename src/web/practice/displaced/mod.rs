@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::records::ids::VeventId;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::engine::Rejection;
 use crate::http::{GuardedRejection, estimate_dry_run};
@@ -23,10 +24,19 @@ use crate::wire::displaced::ListDigest;
 use crate::wire::field::Audience;
 use crate::wire::params::Params;
 
+/// A change over booked time that is done.
+pub(crate) struct SettledChange {
+    /// The id of the event that the change is about; 0 of an absence that stands.
+    pub(crate) id: u64,
+    /// The state right after it.
+    pub(crate) after: Arc<GroupState>,
+    /// Number of appointments that were cancelled or moved with it.
+    pub(crate) treated: usize,
+}
+
 /// Result of a form about a change over booked time.
 pub(crate) enum Settled {
-    /// It is done. The id of the event that the change is about; 0 of an absence that stands.
-    Done(u64),
+    Done(SettledChange),
     /// Nothing is written: the form has to say what happens to the appointments.
     Asks(StatusCode, Box<Question>),
     /// The change itself is refused.
@@ -56,15 +66,23 @@ pub(crate) async fn settle(
         let question = Question::ask(visit, &answer, &outlook);
         return Ok(Settled::Asks(status, Box::new(question)));
     }
-    let Some(command) = plan.clone().into_command(digest) else { return Ok(Settled::Done(0)) };
+    let treated = plan.count_treated();
+    let Some(command) = plan.clone().into_command(digest) else {
+        let after = Arc::clone(&visit.state);
+        return Ok(Settled::Done(SettledChange { id: 0, after, treated }));
+    };
     let refusals = match write(visit, command).await {
         Ok(done) => {
             let own = plan.change.commands();
             let refused = done.steps.iter().position(Result::is_err);
+            let settled = |id: u64| {
+                let after = Arc::clone(&done.group_state);
+                Ok(Settled::Done(SettledChange { id, after, treated }))
+            };
             match (refused, done.steps.first()) {
                 // The first of several commands is the write itself.
-                (None, Some(Ok(first))) if own == 1 => return Ok(Settled::Done(first.object)),
-                (None, _) => return Ok(Settled::Done(done.object)),
+                (None, Some(Ok(first))) if own == 1 => return settled(first.object),
+                (None, _) => return settled(done.object),
                 (Some(0), Some(Err(refusals))) if own == 1 => refusals.clone(),
                 (Some(_), _) => return ask_again(visit, plan, &answer, digest).await,
             }

@@ -106,6 +106,16 @@ impl Plan {
         commands
     }
 
+    /// Number of appointments that it cancels or moves.
+    pub(crate) fn count_treated(&self) -> usize {
+        match self.treatment {
+            Treatment::CancelWithMail | Treatment::CancelQuietly | Treatment::Move(_) => {
+                self.chosen.len()
+            }
+            Treatment::Leave => 0,
+        }
+    }
+
     fn treat(&self, id: VeventId) -> Option<Command> {
         let cancel =
             || Command::CancelAppointment(CancelAppointment { id, right: CancelRight::Pro });
