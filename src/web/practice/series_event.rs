@@ -23,6 +23,7 @@ use crate::web::practice::agenda::way_back::way_back;
 use crate::web::practice::displaced::plan::BookedChange;
 use crate::web::practice::displaced::question::Question;
 use crate::web::practice::displaced::{Settled, ask_about, settle};
+use crate::web::practice::event_move::target::EventPlace;
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
@@ -60,8 +61,11 @@ struct SeriesScreen<'v> {
     calendar: String,
     /// The sentence about its repetition; empty without one.
     repetition: String,
+    /// The form that moves it; empty for an event that cannot be moved.
+    move_url: String,
     is_deleted: bool,
-    is_saved: bool,
+    /// A sentence about what was done; empty without one.
+    notice: &'static str,
     /// The occurrence that the form shows, as in URLs; empty for the whole event.
     occurrence: String,
     /// The label of the choice of this occurrence alone.
@@ -493,13 +497,21 @@ fn respond_with_form(
     let here = format!("/events/{}", row.id);
     let day = edit.occurrence.map(|occurrence| occurrence.day);
     let shown_day = day.map(|day| format::day(visit.language(), day)).unwrap_or_default();
-    let is_saved = status == StatusCode::OK && visit.request.params.value("saved").is_some();
+    let form = FormTexts::in_language(visit.language());
+    let is_named = |name: &str| visit.request.params.value(name).is_some();
+    let notice = match status {
+        StatusCode::OK if is_named("saved") => form.saved,
+        StatusCode::OK if is_named("moved") => text.moved,
+        _ => "",
+    };
+    let place = EventPlace::find(row, visit.zone()).filter(|_| !row.deleted);
     let screen = SeriesScreen {
         frame: visit.frame(title, Section::Agenda),
         text,
-        form: FormTexts::in_language(visit.language()),
+        form,
         back: way_back(visit, row),
         here: visit.url(&here, &[]),
+        move_url: place.map(|_| visit.url(&format!("{here}/move"), &[])).unwrap_or_default(),
         hours_url: match row.kind {
             VeventKind::Availability(_) => visit.url(&format!("/hours/{}", row.calendar_id), &[]),
             VeventKind::Plage(_) | VeventKind::Note(_) | VeventKind::Appointment(_) => {
@@ -514,7 +526,7 @@ fn respond_with_form(
             fill(text.series, "rule", &words)
         }),
         is_deleted: row.deleted,
-        is_saved,
+        notice,
         occurrence: day.map(iso_day).unwrap_or_default(),
         this_one: fill(text.scope_one, "day", &shown_day),
         edit,

@@ -3,7 +3,7 @@
 pub(crate) mod address;
 mod columns;
 mod day_list;
-mod entry;
+pub(crate) mod entry;
 mod lanes;
 mod month;
 pub(crate) mod way_back;

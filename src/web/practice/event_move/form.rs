@@ -8,12 +8,15 @@ use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::web::page::{Privacy, render, respond};
+use crate::web::practice::agenda::entry::title_of;
+use crate::web::practice::displaced::question::Question;
 use crate::web::practice::event_move::target::{EventPlace, TargetView};
 use crate::web::practice::event_page::event_revision;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::obstacle_words::{ObstacleWords, interval_in_words, obstacles_in_words};
 use crate::web::practice::revision::{REVISION, faults_among};
+use crate::web::practice::texts::agenda::AgendaTexts;
 use crate::web::practice::texts::event::EventTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::wire::params::Params;
@@ -25,12 +28,14 @@ struct MoveScreen<'v> {
     text: &'static EventTexts,
     action: String,
     back: String,
-    /// The present time and calendar of the appointment.
+    is_absence: bool,
+    /// The client of an appointment, or the text of an absence.
+    name: String,
+    /// The present time and calendar of the event.
     present: String,
     /// The same as the form sends it, by which the script takes the move back.
     from: TargetView,
     from_calendar: u64,
-    client: String,
     form: MoveForm,
 }
 
@@ -47,6 +52,8 @@ pub(crate) struct MoveForm {
     wanted: String,
     /// The target whose warnings the form shows, for the second press; empty without warnings.
     pub(crate) seen: String,
+    /// The question about the appointments that the move displaces.
+    pub(crate) question: Option<Box<Question>>,
 }
 
 impl MoveForm {
@@ -68,6 +75,7 @@ impl MoveForm {
             is_overtaken: false,
             wanted: String::new(),
             seen: String::new(),
+            question: None,
         }
     }
 }
@@ -124,15 +132,18 @@ pub(crate) fn respond_with_form(
     let text = EventTexts::in_language(visit.language());
     let here = format!("/events/{}", row.id);
     let client = row.fiche_id().and_then(|id| visit.state.fiches.get(&id));
+    let client = client.map(|client| client.names());
+    let title = if present.is_absence { text.move_absence_title } else { text.move_title };
     let screen = MoveScreen {
-        frame: visit.frame(text.move_title, Section::Agenda),
+        frame: visit.frame(title, Section::Agenda),
         text,
         action: visit.url(&format!("{here}/move"), &[]),
         back: visit.url(&here, &[]),
+        is_absence: present.is_absence,
+        name: title_of(row, client, AgendaTexts::in_language(visit.language())),
         present: place_in_words(visit, present),
         from: TargetView::fill_in(visit, present, &Params::from_query("")),
         from_calendar: row.calendar_id.number(),
-        client: client.map(|client| client.names()).unwrap_or_default(),
         form,
     };
     respond(status, Privacy::Client, render(&screen))

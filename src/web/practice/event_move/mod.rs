@@ -1,8 +1,9 @@
 //! Moving an event by fields: day, time, calendar, length. Reference 15.6.
 
+mod absence;
 mod appointment;
 mod form;
-mod target;
+pub(crate) mod target;
 
 use std::sync::Arc;
 
@@ -42,5 +43,9 @@ pub(crate) async fn act(Path(path): Path<RecordPath>, form: ProForm) -> Response
     let Some(target) = form.target.read(&visit, present, &given) else {
         return respond_with_form(&visit, StatusCode::BAD_REQUEST, &row, form);
     };
-    appointment::carry_out(visit, &row, form, target, &given).await
+    if present.is_absence {
+        absence::carry_out(visit, &row, form, target, &given).await
+    } else {
+        appointment::carry_out(visit, &row, form, target, &given).await
+    }
 }

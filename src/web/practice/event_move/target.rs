@@ -11,7 +11,7 @@ use crate::web::practice::listed_calendar::ListedCalendar;
 use crate::web::practice::texts::event::EventTexts;
 use crate::web::practice::typed_start::{TypedStart, read_start};
 use crate::web::practice::visit::ProVisit;
-use crate::wire::datetime::format_civil;
+use crate::wire::datetime::{format_civil, to_instant};
 use crate::wire::params::Params;
 
 /// Maximum length in minutes that the form gives an event: a day.
@@ -24,25 +24,49 @@ pub(crate) struct EventPlace {
     /// The start on the clocks of the group.
     pub(crate) civil: Civil,
     pub(crate) interval: Interval,
+    /// That of an appointment elapses; that of an absence is shown by the clocks of the group.
     pub(crate) length_seconds: i64,
+    /// Whether it is that of an absence. The clocks alone say its time, so that it knows no second
+    /// pass of an hour.
+    pub(crate) is_absence: bool,
 }
 
 impl EventPlace {
-    /// Returns the place of an event; `None` of one that cannot be moved.
+    /// Returns the place of an appointment, or of an absence that does not repeat; `None` of other
+    /// events, which cannot be moved.
     pub(crate) fn find(row: &Vevent, zone: Zone) -> Option<Self> {
         match &row.kind {
             VeventKind::Appointment(appointment) => {
                 let length_seconds = i64::from(appointment.length_seconds);
                 Some(Self::elapsed(zone, row.calendar_id, appointment.start, length_seconds))
             }
+            VeventKind::Plage(series) if series.rule().is_none() => {
+                let length_seconds = series.end().seconds_since(series.start());
+                // The clocks may skip so much that the end shows an earlier time than the start.
+                let place = Self::on_clocks(zone, row.calendar_id, series.start(), length_seconds);
+                (length_seconds > 0).then_some(place)
+            }
             VeventKind::Plage(_) | VeventKind::Note(_) | VeventKind::Availability(_) => None,
         }
     }
 
-    /// A place whose length is one of elapsed time.
+    /// The place of an appointment.
     fn elapsed(zone: Zone, calendar: CalendarId, start: Instant, length_seconds: i64) -> Self {
         let interval = Interval { start, end: start.plus_seconds(length_seconds) };
-        Self { calendar, civil: zone.civil_of(start), interval, length_seconds }
+        let civil = zone.civil_of(start);
+        Self { calendar, civil, interval, length_seconds, is_absence: false }
+    }
+
+    /// The place of an absence.
+    fn on_clocks(zone: Zone, calendar: CalendarId, civil: Civil, length_seconds: i64) -> Self {
+        let end = zone.instant_of(civil.plus_seconds(length_seconds));
+        let interval = Interval { start: zone.instant_of(civil), end };
+        Self { calendar, civil, interval, length_seconds, is_absence: true }
+    }
+
+    /// The end on the clocks of the group, of an absence.
+    pub(crate) fn civil_end(self) -> Civil {
+        self.civil.plus_seconds(self.length_seconds)
     }
 
     /// The length in minutes, rounded up.
@@ -108,7 +132,8 @@ impl TargetView {
         Self {
             day,
             time,
-            is_repeated: typed.is_some_and(|civil| second_pass(zone, civil).is_some()),
+            is_repeated: !present.is_absence
+                && typed.is_some_and(|civil| second_pass(zone, civil).is_some()),
             is_second,
             length: given_or("length", present.minutes().to_string()),
             calendars: calendars.iter().map(|it| option(it.id, it.name.as_str())).collect(),
@@ -141,6 +166,11 @@ impl TargetView {
         let calendar = calendar?;
         let length_seconds = length_seconds?;
         let zone = visit.zone();
+        if present.is_absence {
+            let place = EventPlace::on_clocks(zone, calendar, civil, length_seconds);
+            self.length_fault = find_end_fault(zone, place.civil_end(), text);
+            return self.length_fault.is_empty().then_some(place);
+        }
         let second = second_pass(zone, civil).filter(|_| self.is_second);
         let start = second.unwrap_or_else(|| zone.instant_of(civil));
         Some(EventPlace::elapsed(zone, calendar, start, length_seconds))
@@ -157,6 +187,15 @@ fn second_pass(zone: Zone, civil: Civil) -> Option<Instant> {
         let is_inside = pass.start <= second && second < pass.end;
         is_inside.then_some(second)
     })
+}
+
+/// Returns the fault of the length with which an absence ends at this time; empty without one.
+fn find_end_fault(zone: Zone, end: Civil, text: &EventTexts) -> &'static str {
+    match to_instant(zone, end) {
+        Ok(_) if zone.leaves_out(end) => text.end_left_out,
+        Ok(_) => "",
+        Err(_) => text.bad_length,
+    }
 }
 
 /// Reads a length in minutes, as seconds. That of the event is kept to the second.

@@ -46,6 +46,7 @@ text_table! {
 
     move_it: "Déplacer…", "Move…";
     move_title: "Déplacer le rendez-vous", "Move the appointment";
+    move_absence_title: "Déplacer l’absence", "Move the absence";
     day: "Jour", "Day";
     time: "Heure", "Time";
     move_do: "Déplacer", "Move";
@@ -58,6 +59,8 @@ text_table! {
         "This hour does not take place on that day: the clocks go forward.";
     second_pass: "au second passage de cette heure", "the second time that the clocks show this time";
     length: "Durée en minutes", "Length in minutes";
+    end_left_out: "La fin tomberait dans une heure qui n’a pas lieu ce jour-là : les horloges avancent.",
+        "The end would lie in an hour that does not take place on that day: the clocks go forward.";
     bad_length: "Indiquez une durée de 1 à 1440 minutes.", "Enter a length of 1 to 1440 minutes.";
     now_is: "Actuellement", "Now";
     yours: "Votre choix", "Yours";
@@ -66,6 +69,7 @@ text_table! {
     bad_calendar: "Choisissez un agenda.", "Choose a calendar.";
     moved: "Déplacé.", "Moved.";
     back_to_record: "Retour au rendez-vous", "Back to the appointment";
+    back_to_absence: "Retour à l’absence", "Back to the absence";
 
     plage_title: "Absence ou indisponibilité", "Absence or blocked time";
     note_title: "Note", "Note";
