@@ -154,9 +154,9 @@ pub(crate) async fn is_focused(browser: &Browser, id: u64) -> bool {
     browser.run(&script).await == json!(true)
 }
 
-/// A way to move the appointment of ten o'clock on calendar A to eleven o'clock on calendar B.
+/// A way to move the event of ten o'clock on calendar A to eleven o'clock on calendar B.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+pub(crate) enum Way {
     Pointer,
     Touch,
     Keys,
@@ -164,7 +164,7 @@ enum Way {
     NoScript,
 }
 
-async fn move_by(way: Way, browser: &Browser, id: u64) {
+pub(crate) async fn move_by(way: Way, browser: &Browser, id: u64) {
     match way {
         Way::Pointer => {
             let from = point(browser, 0, "10:10").await;
@@ -182,7 +182,7 @@ async fn move_by(way: Way, browser: &Browser, id: u64) {
                 browser.press(keys).await;
             }
             said(browser, "Moved: 11:00–11:30, B").await;
-            assert!(is_focused(browser, id).await, "the focus stays with the appointment");
+            assert!(is_focused(browser, id).await, "the focus stays with the event");
         }
         Way::Form | Way::NoScript => {
             if matches!(way, Way::NoScript) {

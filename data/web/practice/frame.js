@@ -24,7 +24,7 @@
       form.requestSubmit(event.submitter);
     });
   }
-  // A form that creates, moves or cancels an appointment is known again on the page that follows,
+  // A form that creates, moves or cancels an event is known again on the page that follows,
   // which has what takes it back.
   const KIND = /\/events\/(?:new|\d+\/(?:cancel|move))$/;
   const kept = () => {
@@ -42,7 +42,8 @@
   if (sent && sent.path !== location.pathname) {
     keep(null);
     const restore = document.querySelector("form[action*='/restore']");
-    const revision = new URLSearchParams(location.search).get("moved");
+    const { searchParams } = new URL(location.href);
+    const revision = searchParams.get("moved");
     // Not yet `:target` while the document is read.
     const made = document.getElementById(location.hash.slice(1));
     if (sent.path.endsWith("/cancel") && restore) {
@@ -52,6 +53,9 @@
       const fields = { day, time, calendar, length, revision, mail: "1", seen: asking.markOf(sent.before) };
       if (pass) fields.pass = pass;
       asking.remember({ action: sent.action, fields });
+    } else if (sent.path.endsWith("/move") && searchParams.has("saved")) {
+      // More was done than the move, which no single form takes back.
+      asking.remember(null);
     } else if (sent.path.endsWith("/new") && made?.dataset.r) {
       const action = `${new URL(made.href).pathname}/cancel`;
       asking.remember({ action, fields: { revision: made.dataset.r, mail: "1" } });

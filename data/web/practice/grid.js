@@ -1,4 +1,4 @@
-// Moves appointments on the grid, by pointer, by touch and by keys. It sends the form of "Move…".
+// Moves appointments and absences on the grid, by pointer, by touch and by keys. It sends the form of "Move…".
 {
   const ROW = 5;
   const ROWS_MIN = 3;
@@ -66,7 +66,7 @@
     say(words.again);
   };
 
-  // An appointment, or time, in the hand: where it would go, and how it was taken.
+  // An event, or time, in the hand: where it would go, and how it was taken.
   let held = null;
   let busy = false;
 
@@ -175,7 +175,7 @@
     turn(link.href);
   };
 
-  // The form of "Move…" for an appointment at a place.
+  // The form of "Move…" for an event at a place.
   const formOf = (link, place) => {
     const there = new URL(link.href);
     const lang = there.searchParams.get("lang");
@@ -263,6 +263,11 @@
     await settle(answer, id, fill(words.moved, { place: spoken }));
     if (answer.kind !== "done") return;
     const revision = answer.at.searchParams.get("moved");
+    if (!revision) {
+      // Appointments were cancelled or moved with it, which no single form takes back.
+      remember(null);
+      return;
+    }
     const undo = formOf(link, { ...before, revision });
     remember({ id, action: undo.action, fields: { ...undo.fields, seen: asking.markOf(before) } });
   };
@@ -291,7 +296,8 @@
     if (answer.kind === "refused" || answer.kind === "done") remember(null);
     await refresh();
     if (answer.kind === "done") say(words.undone);
-    else if (answer.status === 412) say(words.overtaken);
+    else if (answer.kind === "left") say(words.kept);
+    else if (answer.status === 412 || answer.status === 404) say(words.overtaken);
     else say(answer.page?.querySelector("[role=alert]")?.textContent ?? words.returned);
     if (form.id) focusOn(form.id);
   };
@@ -491,7 +497,7 @@
     addEventListener("pointercancel", onCancel);
     marked.addEventListener("click", onClick, true);
     marked.addEventListener("dragstart", (event) => event.preventDefault());
-    // A long press takes the appointment; it opens no menu and scrolls no page.
+    // A long press takes the event; it opens no menu and scrolls no page.
     marked.addEventListener("contextmenu", (event) => { if (pressed?.isTouch || held) event.preventDefault(); });
     marked.addEventListener("touchmove", (event) => { if (held) event.preventDefault(); }, { passive: false });
     marked.addEventListener("touchstart", onTouch, { passive: true });
@@ -510,7 +516,7 @@
       const link = focused();
       if (!link) return;
       event.preventDefault();
-      if (!link.dataset.t) say(words.unmovable);
+      if (!link.dataset.t) say(link.dataset.repeats === undefined ? words.unmovable : words.repeats);
       else if (mayChange()) {
         take(link, "keys");
         say(fill(words.taken, { place: where(held) }));

@@ -8,6 +8,7 @@ use crate::domain::time::{CivilDay, Instant};
 use crate::notify::language::Language;
 use crate::web::format;
 use crate::web::practice::agenda::address::{AgendaAddress, AgendaView};
+use crate::web::practice::event_move::target::EventPlace;
 use crate::web::practice::texts::agenda::AgendaTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
@@ -38,15 +39,17 @@ pub(crate) struct AgendaEntry {
     pub(crate) class: &'static str,
     /// The fields with which the script moves it; `None` for an event that the grid does not move.
     pub(crate) grip: Option<EntryGrip>,
+    /// Whether it is an occurrence of a series.
+    pub(crate) repeats: bool,
 }
 
-/// The present fields of the form that moves an appointment.
+/// The present fields of the form that moves an event.
 pub(crate) struct EntryGrip {
     /// The start on the clocks of the group.
     pub(crate) time: String,
     /// Whether that is the second pass of a repeated hour.
     pub(crate) is_second: bool,
-    pub(crate) minutes: u32,
+    pub(crate) minutes: i64,
     pub(crate) revision: String,
 }
 
@@ -86,25 +89,30 @@ impl EntryWriter<'_> {
             words: words.join(", "),
             class: class_of(row),
             grip: self.grip(event, row, day),
+            repeats: event.occurrence.is_some(),
         }
     }
 
-    /// The grip of an appointment of a grid, on the day on which it begins.
+    /// The grip of an event of a grid that can be moved, on the day on which it begins. An absence
+    /// has one if that day has all of it, at a time.
     fn grip(&self, event: &AgendaEvent, row: &Vevent, day: CivilDay) -> Option<EntryGrip> {
-        let appointment = row.appointment()?;
         let zone = self.visit.zone();
-        let start = zone.civil_of(event.interval.start);
+        let place = EventPlace::find(row, zone)?;
+        let last = place.civil.plus_seconds(place.length_seconds - 1).day();
         let is_grid = match self.address.view {
             AgendaView::Day | AgendaView::Week => true,
             AgendaView::Month | AgendaView::List => false,
         };
-        if !is_grid || start.day() != day {
+        if !is_grid || place.civil.day() != day {
+            return None;
+        }
+        if place.is_absence && (event.is_all_day || last != day) {
             return None;
         }
         Some(EntryGrip {
-            time: format::time(start),
-            is_second: !zone.is_first_pass(event.interval.start),
-            minutes: appointment.minutes(),
+            time: format::time(place.civil),
+            is_second: place.is_second(zone),
+            minutes: place.minutes(),
             revision: revision_text(row),
         })
     }

@@ -62,9 +62,9 @@ text_table! {
     keys_on: "Utiliser ces raccourcis", "Use these keys";
     key_arrows: "Flèches : événement voisin. Entrée : ouvrir. Échap : revenir.",
         "Arrows: next event. Enter: open. Escape: back.";
-    key_held: "Un rendez-vous pris avec g : flèches pour le déplacer, Page précédente et Page suivante d’une heure, Maj et flèches pour sa durée, Entrée pour le poser, Échap pour le remettre.",
-        "An appointment taken with g: arrows move it, Page Up and Page Down by an hour, Shift and arrows change its length, Enter puts it, Escape returns it.";
-    key_take: "Prendre le rendez-vous", "Take the appointment";
+    key_held: "Un rendez-vous ou une absence, après g : flèches pour le déplacer, Page précédente et Page suivante d’une heure, Maj et flèches pour sa durée, Entrée pour le poser, Échap pour le remettre.",
+        "An appointment or an absence, after g: arrows move it, Page Up and Page Down by an hour, Shift and arrows change its length, Enter puts it, Escape returns it.";
+    key_take: "Prendre le rendez-vous ou l’absence", "Take the appointment or the absence";
     key_undo: "Défaire ma dernière modification", "Take back my last change";
     key_new: "Nouveau rendez-vous", "New appointment";
     key_clients: "Chercher un client", "Search a client";
@@ -80,8 +80,12 @@ text_table! {
     undone: "Dernière modification défaite.", "Your last change is taken back.";
     overtaken: "Modifié entre-temps : rien n’a été défait.",
         "Changed meanwhile: nothing was taken back.";
+    kept: "Rien n’a été défait.", "Nothing was taken back.";
     nothing_to_undo: "Rien à défaire.", "Nothing to take back.";
-    unmovable: "Seuls les rendez-vous se déplacent ici.", "Only appointments are moved here.";
+    unmovable: "Ceci ne se déplace pas ici : Entrée l’ouvre, pour le modifier.",
+        "This is not moved here: Enter opens it, to change it.";
+    repeats: "Ce qui se répète se modifie dans son formulaire : Entrée l’ouvre.",
+        "What repeats is changed in its form: Enter opens it.";
     read_only: "Pas de connexion : rien ne peut être modifié.",
         "No connection: nothing can be changed.";
     age: "Pas de connexion. L’affichage date de {time} (il y a {minutes} min). Rien ne peut être modifié avant son retour.",
