@@ -48,7 +48,7 @@ pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
     blank: Fiche::new(FicheId::new(1).expect("1 is an id"), Instant(0)),
 });
 
-/// The client that the record was merged into. Only a merge and an import set it. Reference 6.19.
+/// The client that the record was merged into. Only a merge and an import set it. Reference 6.20.
 fn merged_into_field() -> Field<Fiche> {
     Field::derived("merged_into", FieldType::Reference, Audience::Pro, |fiche: &Fiche, _| {
         ColumnValue::Reference(fiche.merged_into.map(FicheId::number))

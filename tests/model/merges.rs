@@ -1,5 +1,5 @@
 //! Two records of one client become one: the appointments of both are those of the kept one, and no calendar's time
-//! changes. Reference 6.19.
+//! changes. Reference 6.20.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Decision of the merge of two records of one person. Reference 6.19.
+//! Decision of the merge of two records of one person. Reference 6.20.
 
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::records::account::Account;

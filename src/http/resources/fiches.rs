@@ -120,7 +120,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
 }
 
 /// GET /api/v1/groups/{group_id}/fiches/{id}. The id of a fiche that was merged answers the one
-/// that was kept, with `merged_into`. Reference 6.19.
+/// that was kept, with `merged_into`. Reference 6.20.
 async fn show(request: GroupRequest) -> HandlerResult {
     check_ownership(&request)?;
     let id = request.id(FicheId::new)?;
