@@ -77,12 +77,12 @@ pub(crate) async fn settle(
             let refused = done.steps.iter().position(Result::is_err);
             let settled = |id: u64| {
                 let after = Arc::clone(&done.group_state);
-                Ok(Settled::Done(SettledChange { id, after, treated }))
+                Settled::Done(SettledChange { id, after, treated })
             };
             match (refused, done.steps.first()) {
                 // The first of several commands is the write itself.
-                (None, Some(Ok(first))) if own == 1 => return settled(first.object),
-                (None, _) => return settled(done.object),
+                (None, Some(Ok(first))) if own == 1 => return Ok(settled(first.object)),
+                (None, _) => return Ok(settled(done.object)),
                 (Some(0), Some(Err(refusals))) if own == 1 => refusals.clone(),
                 (Some(_), _) => return ask_again(visit, plan, &answer, digest).await,
             }
