@@ -8,20 +8,18 @@ use crate::config::options::ServeOptions;
 use crate::domain::records::ids::GroupId;
 use crate::engine::Engine;
 
-/// Interval at which deleted events are emptied and removed.
+/// Interval at which deleted events are emptied and removed, and the history ends.
 const RETENTION_INTERVAL: Duration = Duration::from_hours(1);
 /// Interval at which the space of each group is compared with the quota.
 const SPACE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Starts the tasks that the options ask for.
+/// Starts the tasks; the watch over the space only if there is a quota.
 pub(crate) fn start(engine: &Engine, options: &ServeOptions) {
     let retention = Retention {
         empty_days: options.empty_cancelled_days,
         remove_days: options.keep_deleted_days,
     };
-    if retention.empty_days > 0 || retention.remove_days > 0 {
-        tokio::spawn(retention.keep(engine.clone()));
-    }
+    tokio::spawn(retention.keep(engine.clone()));
     if let Some(bytes_max) = group_bytes_max(options) {
         tokio::spawn(watch_space(engine.clone(), bytes_max));
     }
@@ -42,7 +40,7 @@ struct Retention {
 }
 
 impl Retention {
-    /// Empties and removes deleted events, now and every hour.
+    /// Empties and removes deleted events, and ends old rows of the history, now and every hour.
     async fn keep(self, engine: Engine) {
         let mut interval = tokio::time::interval(RETENTION_INTERVAL);
         loop {
@@ -59,6 +57,10 @@ impl Retention {
                     let keep_days = self.remove_days;
                     tracing::info!(removed, keep_days, "deleted events were removed for good");
                 }
+            }
+            let steps = engine.end_history().await;
+            if steps > 0 {
+                tracing::info!(steps, "old rows of the history were ended");
             }
         }
     }

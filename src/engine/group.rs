@@ -254,8 +254,9 @@ impl GroupActorState {
         outcome: Outcome,
         now: Instant,
     ) -> Result<PreparedCommit, Rejection> {
+        let author = Some(envelope.author);
         let (event, group_state) =
-            apply_with_messages(&self.group_state, &envelope.command, event, now);
+            apply_with_messages(&self.group_state, author, &envelope.command, event, now);
         let group_state = Arc::new(group_state);
         let hold = event.made_hold();
         let awaits_code = match hold.and_then(|id| group_state.holds().get(id)) {

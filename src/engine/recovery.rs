@@ -86,7 +86,7 @@ pub fn update_time_zones(
     for group_state in group_states {
         let Some(event) = upkeep::resolve_instants(group_state, now) else { continue };
         let group = group_state.catalogue.group.id;
-        let next = group_state.apply(&event);
+        let next = group_state.apply_by(Some(Author::Server), &event);
         let bytes = codec::encode(&GroupRecord::new(Author::Server, event));
         log.append(&[JournalRecord::new(Stream::Group(group), 0, next.sequence, bytes)])?;
         tracing::warn!(%group, from = %group_state.tzdata, to = %next.tzdata, "future appointments follow the new time zone database");

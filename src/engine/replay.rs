@@ -75,7 +75,7 @@ impl RedoLog {
         for (owner, record) in &self.events {
             if *owner == group {
                 let record: GroupRecord = codec::decode_format(&record.bytes, record.format)?;
-                group_state.apply_in_place(&record.event);
+                group_state.apply_in_place(record.author, &record.event);
             }
         }
         self.forget(group);
@@ -188,9 +188,9 @@ impl StateRebuilder {
             quarantined.push_event(record);
             return Ok(());
         }
-        let GroupRecord { event, author: _ } = codec::decode_format(&record.bytes, record.format)?;
+        let GroupRecord { event, author } = codec::decode_format(&record.bytes, record.format)?;
         let Some(group_state) = self.group_states.get_mut(&group) else {
-            return match GroupState::founded_by(&event) {
+            return match GroupState::founded_by(author, &event) {
                 Some(founded) => {
                     self.group_states.insert(group, founded);
                     Ok(())
@@ -199,7 +199,7 @@ impl StateRebuilder {
             };
         };
         self.redo_log.checkpoint(group, group_state);
-        let applied = catch_panic(|| group_state.apply_in_place(&event));
+        let applied = catch_panic(|| group_state.apply_in_place(author, &event));
         let Err(message) = applied else {
             self.redo_log.record_applied(group, record);
             return Ok(());

@@ -290,7 +290,7 @@ impl SupervisorState {
         let now = self.parts.clock.now();
         let decided = std::panic::catch_unwind(AssertUnwindSafe(|| {
             let event = founding::decide(command, id, |urlname| self.has_urlname(urlname), now);
-            let founded = GroupState::founded_by(&event)?;
+            let founded = GroupState::founded_by(Some(author), &event)?;
             Some((event, founded))
         }));
         if let Ok(Some((event, founded))) = decided {
@@ -304,7 +304,7 @@ impl SupervisorState {
     /// entry of the journal, so that a crash leaves all or nothing. After a panic, which is a bug,
     /// the reply port is dropped.
     fn found_shop(&mut self, author: Author, shop: &FoundShop, reply: oneshot::Sender<ShopAnswer>) {
-        let decided = std::panic::catch_unwind(AssertUnwindSafe(|| self.decide_shop(shop)));
+        let decided = std::panic::catch_unwind(AssertUnwindSafe(|| self.decide_shop(author, shop)));
         match decided {
             Err(_) => {}
             Ok(Ok(founded)) => self.commit_shop(author, founded, reply),
@@ -317,7 +317,11 @@ impl SupervisorState {
     }
 
     /// Decides what the first group of the store begins with.
-    fn decide_shop(&mut self, shop: &FoundShop) -> Result<FoundedShop, ShopRefusal> {
+    fn decide_shop(
+        &mut self,
+        author: Author,
+        shop: &FoundShop,
+    ) -> Result<FoundedShop, ShopRefusal> {
         // A group that was ever founded counts, durable or not, and one in quarantine too.
         if self.last_group > 0 {
             return Err(ShopRefusal::HasGroups);
@@ -344,7 +348,8 @@ impl SupervisorState {
             randomness: &mut self.parts.randomness,
             steady_clock: &self.parts.steady_clock,
         };
-        let (founding, content, state) = founding::decide_shop(shop, id, &mut environment, now)?;
+        let (founding, content, state) =
+            founding::decide_shop(shop, id, author, &mut environment, now)?;
         Ok(FoundedShop { group_events: [founding, content], state, directory_events, directory })
     }
 

@@ -1,10 +1,10 @@
-//! Periodic upkeep of groups: deleted web bookings are emptied, and deleted vevents are removed
-//! after their retention. Reference 6.15, 6.16.
+//! Periodic upkeep of groups: deleted web bookings are emptied, deleted vevents are removed after
+//! their retention, and old rows of the history end. Reference 6.15, 6.16, 16.4.
 
 use crate::domain::decisions::upkeep;
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
-use crate::domain::state::command::{Command, EmptyCancelled, RemoveDeleted};
+use crate::domain::state::command::{Command, EmptyCancelled, EndHistory, RemoveDeleted};
 use crate::domain::state::space_quota::is_nearly_full;
 use crate::domain::time::{DAY, Instant};
 use crate::engine::handle::Engine;
@@ -76,19 +76,33 @@ impl Engine {
         if is_done(done.err(), group) { Some(step) } else { None }
     }
 
-    /// Returns the groups that have nearly used up a quota of space, with the bytes of each.
+    /// Ends the rows of each group's history that are older than the group keeps them, and returns
+    /// the number of steps. Ends none while the clock is in doubt.
+    pub async fn end_history(&self) -> usize {
+        self.count_steps(|group| self.end_history_step(group)).await
+    }
+
+    /// Makes one step in one group. `None` if it has no old rows, or rejects the step.
+    async fn end_history_step(&self, group: GroupId) -> Option<usize> {
+        let now = self.steady_now();
+        let group_state = self.published().group_state(group)?;
+        group_state.history.end_of_step(upkeep::history_end(&group_state, now))?;
+        let command = Command::EndHistory(EndHistory { now });
+        let done = self.write(group, Author::Server, command).await;
+        if is_done(done.err(), group) { Some(1) } else { None }
+    }
+
+    /// Returns the groups whose records have nearly used up a quota of space, with their bytes.
     pub fn find_nearly_full(&self, bytes_max: u64) -> Vec<(GroupId, u64)> {
-        self.bytes_by_group().filter(|(_, bytes)| is_nearly_full(*bytes, bytes_max)).collect()
+        let states = self.published().groups().filter_map(|id| self.published().group_state(id));
+        let bytes = states.map(|state| (state.catalogue.group.id, state.records_bytes()));
+        bytes.filter(|(_, bytes)| is_nearly_full(*bytes, bytes_max)).collect()
     }
 
     /// Returns the bytes of the group that takes most space; 0 without groups.
     pub fn largest_group_bytes(&self) -> u64 {
-        self.bytes_by_group().map(|(_, bytes)| bytes).max().unwrap_or(0)
-    }
-
-    fn bytes_by_group(&self) -> impl Iterator<Item = (GroupId, u64)> {
         let states = self.published().groups().filter_map(|id| self.published().group_state(id));
-        states.map(|state| (state.catalogue.group.id, state.space_bytes()))
+        states.map(|state| state.space_bytes()).max().unwrap_or(0)
     }
 }
 
@@ -106,7 +120,7 @@ fn is_done(rejection: Option<Rejection>, group: GroupId) -> bool {
             | Rejection::GroupNotFound
             | Rejection::InternalError,
         ) => {
-            tracing::error!(%group, "deleted vevents could not be emptied or removed");
+            tracing::error!(%group, "a step of upkeep could not be carried out");
             false
         }
         Some(

@@ -273,7 +273,7 @@ impl Server {
 
     /// Whether a group has no space for what a caller writes.
     pub(crate) fn is_group_full(&self, group: &GroupState, caller: &Caller) -> bool {
-        is_full_for(caller, group.space_bytes(), self.group_bytes_max)
+        is_full_for(caller, group.records_bytes(), self.group_bytes_max)
     }
 
     /// Sets the networks of trusted proxies, and the header in which they name the client address.

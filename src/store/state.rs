@@ -27,6 +27,8 @@ use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::group_state::{GroupState, HighestIds};
+use crate::domain::state::history::settings::SettingsChange;
+use crate::domain::state::history::{History, HistoryChunk};
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::state::outbox::Outbox;
 use crate::domain::time::Instant;
@@ -64,6 +66,12 @@ enum GroupFrame {
     EmptiedUntil(DeletionPlace),
     /// Holds, live or not removed yet. Reference 6.7.
     Holds(Vec<Arc<Hold>>),
+    /// Rows of the history, in order. Reference 16.
+    History(Vec<Arc<HistoryChunk>>),
+    /// The settings of rows of the history, by the number of the row.
+    HistorySettings(Vec<(u64, Arc<SettingsChange>)>),
+    /// The number of the last row that the history ever had; absent without one.
+    LastHistoryRow(u64),
 }
 
 /// An event of a group that could not be applied, kept unchanged for a release that can apply it.
@@ -149,9 +157,23 @@ pub fn write_group<E>(
     }
     write_frames(group_state.links.iter().cloned(), GroupFrame::Links, &mut write)?;
     write_frames(group_state.holds().iter().cloned(), GroupFrame::Holds, &mut write)?;
+    write_history(&group_state.history, &mut write)?;
     match group_state.cancelled().emptied_until() {
         Some(until) => write(&codec::encode(&GroupFrame::EmptiedUntil(until))),
         None => Ok(()),
+    }
+}
+
+fn write_history<E>(
+    history: &History,
+    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    write_frames(history.chunks().cloned(), GroupFrame::History, write)?;
+    let settings = history.settings().map(|(number, change)| (number, Arc::clone(change)));
+    write_frames(settings, GroupFrame::HistorySettings, write)?;
+    match history.last() {
+        0 => Ok(()),
+        last => write(&codec::encode(&GroupFrame::LastHistoryRow(last))),
     }
 }
 
@@ -187,6 +209,9 @@ pub struct GroupReader {
     quarantined: Vec<QuarantinedEvent>,
     emptied_until: Option<DeletionPlace>,
     holds: Vec<Arc<Hold>>,
+    history: Vec<Arc<HistoryChunk>>,
+    history_settings: Vec<(u64, Arc<SettingsChange>)>,
+    last_history_row: u64,
 }
 
 impl GroupReader {
@@ -213,6 +238,9 @@ impl GroupReader {
             GroupFrame::Quarantined(events) => self.quarantined.extend(events),
             GroupFrame::EmptiedUntil(until) => self.emptied_until = Some(until),
             GroupFrame::Holds(rows) => self.holds.extend(rows),
+            GroupFrame::History(chunks) => self.history.extend(chunks),
+            GroupFrame::HistorySettings(rows) => self.history_settings.extend(rows),
+            GroupFrame::LastHistoryRow(last) => self.last_history_row = last,
         }
         Ok(())
     }
@@ -251,6 +279,8 @@ impl GroupReader {
         for hold in self.holds {
             group_state.put_hold(hold);
         }
+        group_state.history =
+            History::from_stored(self.history, self.history_settings, self.last_history_row);
         Some(group_state)
     }
 }

@@ -9,6 +9,7 @@ use strum::IntoEnumIterator as _;
 
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::directory::professionals::{Pro, Professionals};
+use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::Message;
 use crate::domain::state::group_state::GroupState;
@@ -53,6 +54,9 @@ pub fn merge_content(
         if let Some(replaced) = old.iter().find(|old| old.catalogue.group.id == id) {
             keep_spent_ids(state, replaced);
             state.outbox = merge_messages(&state.outbox, &replaced.outbox);
+            state.history = replaced.history.clone();
+            state.last_stamp = state.last_stamp.max(replaced.last_stamp);
+            state.record_begin(Author::Operator);
         }
     }
     let mut group_states = staying;

@@ -10,6 +10,7 @@ mod clock_ahead;
 mod dry_runs;
 mod engine;
 mod held_share;
+mod history;
 mod holds;
 mod hours;
 mod idempotency;

@@ -39,7 +39,7 @@ use super::shop::{
 use super::simulation_history::author_of;
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Book {
         client: u8,
         half_hour: i64,
@@ -106,7 +106,7 @@ enum Step {
     Wait(i64),
 }
 
-fn a_step() -> impl Strategy<Value = Step> {
+pub(crate) fn a_step() -> impl Strategy<Value = Step> {
     let calendars = prop_oneof![Just(None), (1..3_u64).prop_map(Some)];
     prop_oneof![
         4 => (0..6_u8, 0..10_i64, calendars, any::<bool>())
@@ -137,7 +137,7 @@ fn a_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn again(group_state: &GroupState) -> GroupState {
+pub(crate) fn again(group_state: &GroupState) -> GroupState {
     let mut reader = state::GroupReader::default();
     state::write_group(group_state, |frame| reader.add_frame(frame, SNAPSHOT_FORMAT))
         .expect("what was written is read");
@@ -145,8 +145,8 @@ fn again(group_state: &GroupState) -> GroupState {
 }
 
 /// What is done to a shop, and what it made.
-struct Story {
-    shop: Shop,
+pub(crate) struct Story {
+    pub(crate) shop: Shop,
     /// Appointments, but for those removed.
     made: Vec<VeventId>,
     /// Links, followed or not.
@@ -158,7 +158,7 @@ struct Story {
 }
 
 impl Story {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let shop = Shop::open_on_tuesday().opened(
             2,
             "2026-03-03 09:00",
@@ -192,7 +192,7 @@ impl Story {
         }
     }
 
-    fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+    pub(crate) fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         let shop = &mut self.shop;
         match step {
             Step::Book { client, half_hour, calendar: on, pro } => {
@@ -463,15 +463,15 @@ proptest! {
         }
 
         let mut in_place = first;
-        events[..cut].iter().for_each(|event| in_place.apply_in_place(event));
+        events[..cut].iter().for_each(|event| in_place.apply_in_place(None, event));
         let held = in_place.clone();
-        events[cut..].iter().for_each(|event| in_place.apply_in_place(event));
+        events[cut..].iter().for_each(|event| in_place.apply_in_place(None, event));
         prop_assert_eq!(&said(&shop, &in_place), &live);
         prop_assert_eq!(&said(&shop, &held), &said_at_cut, "what is held does not change");
 
         let mut restored = again(&at_cut);
         drop((held, at_cut));
-        events[cut..].iter().for_each(|event| restored.apply_in_place(event));
+        events[cut..].iter().for_each(|event| restored.apply_in_place(None, event));
         prop_assert_eq!(&said(&shop, &restored), &live, "a snapshot, and what came after");
         never_overlaps(&shop.group_state)?;
     }

@@ -177,7 +177,7 @@ impl Shop {
         let (event, outcome) = decide_at_once(&self.group_state, &command, &mut draws, self.now)?;
         if let Some(event) = event {
             let event = if self.announces {
-                apply_with_messages(&self.group_state, &command, event, self.now).0
+                apply_with_messages(&self.group_state, None, &command, event, self.now).0
             } else {
                 event
             };

@@ -152,7 +152,7 @@ fn what_was_cancelled_30_days_ago_is_emptied_with_clients_that_never_had_more() 
     let (was, is) = (row(&before), row(&shop.group_state));
     assert_eq!(*is, Vevent { rare: None, ..Vevent::clone(&was) }, "its stamps stay");
     assert!(shop.group_state.fiches.contains_key(&regular));
-    assert!(shop.group_state.space_bytes() < before.space_bytes());
+    assert!(shop.group_state.records_bytes() < before.records_bytes());
     // Once the other appointment is cancelled too, its client is one that came never.
     pro(&mut shop, kept);
     shop.now = shop.now.plus_seconds(30 * DAY + 1);

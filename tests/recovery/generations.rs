@@ -15,6 +15,7 @@ use slotbook::domain::state::command::{
     BookAppointment, Caller, CancelAppointment, CancelRight, Client, Command, Patch,
 };
 use slotbook::domain::state::group_state::GroupState;
+use slotbook::domain::state::history::History;
 use slotbook::domain::time::{Civil, CivilDay, DAY, Instant};
 use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::compaction::{CompactionCheck, CompactionStats};
@@ -258,6 +259,7 @@ async fn events_deleted_longer_ago_than_they_are_kept_are_gone_from_memory_and_d
     let mut document = practice(1);
     // Messages are remembered by rules of their own.
     document["groups"][0]["sendmail"] = serde_json::json!(false);
+    document["groups"][0]["history_days"] = serde_json::json!(0);
     let data = store_of(folder.path(), &document);
     let (running, generations) = Running::on(&data).await;
     let mut compactor = running.engine.new_compactor(generations, 0, 0);
@@ -274,7 +276,11 @@ async fn events_deleted_longer_ago_than_they_are_kept_are_gone_from_memory_and_d
         assert_eq!(running.engine.remove_deleted(5).await, 0, "they were deleted just now");
         running.clock.set(running.engine.clock().now().plus_seconds(5 * DAY + 1));
         assert_eq!(running.engine.remove_deleted(5).await, usize::try_from(ROUND).expect("small"));
+        assert!(running.engine.end_history().await > 0, "rows of 5 days ago are old");
         let group_state = running.group_state();
+        // Those of the removal just now, and what is left of the last chunk before.
+        let rows = group_state.history.len();
+        assert!((300..400).contains(&rows), "{rows} rows");
         assert!(
             group_state.rows.contains_key(&kept)
                 && group_state.rows.values().all(|row| !row.deleted)
@@ -287,9 +293,11 @@ async fn events_deleted_longer_ago_than_they_are_kept_are_gone_from_memory_and_d
         .await
         .expect("joined");
         assert_eq!(made, Some(CompactionStats { copied: 0, written: 2 }));
+        let mut without_history = group_state.as_ref().clone();
+        without_history.history = History::default();
         let mut bytes = 0;
         let counted: Result<(), std::convert::Infallible> =
-            state::write_group(&group_state, |frame| {
+            state::write_group(&without_history, |frame| {
                 bytes += frame.len();
                 Ok(())
             });

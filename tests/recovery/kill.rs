@@ -1,10 +1,11 @@
-//! SIGKILL under load, again and again: what was answered is there.
+//! SIGKILL under load, again and again: what was answered is there, and the history tells of it.
 
 use std::sync::Arc;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
+use super::history::assert_told;
 use super::rounds;
 use super::server::{Served, exported, practice, store_of};
 use super::witness::{CALENDARS, Witness};
@@ -30,7 +31,9 @@ async fn kills_under_load_lose_nothing_that_was_answered() {
             let load = witness.load(&server.base, chance.random_range(lasting)).await;
             server.end("KILL");
             load.join_all().await;
-            witness.examine(&exported(&data));
+            let document = exported(&data);
+            witness.examine(&document);
+            assert_told(&document);
         }
         assert_eq!(Served::heard(&data, &[]).terminate(), Some(0), "it opens and closes in peace");
         answered += witness.answered();

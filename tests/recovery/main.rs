@@ -10,6 +10,7 @@ mod faults;
 mod full;
 mod generations;
 mod golden;
+mod history;
 mod idempotency;
 mod kill;
 mod owners;

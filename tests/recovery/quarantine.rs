@@ -161,7 +161,8 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     for number in 1..=150 {
         let (one, two) =
             (booked(number, 1), Event::FichePut { at: NOON, fiche: Box::new(client(number)) });
-        (first, second) = (first.apply(&one), second.apply(&two));
+        first = first.apply_by(Some(Author::Server), &one);
+        second = second.apply_by(Some(Author::Server), &two);
         write(1, first.sequence, &one);
         write(2, second.sequence, &two);
     }
@@ -169,7 +170,7 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     write(1, first.sequence + 1, &booked(151, 9));
     write(1, first.sequence + 2, &booked(152, 1));
     let more = Event::FichePut { at: NOON, fiche: Box::new(client(151)) };
-    second = second.apply(&more);
+    second = second.apply_by(Some(Author::Server), &more);
     write(2, second.sequence, &more);
     log.close().expect("it closes");
 

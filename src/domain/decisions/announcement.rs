@@ -5,6 +5,7 @@ use crate::domain::decisions::delayed_notice::ProfessionalChange;
 use crate::domain::messaging::client_knowledge::{has_open_cancellation, has_open_confirmation};
 use crate::domain::messaging::recipient::{appointment_recipient, email_address};
 use crate::domain::records::account::Account;
+use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::hold::{Hold, HoldState};
 use crate::domain::records::ids::VeventId;
@@ -24,15 +25,16 @@ struct Announcement {
     recipient: String,
 }
 
-/// Applies the event of a command. Returns it with its messages, and the state after both. A quiet
-/// command causes no messages.
+/// Applies the event of a command by an author, `None` to try it out. Returns it with its messages,
+/// and the state after both. A quiet command causes no messages.
 pub fn apply_with_messages(
     state: &GroupState,
+    author: Option<Author>,
     command: &Command,
     event: Event,
     now: Instant,
 ) -> (Event, GroupState) {
-    let mut next = state.apply(&event);
+    let mut next = state.apply_by(author, &event);
     let messages = if command.is_quiet() {
         Vec::new()
     } else if let Some(change) = ProfessionalChange::find(state, &next, command, &event, now) {
@@ -119,6 +121,7 @@ pub fn draft_messages(
         | Event::GroupFounded { .. }
         | Event::BatchDone { .. }
         | Event::FichesMerged { .. }
+        | Event::HistoryEnded { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

@@ -123,7 +123,7 @@ impl BatchProgress {
             Ok(Decision::Event(event, outcome)) => {
                 self.rows += count_rows(&event);
                 let command = &self.batch.commands[self.steps.len()];
-                let (event, after) = apply_with_messages(&before, command, event, now);
+                let (event, after) = apply_with_messages(&before, None, command, event, now);
                 self.events.push(event);
                 self.state = Arc::new(after);
                 Ok(outcome)

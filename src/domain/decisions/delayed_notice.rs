@@ -226,6 +226,7 @@ fn is_by_professional(command: &Command) -> bool {
         | Command::RequestLink(_)
         | Command::FollowLink(_)
         | Command::RemoveDeleted(_)
+        | Command::EndHistory(_)
         | Command::EmptyCancelled(_)
         | Command::ConfirmBooking(_)
         | Command::HoldTime(_)

@@ -11,6 +11,7 @@ use crate::domain::decisions;
 use crate::domain::decisions::decision::{Context, Decision, Environment};
 use crate::domain::directory::access::{AccessRefusal, ProDraft};
 use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::records::author::Author;
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, GroupId};
@@ -83,18 +84,19 @@ pub enum ShopRefusal {
 
 /// Makes the two first events of a group: the one that founds it, and the one of its calendar,
 /// services and hours. Returns them with the state after them. `environment` has ids of
-/// [`SHOP_KINDS`].
+/// [`SHOP_KINDS`]. `author` is that of both events.
 ///
 /// # Errors
 /// A record breaks a rule of its resource.
 pub fn decide_shop(
     shop: &FoundShop,
     id: GroupId,
+    author: Author,
     environment: &mut dyn Environment,
     now: Instant,
 ) -> Result<(Event, Event, GroupState), ShopRefusal> {
     let founding = decide(&shop.group, id, |_| false, now);
-    let state = GroupState::founded_by(&founding).expect("the event founds a group");
+    let state = GroupState::founded_by(Some(author), &founding).expect("the event founds a group");
     let calendar = environment.id(IdKind::Calendar, 0, 0);
     let calendar_id = CalendarId::new(calendar).expect("unused ids are in range");
     let mut commands = vec![Command::ChangeRecord(RecordChange::Calendar(Put {
@@ -113,7 +115,7 @@ pub fn decide_shop(
     let mut context = Context { state: &state, now, environment };
     match decisions::decide(&mut context, &batch) {
         Ok(Decision::Event(content, _)) => {
-            let next = state.apply(&content);
+            let next = state.apply_by(Some(author), &content);
             Ok((founding, content, next))
         }
         Ok(Decision::Unchanged(_) | Decision::Ask(_)) | Err(_) => Err(ShopRefusal::Records),
@@ -130,12 +132,13 @@ impl FoundShop {
 
 impl GroupState {
     /// Returns the state of a group after the event that founded it; `None` for another event.
-    pub fn founded_by(event: &Event) -> Option<Self> {
+    pub fn founded_by(author: Option<Author>, event: &Event) -> Option<Self> {
         let Event::GroupFounded { at, group, tzdata } = event else { return None };
         let mut state = Self::new(Catalogue::new(Group::clone(group)));
         state.tzdata = tzdata.as_ref().into();
         state.last_stamp = *at;
         state.sequence = 1;
+        state.record_founding(author);
         Some(state)
     }
 }
@@ -152,13 +155,14 @@ mod tests {
         let command = FoundGroup { fields };
         let id = GroupId::new(7).expect("an id");
         let event = decide(&command, id, |slug| slug == "chez-emile", Instant(9));
-        let state = GroupState::founded_by(&event).expect("it founds a group");
+        let state =
+            GroupState::founded_by(Some(Author::Operator), &event).expect("it founds a group");
         let group = &state.catalogue.group;
         assert_eq!((group.id, group.urlname.as_str()), (id, "chez-emile-2"));
         assert_eq!(
             (group.created_at, state.last_stamp, state.sequence),
             (Instant(9), Instant(9), 1)
         );
-        assert!(GroupState::founded_by(&Event::nothing(Instant(9))).is_none());
+        assert!(GroupState::founded_by(None, &Event::nothing(Instant(9))).is_none());
     }
 }

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::command::{EmptyCancelled, RemoveDeleted};
+use crate::domain::state::command::{EmptyCancelled, EndHistory, RemoveDeleted};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::history::KEPT_DAYS_MIN;
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::zone::tzdata_version;
-use crate::domain::time::{INSTANT_MAX, INSTANT_MIN, Instant};
+use crate::domain::time::{DAY, INSTANT_MAX, INSTANT_MIN, Instant};
 
 /// Maximum number of events that one step removes. It bounds the delay of other commands.
 pub const REMOVED_PER_STEP_MAX: usize = 1_000;
@@ -102,6 +103,24 @@ pub fn decide_removal(
     }
     let event = Event::VeventsRemoved { at: context.stamp(), ids: removed };
     Ok(Decision::Event(event, Outcome::default()))
+}
+
+/// Returns the moment before which rows of the history are no longer kept.
+pub fn history_end(state: &GroupState, now: Instant) -> Instant {
+    let days = state.catalogue.group.history_days.number().max(KEPT_DAYS_MIN);
+    now.plus_seconds(-days * DAY)
+}
+
+/// Decides that rows of the history that are no longer kept end, about 1,000 at most. They end in
+/// groups of some dozens, all of which must be old.
+pub fn decide_history_end(context: &mut Context<'_>, command: &EndHistory) -> Decision {
+    let before = history_end(context.state, command.now);
+    match context.state.history.end_of_step(before) {
+        Some(below) => {
+            Decision::Event(Event::HistoryEnded { at: context.stamp(), below }, Outcome::default())
+        }
+        None => Decision::Unchanged(Outcome::default()),
+    }
 }
 
 fn is_deleted_before(row: &Vevent, moment: Instant) -> bool {

@@ -82,6 +82,17 @@ pub fn in_format_4_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     since_format(4, deserializer, absent)
 }
 
+/// Decodes a member that format 5 added; `absent` in earlier records.
+///
+/// # Errors
+/// The bytes are no `T`.
+pub fn in_format_5_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    absent: T,
+) -> Result<T, D::Error> {
+    since_format(5, deserializer, absent)
+}
+
 fn since_format<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     first: u16,
     deserializer: D,

@@ -50,6 +50,16 @@ impl KeyId {
         id.copy_from_slice(&hash[..Self::BYTES]);
         Self(id)
     }
+
+    /// Returns the id with these bytes.
+    pub const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub const fn bytes(self) -> [u8; Self::BYTES] {
+        self.0
+    }
 }
 
 impl fmt::Display for KeyId {

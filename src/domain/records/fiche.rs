@@ -85,7 +85,7 @@ impl Fiche {
     }
 
     /// Returns the rest of the record after its merge into another. A system that knows it by its
-    /// identifier still finds it, and learns of the merge. Reference 6.19.
+    /// identifier still finds it, and learns of the merge. Reference 6.20.
     pub fn merged(&self, kept: FicheId, at: Instant) -> Self {
         Self { deleted: true, externid: self.externid, merged_into: Some(kept), ..self.emptied(at) }
     }

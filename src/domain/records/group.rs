@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::domain::records::added::{in_format_2_or, in_format_4_or};
+use crate::domain::records::added::{in_format_2_or, in_format_4_or, in_format_5_or};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::sms_countries::SmsCountries;
 use crate::domain::records::text::{
@@ -76,6 +76,9 @@ pub struct Group {
     /// 7.3.
     #[serde(deserialize_with = "at_once")]
     pub notice_delay_seconds: Bounded<0, 600>,
+    /// Days for which the history is kept, at least 4 whatever it says. Reference 16.
+    #[serde(deserialize_with = "a_year")]
+    pub history_days: Bounded<0, 3_650>,
 }
 
 /// Decodes a percentage that format 2 added: groups of earlier releases have no such limit.
@@ -86,6 +89,11 @@ fn all_of_the_day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bounded<
 /// Decodes the delay of notices, which format 4 added: groups of earlier releases have none.
 fn at_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bounded<0, 600>, D::Error> {
     in_format_4_or(deserializer, const { Bounded::known(0) })
+}
+
+/// Decodes the days of the history, which format 5 added.
+fn a_year<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bounded<0, 3_650>, D::Error> {
+    in_format_5_or(deserializer, const { Bounded::known(365) })
 }
 
 impl Group {
@@ -133,6 +141,7 @@ impl Group {
             verify_bookings: VerifyBookings::Off,
             unverified_day_percent: const { Bounded::known(100) },
             notice_delay_seconds: const { Bounded::known(60) },
+            history_days: const { Bounded::known(365) },
         }
     }
 

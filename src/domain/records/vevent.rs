@@ -437,6 +437,15 @@ impl Vevent {
         }
     }
 
+    /// The local time of its start: of a series, that of the first occurrence.
+    pub fn civil_start(&self) -> Civil {
+        match &self.kind {
+            VeventKind::Appointment(appointment) => appointment.civil_start,
+            VeventKind::Plage(series) | VeventKind::Note(series) => series.start(),
+            VeventKind::Availability(availability) => availability.series.start(),
+        }
+    }
+
     /// The intervention that it names: that of an appointment, or the one given alone.
     pub fn intervention_id(&self) -> Option<InterventionId> {
         if let Some(appointment) = self.appointment() {

@@ -99,7 +99,8 @@ impl ChangedRecords {
             | Event::HoldReleased { .. }
             | Event::CodeRefused { .. }
             | Event::GroupFounded { .. }
-            | Event::BatchDone { .. } => {}
+            | Event::BatchDone { .. }
+            | Event::HistoryEnded { .. } => {}
         }
     }
 

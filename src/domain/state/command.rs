@@ -64,6 +64,7 @@ pub enum Command {
     FollowLink(Box<FollowLink>),
     RemoveDeleted(RemoveDeleted),
     EmptyCancelled(EmptyCancelled),
+    EndHistory(EndHistory),
     ConfirmBooking(Box<ConfirmBooking>),
     MoveAppointment(MoveAppointment),
     HoldTime(Box<HoldTime>),
@@ -303,6 +304,7 @@ impl Command {
             | Self::NotifyOfLogin(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
+            | Self::EndHistory(_)
             | Self::Batch(_) => false,
             Self::ConfirmBooking(_) => true,
         }
@@ -324,6 +326,7 @@ impl Command {
             | Self::FollowLink(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
+            | Self::EndHistory(_)
             | Self::ConfirmBooking(_)
             | Self::MoveAppointment(_)
             | Self::HoldTime(_)
@@ -358,7 +361,8 @@ impl Command {
             | Self::NotifyOfLogin(_)
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
-            | Self::EmptyCancelled(_) => &[],
+            | Self::EmptyCancelled(_)
+            | Self::EndHistory(_) => &[],
         };
         Cow::Borrowed(kinds)
     }
@@ -385,7 +389,8 @@ impl Command {
             | Self::NotifyOfLogin(_)
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
-            | Self::EmptyCancelled(_) => 1,
+            | Self::EmptyCancelled(_)
+            | Self::EndHistory(_) => 1,
             Self::ConfirmBooking(_) => IDS_MAX,
         }
     }
@@ -405,6 +410,13 @@ pub struct RemoveDeleted {
 pub struct EmptyCancelled {
     /// The moment before which the bookings must have been deleted and last changed.
     pub before: Instant,
+}
+
+/// Ends the rows of the history that are no longer kept. Reference 16.
+#[derive(Clone, Copy, Debug)]
+pub struct EndHistory {
+    /// The time, which is never ahead of the clock.
+    pub now: Instant,
 }
 
 /// Moves one appointment to another start. Reference 6.9.
@@ -484,7 +496,7 @@ pub struct FicheByExternid {
     pub fields: Patch<Fiche>,
 }
 
-/// Makes one of two records of a client. Reference 6.19.
+/// Makes one of two records of a client. Reference 6.20.
 #[derive(Clone, Debug)]
 pub struct MergeFiches {
     /// The record that is kept.

@@ -256,6 +256,13 @@ pub enum Event {
         /// The accounts that owned the other record, after the merge.
         accounts: Vec<Account>,
     },
+    /// Rows of the history that are no longer kept were ended.
+    HistoryEnded {
+        /// The stamp of the event.
+        at: Instant,
+        /// Rows with a lower number end.
+        below: u64,
+    },
 }
 
 impl Event {
@@ -292,7 +299,8 @@ impl Event {
             | Self::BookingConfirmed { at, .. }
             | Self::GroupFounded { at, .. }
             | Self::BatchDone { at, .. }
-            | Self::FichesMerged { at, .. } => *at,
+            | Self::FichesMerged { at, .. }
+            | Self::HistoryEnded { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
@@ -327,7 +335,8 @@ impl Event {
             | Self::CodeRefused { .. }
             | Self::BookingConfirmed { .. }
             | Self::GroupFounded { .. }
-            | Self::FichesMerged { .. } => &[],
+            | Self::FichesMerged { .. }
+            | Self::HistoryEnded { .. } => &[],
         }
     }
 

@@ -20,6 +20,7 @@ use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
 use crate::domain::state::client_index::ClientIndex;
+use crate::domain::state::history::History;
 use crate::domain::state::holds::Holds;
 use crate::domain::state::idempotency::IdempotencyRecords;
 use crate::domain::state::outbox::Outbox;
@@ -32,6 +33,8 @@ use crate::planted_faults::PlantedFault;
 
 mod apply;
 pub(crate) mod held_time;
+mod observed;
+mod observed_settings;
 
 /// The state of a group. It shares the parts that an event did not change with the state before.
 #[derive(Clone, Debug)]
@@ -76,6 +79,8 @@ pub struct GroupState {
     holds: Holds,
     /// The rate of bookings with a key alone.
     pub unverified_rate: UnverifiedRate,
+    /// The changes so far, with their authors.
+    pub history: History,
 }
 
 /// Highest ids ever used; 0 if none was.
@@ -110,6 +115,7 @@ impl GroupState {
             links: AccountLinks::default(),
             holds: Holds::default(),
             unverified_rate: UnverifiedRate::default(),
+            history: History::default(),
         }
     }
 
@@ -253,9 +259,15 @@ impl GroupState {
         self.cancelled.set_emptied_until(until);
     }
 
-    /// The bytes of the group's clients, events, messages, accounts and kept answers. Follows from
-    /// the records alone. Reference 3.8.
+    /// The bytes of the group's records and of its history. Reference 3.8.
     pub fn space_bytes(&self) -> u64 {
+        self.records_bytes() + self.history.space_bytes()
+    }
+
+    /// The bytes of the group's clients, events, messages, accounts and kept answers. Follows from
+    /// the records alone. Only they can fill a group, so that its history stops no booking.
+    /// Reference 3.8.
+    pub fn records_bytes(&self) -> u64 {
         self.record_bytes
             + ACCOUNT_BYTES * self.accounts.len() as u64
             + self.outbox.space_bytes()

@@ -11,6 +11,7 @@ pub mod editable_record;
 pub mod event;
 pub mod group_record;
 pub mod group_state;
+pub mod history;
 pub mod holds;
 pub mod idempotency;
 pub mod invariants;

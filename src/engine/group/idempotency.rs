@@ -56,7 +56,7 @@ impl GroupActorState {
             return Err(Rejection::Overloaded);
         }
         let event = Event::DoneOnce { answered, event: Box::new(event) };
-        let group_state = Arc::new(committed.before.apply(&event));
+        let group_state = Arc::new(committed.before.apply_by(Some(envelope.author), &event));
         Ok((event, Committed { group_state, answer: Some(answer), ..committed }))
     }
 }

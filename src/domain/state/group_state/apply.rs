@@ -7,6 +7,7 @@ use crate::domain::availability::open_time::CalendarView;
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::AccountLink;
+use crate::domain::records::author::Author;
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
@@ -18,18 +19,32 @@ use crate::domain::records::vevent::{Vevent, VeventKind};
 use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::group_state::observed_settings::observe;
+use crate::domain::state::history::ObservedChange;
+use crate::domain::state::history::row::{HistoryObject, HistoryRow, HistoryVerb, ObjectKind};
+use crate::domain::state::history::settings::SettingsChange;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 
 impl GroupState {
-    /// Returns the state after an event. Never refuses.
+    /// Returns the state after an event, by an author that is not known. Never refuses. It serves
+    /// to try an event out; what is written has an author.
     ///
     /// # Panics
     /// If the event does not fit the state. Then the journal is wrong.
     #[must_use]
     pub fn apply(&self, event: &Event) -> Self {
+        self.apply_by(None, event)
+    }
+
+    /// Returns the state after an event of an author. Never refuses.
+    ///
+    /// # Panics
+    /// As [`GroupState::apply`].
+    #[must_use]
+    pub fn apply_by(&self, author: Option<Author>, event: &Event) -> Self {
         let mut next = self.clone();
-        next.apply_in_place(event);
+        next.apply_in_place(author, event);
         next
     }
 
@@ -89,7 +104,8 @@ impl GroupState {
             | Event::Announced { .. }
             | Event::DoneOnce { .. }
             | Event::BatchDone { .. }
-            | Event::CancelledEmptied { .. } => Some(Vec::new()),
+            | Event::CancelledEmptied { .. }
+            | Event::HistoryEnded { .. } => Some(Vec::new()),
             Event::CalendarsetRemoved { .. }
             | Event::GroupChanged { .. }
             | Event::GroupFounded { .. }
@@ -103,22 +119,60 @@ impl GroupState {
     ///
     /// # Panics
     /// As [`GroupState::apply`]. The state is then half changed and must be dropped.
-    pub fn apply_in_place(&mut self, event: &Event) {
+    pub fn apply_in_place(&mut self, author: Option<Author>, event: &Event) {
         self.sequence += 1;
-        self.apply_uncounted(event);
+        self.apply_uncounted(author, event);
     }
 
     /// Applies an event, which was counted, after those that it carries.
-    fn apply_uncounted(&mut self, event: &Event) {
+    fn apply_uncounted(&mut self, author: Option<Author>, event: &Event) {
         let carried = event.carried();
         for event in carried {
-            self.apply_uncounted(event);
+            self.apply_uncounted(author, event);
         }
         self.stamp(event.at());
         if carried.is_empty() {
             self.remove_old_holds(event.at());
         }
+        let observed = self.observe(event);
         self.change(event);
+        for change in observed {
+            self.record_change(author, change);
+        }
+    }
+
+    /// Records that the group was founded, as the first row of its history.
+    pub fn record_founding(&mut self, author: Option<Author>) {
+        let kind = ObjectKind::Group;
+        let object = HistoryObject { kind, id: self.catalogue.group.id.number() };
+        let group = Some(&self.catalogue.group);
+        let made = observe(object, HistoryVerb::Made, None, group, SettingsChange::Group);
+        self.add_row(author, made);
+    }
+
+    /// Adds a change to the history. A group that was not founded with one has a first row that
+    /// says so.
+    fn record_change(&mut self, author: Option<Author>, change: ObservedChange) {
+        if self.history.last() == 0 {
+            self.record_begin(Author::Server);
+        }
+        self.add_row(author, change);
+    }
+
+    /// Records that nothing is known of what was before.
+    pub fn record_begin(&mut self, author: Author) {
+        let kind = ObjectKind::Group;
+        let object = HistoryObject { kind, id: self.catalogue.group.id.number() };
+        let verb = HistoryVerb::Begun;
+        let fields = Vec::new();
+        self.add_row(Some(author), ObservedChange { object, verb, fields, settings: None });
+    }
+
+    fn add_row(&mut self, author: Option<Author>, change: ObservedChange) {
+        let ObservedChange { object, verb, fields, settings } = change;
+        let at = self.last_stamp;
+        let sequence = self.sequence;
+        self.history.add(HistoryRow { at, sequence, author, object, verb, fields }, settings);
     }
 
     /// Applies an event without those that it carries.
@@ -191,6 +245,7 @@ impl GroupState {
                 self.enqueue(message);
             }
             Event::GroupFounded { .. } => panic!("a group is founded once"),
+            Event::HistoryEnded { below, .. } => self.history.end_below(*below),
         }
     }
 
@@ -381,13 +436,16 @@ impl GroupState {
     /// Removes the account of a folded address. Journals of earlier releases hold the address in
     /// lower case, which may differ from its folded form.
     fn take_account(&mut self, was: &str) -> Option<Arc<Account>> {
-        for key in [was, &folded(was)] {
-            if let Some(account) = self.accounts.remove(key) {
-                return Some(account);
-            }
-        }
-        let folded = self.accounts.keys().find(|folded| folded.to_lowercase() == was).cloned()?;
-        self.accounts.remove(&folded)
+        let key = self.find_account(was)?.email.folded();
+        self.accounts.remove(&key)
+    }
+
+    /// Finds the account of an address, as [`GroupState::take_account`] does.
+    pub(super) fn find_account(&self, was: &str) -> Option<&Arc<Account>> {
+        let named = self.accounts.get(was).or_else(|| self.accounts.get(&folded(was)));
+        named.or_else(|| {
+            self.accounts.iter().find(|(key, _)| key.to_lowercase() == was).map(|(_, found)| found)
+        })
     }
 
     /// Sets the group's fields, and the instants of events in its new time zone. Ends the holds
