@@ -102,6 +102,14 @@ pub(crate) enum CliCommand {
         #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
         groups: Vec<u64>,
     },
+    /// Print the history of a group, latest first, as `GET groups/:id/history` lists it, one JSON
+    /// object a line.
+    History {
+        #[command(flatten)]
+        store: StoreOptions,
+        #[command(flatten)]
+        rows: HistoryArguments,
+    },
     /// Send a test message to an e-mail address or a telephone number.
     MessageTest {
         #[command(flatten)]
@@ -114,6 +122,26 @@ pub(crate) enum CliCommand {
     },
     /// Print every option with its current value, as a configuration file.
     Config(Box<ServeOptions>),
+}
+
+/// The rows of a history to print.
+#[derive(Args, Debug)]
+pub(crate) struct HistoryArguments {
+    /// Group whose history is printed.
+    #[arg(long, value_name = "ID")]
+    pub(crate) group: u64,
+    /// Only rows about this object, such as vevent:12 or fiche:7.
+    #[arg(long, value_name = "KIND:ID")]
+    pub(crate) object: Option<String>,
+    /// Only rows of this author, such as professional:7, server or unknown.
+    #[arg(long, value_name = "AUTHOR")]
+    pub(crate) author: Option<String>,
+    /// Only rows from this moment on, as YYYY-MM-DD HH:MM:SS on the clocks of the group.
+    #[arg(long, value_name = "MOMENT")]
+    pub(crate) from: Option<String>,
+    /// Only rows before this moment.
+    #[arg(long, value_name = "MOMENT")]
+    pub(crate) to: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,6 +3,7 @@
 mod arguments;
 mod documents;
 mod error;
+mod history;
 mod logging;
 mod maintenance;
 mod messages;
@@ -100,6 +101,7 @@ fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError
         CliCommand::Messages { store, links, groups } => {
             messages::list(&store.data, &links.public_url, &groups)
         }
+        CliCommand::History { store, rows } => history::list(&store.data, &rows),
         CliCommand::MessageTest { config_file: _, options, to } => {
             messages::send_test_message(&options, &to)
         }

@@ -60,6 +60,7 @@ pub enum Resource {
     Batch,
     Hours,
     DryRun,
+    History,
 }
 
 /// An action on a resource.

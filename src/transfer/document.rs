@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::transfer::HISTORY;
 use crate::transfer::faults::ImportFault;
 
 /// A part of a document, passed to the reader's sink.
@@ -159,7 +160,7 @@ impl<'de> Visitor<'de> for LevelWalker<'_, '_> {
         while let Some(key) = map.next_key::<String>()? {
             if let Some(below) = level.below(&key) {
                 map.next_value_seed(walker.at(below))?;
-            } else if walker.rows.is_some() {
+            } else if walker.rows.is_some() || (is_group && key == HISTORY) {
                 map.next_value::<IgnoredAny>()?;
             } else if is_group {
                 let value = map.next_value()?;

@@ -17,12 +17,13 @@ use crate::domain::records::account::Account;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
 use crate::transfer::message_row::render_message;
-use crate::transfer::{HIGHEST_IDS, MESSAGES_MADE};
+use crate::transfer::{HIGHEST_IDS, HISTORY, MESSAGES_MADE};
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Scope, Table};
 use crate::wire::group::GROUP;
+use crate::wire::history::HistoryRowAnswer;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::vevent::render_stored;
@@ -106,6 +107,9 @@ fn write_group(
     write_section("vevents", vevents, out)?;
     let messages = state.outbox.messages().map(|message| render_message(message));
     write_section("messages", messages, out)?;
+    let history = state.history.latest_first(u64::MAX);
+    let rows = history.map(|row| HistoryRowAnswer::new(&row, state, directory).to_json());
+    write_section(HISTORY, rows, out)?;
     out.write_all(b"}")
 }
 

@@ -30,6 +30,10 @@ const MESSAGES_MADE: &str = "messages_made";
 /// of removed rows must not be used again, because applications may still hold them.
 const HIGHEST_IDS: &str = "highest_ids";
 
+/// Section of a group in a document: the history, for those who read it. It is not imported, since
+/// the history of a group tells what its own store has done.
+const HISTORY: &str = "history";
+
 /// The whole content of a store.
 #[derive(Clone, Debug, Default)]
 pub struct StoreContent {

@@ -19,6 +19,7 @@ pub mod field;
 pub mod field_codec;
 pub mod filter;
 pub mod group;
+pub mod history;
 pub mod hold;
 pub mod hours;
 pub mod intervention;

@@ -171,6 +171,7 @@ static GROUP: &[(&str, Takes)] = &[
     ("city", Text(64)),
     ("zipcode", Text(16)),
     ("country", Text(255)),
+    ("history_days", Number(0, 3_650)),
     ("sendmail", Boolean),
     ("notice_delay_seconds", Number(0, 600)),
     ("mailreminder", ZeroOr(60, 2_880)),

@@ -17,6 +17,7 @@ mod examples;
 mod fiches;
 mod fields;
 mod groups;
+mod history;
 mod holds;
 mod hours;
 mod idempotency;

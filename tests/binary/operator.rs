@@ -500,7 +500,12 @@ async fn an_export_from_a_running_server_holds_all_that_was_answered_before_and_
     let again = folder.path().join("again");
     let file = data.with_extension("export.json");
     printed(run(&["import", file.to_str().expect("a plain path")], &again));
-    assert_eq!(exported(&again), online);
+    // The history of a store tells what that store has done, so an import does not read it.
+    let of_store = online["groups"][0]["history"].take();
+    assert!(of_store.as_array().is_some_and(|rows| rows.len() > 100), "{of_store}");
+    let mut of_copy = exported(&again);
+    assert_eq!(of_copy["groups"][0]["history"].take(), serde_json::json!([]));
+    assert_eq!(of_copy, online);
     let mode = std::fs::metadata(&file).expect("it was written").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "it holds secrets");
 }

@@ -182,7 +182,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::Module
         | Resource::Batch
         | Resource::Hours
-        | Resource::DryRun => return None,
+        | Resource::DryRun
+        | Resource::History => return None,
     })
 }
 

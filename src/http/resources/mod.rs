@@ -14,6 +14,7 @@ pub(crate) mod dry_runs;
 pub(crate) mod fiches;
 pub(crate) mod groups;
 pub(crate) mod health;
+pub(crate) mod history;
 pub(crate) mod holds;
 pub(crate) mod hours;
 pub(crate) mod interventions;

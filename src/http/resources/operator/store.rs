@@ -1,4 +1,5 @@
-//! Export, backup, and the messages of all groups, for the operator. Reference 7.2, 11.1.
+//! Export, backup, and the messages and histories of groups, for the operator. Reference 7.2, 11.1,
+//! 16.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,17 +22,20 @@ use crate::http::response::HandlerResult;
 use crate::http::server::ServedStore;
 use crate::wire::errors::{ErrorEntry, Problem};
 use crate::wire::field::Audience;
+use crate::wire::history::{HistoryRowAnswer, is_known, parse_query};
 use crate::wire::message::Ledger;
 
 const EXPORT: &str = "/api/v1/operator/export";
 const BACKUPS: &str = "/api/v1/operator/backups";
 const MESSAGES: &str = "/api/v1/operator/messages";
+const HISTORY: &str = "/api/v1/operator/history";
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[OperatorEndpoint] = &[
     OperatorEndpoint::new(EndpointMethod::Get, EXPORT, |request| Box::pin(export(request))),
     OperatorEndpoint::new(EndpointMethod::Post, BACKUPS, |request| Box::pin(back_up(request))),
     OperatorEndpoint::new(EndpointMethod::Get, MESSAGES, |request| Box::pin(messages(request))),
+    OperatorEndpoint::new(EndpointMethod::Get, HISTORY, |request| Box::pin(history(request))),
 ];
 
 /// Seconds between two progress lines of a backup.
@@ -89,12 +93,7 @@ async fn messages(request: ApiRequest) -> HandlerResult {
     let published = request.server.engine.published();
     let mut wanted = Vec::new();
     for id in request.params.list("group_ids") {
-        let group = id.parse().ok().and_then(GroupId::new);
-        let Some(group_state) = group.and_then(|group| published.group_state(group)) else {
-            let rule = format!("group {id} does not exist");
-            return Err(ApiError::new(Problem::InvalidParameter, rule));
-        };
-        wanted.push(group_state);
+        wanted.push(find_group(published, id)?);
     }
     if wanted.is_empty() {
         wanted = group_states(published);
@@ -113,6 +112,43 @@ async fn messages(request: ApiRequest) -> HandlerResult {
         }
         Ok(())
     }))
+}
+
+/// GET, with the parameter `group_id` and those of GET G/history but `results`: all these rows,
+/// latest first.
+async fn history(request: ApiRequest) -> HandlerResult {
+    let published = request.server.engine.published();
+    let group_state = find_group(published, request.params.value("group_id").unwrap_or(""))?;
+    let mut query = parse_query(&request.params, &group_state, request.now)?;
+    if let Some(object) = query.object.filter(|object| !is_known(*object, &group_state)) {
+        let rule = format!("the group has no {} {}", object.kind.name(), object.id);
+        return Err(ApiError::new(Problem::InvalidParameter, rule));
+    }
+    let directory = published.directory();
+    Ok(json_lines(move |out| {
+        loop {
+            let page = group_state.history.page(&query);
+            for row in &page.rows {
+                let answer = HistoryRowAnswer::new(row, &group_state, &directory);
+                writeln!(out, "{}", serde_json::to_string(&answer)?)?;
+            }
+            match page.next {
+                Some(next) => query.below = next,
+                None => return Ok(()),
+            }
+        }
+    }))
+}
+
+/// Finds the group that a parameter names.
+///
+/// # Errors
+/// 400 for a group that does not exist.
+fn find_group(published: &Published, id: &str) -> Result<Arc<GroupState>, ApiError> {
+    let group = id.parse().ok().and_then(GroupId::new);
+    group.and_then(|group| published.group_state(group)).ok_or_else(|| {
+        ApiError::new(Problem::InvalidParameter, format!("group {id} does not exist"))
+    })
 }
 
 /// Returns the store of the server.
