@@ -21,6 +21,7 @@ mod practice_create;
 mod practice_first_run;
 mod practice_grid;
 mod practice_grid_absence;
+mod practice_history;
 mod practice_hours;
 mod practice_hours_faults;
 mod practice_interruptions;

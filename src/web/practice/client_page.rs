@@ -10,6 +10,7 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::state::command::{Command, Put, RecordChange};
+use crate::domain::state::history::row::{HistoryObject, ObjectKind};
 use crate::domain::state::refusal::Refusal;
 use crate::engine::Rejection;
 use crate::http::{GuardedRejection, show_record};
@@ -19,6 +20,7 @@ use crate::web::practice::appointment_lines::{ListedAppointment, appointment_lin
 use crate::web::practice::book_again::book_again_url;
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
+use crate::web::practice::history_lines::{ObjectHistory, history_beside};
 use crate::web::practice::message;
 use crate::web::practice::record_fields::{
     Fact, VersionRow, changed_object, compare_versions, facts, fiche_fields, filled_in,
@@ -61,6 +63,7 @@ struct ClientScreen<'v> {
     merge_text: &'static MergeTexts,
     list: String,
     edit: EditForm,
+    history: ObjectHistory,
 }
 
 /// The form that changes the record.
@@ -219,6 +222,10 @@ fn respond_with_client(
         here: visit.url(&here, &[]),
         name: title.to_owned(),
         edit,
+        history: history_beside(
+            visit,
+            HistoryObject { kind: ObjectKind::Fiche, id: fiche.id.number() },
+        ),
     };
     respond(status, Privacy::Client, render(&screen))
 }

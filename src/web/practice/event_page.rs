@@ -9,6 +9,7 @@ use crate::domain::records::customfield::Model;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, State, Vevent};
+use crate::domain::state::history::row::{HistoryObject, ObjectKind};
 use crate::http::show_vevent_later;
 use crate::web::contact_fields::FieldView;
 use crate::web::page::{Privacy, render, respond};
@@ -16,6 +17,7 @@ use crate::web::practice::agenda::way_back::way_back;
 use crate::web::practice::appointment_lines::{ListedAppointment, appointment_lines};
 use crate::web::practice::book_again::book_again_url;
 use crate::web::practice::frame::{ScreenFrame, Section};
+use crate::web::practice::history_lines::{ObjectHistory, history_beside};
 use crate::web::practice::message;
 use crate::web::practice::message_lines::{MessageLine, message_lines};
 use crate::web::practice::obstacle_words::interval_in_words;
@@ -58,6 +60,7 @@ struct EventScreen<'v> {
     can_mail: bool,
     previous: Vec<ListedAppointment>,
     next: Vec<ListedAppointment>,
+    history: ObjectHistory,
     edit: DetailsForm,
 }
 
@@ -182,6 +185,10 @@ pub(crate) fn respond_with_event(
         can_mail: sends_mails && !client.deleted && client.email.is_some(),
         previous: appointment_lines(visit, previous.into_iter()),
         next: appointment_lines(visit, next.into_iter()),
+        history: history_beside(
+            visit,
+            HistoryObject { kind: ObjectKind::Vevent, id: row.id.number() },
+        ),
         edit,
     };
     respond(status, Privacy::Client, render(&screen))

@@ -5,7 +5,7 @@ use crate::web::practice::texts::frame::FrameTexts;
 
 /// The screens that the frame leads to, in order.
 pub(crate) const SECTIONS: &[Section] =
-    &[Section::Agenda, Section::Clients, Section::Hours, Section::Settings];
+    &[Section::Agenda, Section::Clients, Section::Hours, Section::Settings, Section::History];
 
 /// A screen of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,7 @@ pub(crate) enum Section {
     Clients,
     Hours,
     Settings,
+    History,
     /// The end of the first run. Nothing else leads there.
     Welcome,
 }
@@ -29,6 +30,7 @@ impl Section {
             Self::Clients => "/clients",
             Self::Hours => "/hours",
             Self::Settings => "/settings",
+            Self::History => "/history",
             Self::Welcome => "/welcome",
         }
     }
@@ -41,6 +43,7 @@ impl Section {
             Self::Clients => text.clients,
             Self::Hours => text.hours,
             Self::Settings => text.settings,
+            Self::History => text.history,
             Self::Welcome => text.welcome,
         }
     }

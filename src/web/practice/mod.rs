@@ -21,6 +21,8 @@ mod first_run;
 mod forgotten;
 mod form;
 mod frame;
+mod history_lines;
+mod history_page;
 mod hours;
 mod listed_calendar;
 mod login_page;
@@ -84,6 +86,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
             "/p/{urlname}/events/{id}/booked",
             get(event_page::show).post(series_event::settle_booked),
         )
+        .route("/p/{urlname}/history", get(history_page::show))
         .route("/p/{urlname}/absences/new", get(absence::show).post(absence::make))
         .merge(hours::routes())
         .merge(settings::routes())

@@ -5,8 +5,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::records::fault::Fault;
+use crate::domain::state::history::row::HistoryObject;
 use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::frame::{ScreenFrame, Section};
+use crate::web::practice::history_lines::{ObjectHistory, history_beside};
 use crate::web::practice::settings::control::{Control, Element};
 use crate::web::practice::settings::part::Part;
 use crate::web::practice::texts::settings::SettingsTexts;
@@ -32,6 +34,8 @@ struct FormScreen<'v> {
     delete_url: &'v str,
     /// The screen of the opening hours of a calendar; empty for another record.
     hours_url: &'v str,
+    /// The latest changes; `None` for a new record.
+    history: Option<ObjectHistory>,
 }
 
 /// A form that was sent, and why it was not saved.
@@ -59,6 +63,8 @@ pub(crate) struct FormPlace {
     pub(crate) can_be_deleted: bool,
     /// The path of the screen of its opening hours below `/p/<urlname>`, if it has one.
     pub(crate) hours_path: Option<String>,
+    /// The record; `None` for a new one.
+    pub(crate) object: Option<HistoryObject>,
 }
 
 impl Attempt<'_> {
@@ -111,6 +117,7 @@ pub(crate) fn respond_with_form(
         is_saved: attempt.given.is_none() && visit.request.params.value("saved").is_some(),
         delete_url: &delete_url,
         hours_url: &hours_url,
+        history: place.object.map(|object| history_beside(visit, object)),
     };
     respond(attempt.status(), Privacy::Client, render(&screen))
 }

@@ -6,7 +6,7 @@
 
 mod control;
 mod delete_screen;
-mod fields;
+pub(crate) mod fields;
 mod form_screen;
 mod given;
 mod group_form;

@@ -4,6 +4,7 @@ use axum::extract::Path;
 use axum::response::Response;
 
 use crate::domain::records::ids::RecordId as _;
+use crate::domain::state::history::row::{HistoryObject, ObjectKind};
 use crate::http::answer::entity_tag::NamedTags;
 use crate::http::resources::crud::{change_command, creation_command, show_record};
 use crate::web::page::redirect;
@@ -154,6 +155,10 @@ fn respond_with_record<R: SettingsRecord>(
         is_in_list: true,
         can_be_deleted: is_live,
         hours_path: id.filter(|_| is_live).and_then(R::hours_path),
+        object: record.and_then(|record| {
+            let kind = ObjectKind::from_name(R::table().resource)?;
+            Some(HistoryObject { kind, id: record.number() })
+        }),
     };
     respond_with_form(visit, &place, sheet.controls(), attempt)
 }

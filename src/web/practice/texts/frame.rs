@@ -12,6 +12,7 @@ text_table! {
     logins: "Vos connexions", "Your logins";
     clients: "Clients", "Clients";
     hours: "Horaires", "Hours";
+    history: "Historique", "History";
     settings: "Réglages", "Settings";
     welcome: "Bienvenue", "Welcome";
     log_out: "Se déconnecter", "Log out";

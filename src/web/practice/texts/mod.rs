@@ -9,6 +9,7 @@ pub(crate) mod first_run;
 pub(crate) mod forgotten;
 pub(crate) mod form;
 pub(crate) mod frame;
+pub(crate) mod history;
 pub(crate) mod holidays;
 pub(crate) mod hours;
 pub(crate) mod login;

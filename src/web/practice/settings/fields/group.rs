@@ -64,6 +64,14 @@ pub(crate) static SHOP: &[FieldText] = &[
         ["Monnaie", "Currency"],
         ["Monnaie de tous les prix.", "Currency of all prices."],
     ),
+    field(
+        "history_days",
+        ["Jours d’historique", "Days of history"],
+        [
+            "Ce qui a changé et par qui reste lisible pendant ce nombre de jours. Au moins 4.",
+            "Days for which what changed, and by whom, can be read. At least 4.",
+        ],
+    ),
 ];
 
 static STEPS: &[ChoiceText] = &[

@@ -9,6 +9,28 @@ pub(crate) mod field_text;
 pub(crate) mod group;
 pub(crate) mod intervention;
 
+use crate::domain::state::history::settings::SettingsChange;
+use crate::notify::language::Language;
+use crate::web::practice::settings::fields::field_text::{FieldText, in_language};
+
+/// Returns the label of a field of the record that a change is about, or its name without one.
+pub(crate) fn label_in_change<'n>(
+    change: &SettingsChange,
+    name: &'n str,
+    language: Language,
+) -> &'n str {
+    let parts: &[&[FieldText]] = match change {
+        SettingsChange::Group(_) => &[group::SHOP, group::BOOKING, group::MESSAGES, group::TEXTS],
+        SettingsChange::Calendar(_) => &[calendar::CALENDAR],
+        SettingsChange::Calendarset(_) => &[calendar::CALENDARSET],
+        SettingsChange::Intervention(_) => &[intervention::INTERVENTION],
+        SettingsChange::Interventionset(_) => &[intervention::INTERVENTIONSET],
+        SettingsChange::Customfield(_) => &[customfield::CUSTOMFIELD],
+    };
+    let text = parts.iter().copied().flatten().find(|text| text.name == name);
+    text.map_or(name, |text| in_language(text.label, language))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
