@@ -1,6 +1,7 @@
 //! The cost of a booking while one dimension of the store grows, which must stay flat: calendars of
 //! the group, appointments of the calendar, clients of the group, groups of the server. Likewise
-//! the look-ups of logins, lists and group starts, as the number of groups grows.
+//! the look-ups of logins, lists and group starts, as the number of groups grows, and the pages of a
+//! history.
 //!
 //! `cargo bench --bench dimensions`.
 
@@ -25,13 +26,18 @@ use slotbook::domain::directory::id_blocks::IdKind;
 use slotbook::domain::directory::professionals::Pro;
 use slotbook::domain::directory::site_origin::SiteOrigin;
 use slotbook::domain::records::account::Account;
+use slotbook::domain::records::author::{Author, KeyId};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
-use slotbook::domain::records::ids::{FicheId, GroupId, ProId};
+use slotbook::domain::records::ids::{FicheId, GroupId, ProId, VeventId};
 use slotbook::domain::records::text::{Email, Text};
+use slotbook::domain::records::vevent::{Vevent, VeventKind};
+use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::domain::time::Instant;
+use slotbook::domain::state::history::page::HistoryQuery;
+use slotbook::domain::state::history::row::{HistoryObject, ObjectKind};
 use slotbook::domain::time::zone_names::ZoneName;
+use slotbook::domain::time::{INSTANT_MAX, Instant, MINUTE};
 use slotbook::engine::published::Published;
 use slotbook::store::BatchNumber;
 
@@ -160,6 +166,60 @@ fn look_ups(c: &mut Criterion) {
     }
 }
 
+/// Measures a booking, and the reading of a page, after many moves of appointments: a year of 100 a
+/// day, and a full history. Prints the memory of a row.
+fn history(c: &mut Criterion) {
+    for &rows in sizes(&[36_500, 1_000_000]) {
+        let mut group_state = practice(10, 365, 12);
+        let ids: Vec<VeventId> = group_state.rows.keys().skip(10).copied().collect();
+        let key = Some(KeyId::from_bytes([7; KeyId::BYTES]));
+        let author = Author::Professional { id: ProId::new(1).expect("an id"), key };
+        let resident = resident_bytes();
+        for nth in 0..rows {
+            let id = ids[usize::try_from(nth * 7_919 % ids.len() as u64).expect("small")];
+            let mut row = Vevent::clone(&group_state.rows[&id]);
+            row.updated_at = Instant(1_767_000_000 + nth.cast_signed());
+            if let VeventKind::Appointment(appointment) = &mut row.kind {
+                let way = if (nth / ids.len() as u64).is_multiple_of(2) { MINUTE } else { -MINUTE };
+                appointment.civil_start = appointment.civil_start.plus_seconds(way);
+                appointment.start = appointment.start.plus_seconds(way);
+            }
+            let at = row.updated_at;
+            let moved = Event::VeventPut { at, row: Box::new(row), ended_holds: Vec::new() };
+            group_state.apply_in_place(Some(author), &moved);
+        }
+        let history = &group_state.history;
+        eprintln!(
+            "{} rows: {} bytes packed, {} bytes more resident memory for each",
+            history.len(),
+            history.packed_bytes() as u64 / history.len(),
+            resident_bytes().saturating_sub(resident) / history.len(),
+        );
+        book(c, &format!("dimensions/history_{rows}"), &group_state);
+        let one = HistoryObject { kind: ObjectKind::Vevent, id: ids[0].number() };
+        let middle = Instant(1_767_000_000 + (rows / 2).cast_signed());
+        for (name, object, to) in [
+            ("latest", None, INSTANT_MAX),
+            ("before_a_moment", None, middle),
+            ("one_object", Some(one), INSTANT_MAX),
+        ] {
+            let below = u64::MAX;
+            let (author, from, results) = (None, Instant(0), 50);
+            let query = HistoryQuery { object, author, from, to, below, results };
+            c.bench_function(&format!("dimensions/history_{rows}_{name}"), |b| {
+                b.iter(|| group_state.history.page(&query));
+            });
+        }
+    }
+}
+
+/// The resident memory of this process in bytes.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let resident = pages.split(' ').nth(1).and_then(|number| number.parse::<u64>().ok());
+    resident.unwrap_or(0) * 4_096
+}
+
 fn account(email: &str) -> Account {
     Account {
         email: Email::new(email).expect("an address"),
@@ -183,5 +243,5 @@ fn apikey(number: u64) -> Apikey {
     Apikey { label: Text::default(), groups: None, holder, origins, allows_any_origin: false }
 }
 
-criterion_group!(benches, calendars, appointments, clients, groups, look_ups);
+criterion_group!(benches, calendars, appointments, clients, groups, look_ups, history);
 criterion_main!(benches);
