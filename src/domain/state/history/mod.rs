@@ -246,8 +246,8 @@ impl History {
     }
 
     /// Returns the number below which all rows are of before a moment, as far as one step ends
-    /// them: at most those of [`ENDED_CHUNKS_MAX`] chunks. Chunks with later rows are kept whole.
-    /// `None` if there are none to end.
+    /// them: about 1,000 rows at most. Some dozens end together, if all are old. `None` if there
+    /// are none to end.
     pub fn end_of_step(&self, moment: Instant) -> Option<u64> {
         let old = self.chunks.values().take_while(|chunk| chunk.last_at < moment);
         let last = old.take(ENDED_CHUNKS_MAX).last()?;
