@@ -196,9 +196,14 @@ fn history(c: &mut Criterion) {
             ("before_a_moment", None, middle),
             ("one_object", Some(one), INSTANT_MAX),
         ] {
-            let below = u64::MAX;
-            let (author, from, results) = (None, Instant(0), 50);
-            let query = HistoryQuery { object, author, from, to, below, results };
+            let query = HistoryQuery {
+                object,
+                author: None,
+                from: Instant(0),
+                to,
+                below: u64::MAX,
+                results: 50,
+            };
             c.bench_function(&format!("dimensions/history_{rows}_{name}"), |b| {
                 b.iter(|| group_state.history.page(&query));
             });

@@ -85,10 +85,9 @@ fn parse_object(params: &Params, state: &GroupState) -> Result<Option<HistoryObj
     });
     match parsed {
         Some(object) => Ok(Some(object)),
-        None if text == ObjectKind::Group.name() => Ok(Some(HistoryObject {
-            kind: ObjectKind::Group,
-            id: state.catalogue.group.id.number(),
-        })),
+        None if text == ObjectKind::Group.name() => {
+            Ok(Some(HistoryObject::of_group(state.catalogue.group.id)))
+        }
         None => {
             let kinds: Vec<&str> = ObjectKind::ALL.iter().map(|kind| kind.name()).collect();
             let rule = format!("must be KIND:ID with one of the kinds {}", kinds.join(", "));

@@ -78,13 +78,13 @@ pub(crate) fn history_line(visit: &ProVisit, numbered: &NumberedRow) -> HistoryL
     let row = &numbered.row;
     let mut changes: Vec<String> =
         row.fields.iter().filter_map(|change| field_in_words(visit, change)).collect();
-    for (change, field) in numbered.settings.iter().flat_map(|change| {
-        settings_fields(change, &visit.state).into_iter().map(move |field| (change, field))
-    }) {
-        let words = |value: &Value| value_in_words(value, text);
-        let label = label_in_change(change, &field.field, visit.language());
-        let before = field.before.as_ref().map(words);
-        changes.push(change_in_words(text, label, before, field.after.as_ref().map(words)));
+    if let Some(change) = &numbered.settings {
+        for field in settings_fields(change, &visit.state) {
+            let words = |value: &Value| value_in_words(value, text);
+            let label = label_in_change(change, &field.field, visit.language());
+            let before = field.before.as_ref().map(words);
+            changes.push(change_in_words(text, label, before, field.after.as_ref().map(words)));
+        }
     }
     HistoryLine {
         when: when(visit, row.at),
@@ -162,12 +162,12 @@ fn start_of(visit: &ProVisit, object: HistoryObject) -> Option<Civil> {
 /// Returns a field in words; `None` for one that another field tells of.
 fn field_in_words(visit: &ProVisit, change: &FieldChange) -> Option<String> {
     let text = HistoryTexts::in_language(visit.language());
-    let label = label_of(visit, change.field)?;
+    let FieldWords { label, value } = words_of(visit, change.field)?;
     if change.before.is_none() && change.after.is_none() {
         return Some(label.to_owned());
     }
-    let value = |value: i64| known_value(visit, change.field, value);
-    Some(change_in_words(text, label, change.before.map(value), change.after.map(value)))
+    let words = |number: i64| value_of(visit, value, number);
+    Some(change_in_words(text, label, change.before.map(words), change.after.map(words)))
 }
 
 /// Returns a change in words. A value that was not there before stands alone.
@@ -185,38 +185,59 @@ fn change_in_words(
     fill(&fill(&sentence, "field", label), "after", &after)
 }
 
-/// The label of a field; `None` for the instant of a start, and for the kind and the deletion of an
-/// object, which other words say.
-fn label_of(visit: &ProVisit, field: HistoryField) -> Option<&'static str> {
+/// The words about a field.
+struct FieldWords {
+    label: &'static str,
+    value: ValueForm,
+}
+
+/// The form in which values of a field are read.
+#[derive(Clone, Copy)]
+enum ValueForm {
+    LocalTime,
+    Length,
+    Presence,
+    Calendar,
+    Service,
+    Client,
+    /// The history keeps no value.
+    NameAlone,
+}
+
+/// Returns the words about a field; `None` for the instant of a start, and for the kind and the
+/// deletion of an object, which other words say.
+fn words_of(visit: &ProVisit, field: HistoryField) -> Option<FieldWords> {
     let text = HistoryTexts::in_language(visit.language());
-    Some(match field {
+    let valued = |label, value| Some(FieldWords { label, value });
+    let named = |label| valued(label, ValueForm::NameAlone);
+    match field {
         HistoryField::StartUtc
         | HistoryField::Deleted
         | HistoryField::Plage
         | HistoryField::Availability
-        | HistoryField::Note => return None,
-        HistoryField::CalendarId => text.calendar,
-        HistoryField::Start => text.start,
-        HistoryField::Length => text.length,
-        HistoryField::End => text.end,
-        HistoryField::InterventionId => text.intervention,
-        HistoryField::FicheId => text.client,
-        HistoryField::State => text.state,
-        HistoryField::Rrule => text.repetition,
-        HistoryField::Exdate => text.exceptions,
-        HistoryField::AvailableInterventions => text.services,
-        HistoryField::Text => text.text,
-        HistoryField::Comments => text.comments,
-        HistoryField::InternalComments => text.internal_comments,
-        HistoryField::Colorref => text.colour,
-        HistoryField::Taker => text.taker,
-        HistoryField::Websource => text.origin,
-        HistoryField::Customs => text.attributes,
-        HistoryField::Smsreminder => text.sms_wish,
-        HistoryField::Password => text.password,
-        HistoryField::PrivacyText => text.privacy_text,
-        HistoryField::Description => text.description,
-        HistoryField::Tzdata => text.tzdata,
+        | HistoryField::Note => None,
+        HistoryField::CalendarId => valued(text.calendar, ValueForm::Calendar),
+        HistoryField::Start => valued(text.start, ValueForm::LocalTime),
+        HistoryField::Length => valued(text.length, ValueForm::Length),
+        HistoryField::End => valued(text.end, ValueForm::LocalTime),
+        HistoryField::InterventionId => valued(text.intervention, ValueForm::Service),
+        HistoryField::FicheId => valued(text.client, ValueForm::Client),
+        HistoryField::State => valued(text.state, ValueForm::Presence),
+        HistoryField::Rrule => named(text.repetition),
+        HistoryField::Exdate => named(text.exceptions),
+        HistoryField::AvailableInterventions => named(text.services),
+        HistoryField::Text => named(text.text),
+        HistoryField::Comments => named(text.comments),
+        HistoryField::InternalComments => named(text.internal_comments),
+        HistoryField::Colorref => named(text.colour),
+        HistoryField::Taker => named(text.taker),
+        HistoryField::Websource => named(text.origin),
+        HistoryField::Customs => named(text.attributes),
+        HistoryField::Smsreminder => named(text.sms_wish),
+        HistoryField::Password => named(text.password),
+        HistoryField::PrivacyText => named(text.privacy_text),
+        HistoryField::Description => named(text.description),
+        HistoryField::Tzdata => named(text.tzdata),
         HistoryField::Lastname
         | HistoryField::Firstname
         | HistoryField::Firstphone
@@ -225,58 +246,30 @@ fn label_of(visit: &ProVisit, field: HistoryField) -> Option<&'static str> {
         | HistoryField::Birthdate
         | HistoryField::RappelEmail
         | HistoryField::RappelSms
-        | HistoryField::Externid => fiche_label(field.name(), visit.language()),
-    })
+        | HistoryField::Externid => named(fiche_label(field.name(), visit.language())),
+    }
 }
 
-/// Returns a value that the history keeps in words.
-fn known_value(visit: &ProVisit, field: HistoryField, value: i64) -> String {
+/// Returns a value that the history keeps in words; its number if nothing has that name now.
+fn value_of(visit: &ProVisit, form: ValueForm, number: i64) -> String {
     let text = HistoryTexts::in_language(visit.language());
-    let name = match field {
-        HistoryField::Start | HistoryField::End => return local(visit, Civil(value)),
-        HistoryField::Length => {
-            return format::length(visit.language(), value.div_euclid(60).max(1));
+    let name = match form {
+        ValueForm::LocalTime => return local(visit, Civil(number)),
+        ValueForm::Length => {
+            return format::length(visit.language(), number.div_euclid(60).max(1));
         }
-        HistoryField::State => match value {
-            1 => Some(text.attended.to_owned()),
-            2 => Some(text.no_show.to_owned()),
-            3 => Some(text.pending.to_owned()),
-            _ => Some(text.planned.to_owned()),
+        ValueForm::Presence => match number {
+            1 => return text.attended.to_owned(),
+            2 => return text.no_show.to_owned(),
+            3 => return text.pending.to_owned(),
+            _ => return text.planned.to_owned(),
         },
-        HistoryField::CalendarId => calendar_name(visit, value),
-        HistoryField::InterventionId => service_name(visit, value),
-        HistoryField::FicheId => client_name(visit, value),
-        HistoryField::StartUtc
-        | HistoryField::Deleted
-        | HistoryField::Plage
-        | HistoryField::Availability
-        | HistoryField::Note
-        | HistoryField::Rrule
-        | HistoryField::Exdate
-        | HistoryField::AvailableInterventions
-        | HistoryField::Text
-        | HistoryField::Comments
-        | HistoryField::InternalComments
-        | HistoryField::Colorref
-        | HistoryField::Taker
-        | HistoryField::Websource
-        | HistoryField::Customs
-        | HistoryField::Smsreminder
-        | HistoryField::Lastname
-        | HistoryField::Firstname
-        | HistoryField::Firstphone
-        | HistoryField::Secondphone
-        | HistoryField::Email
-        | HistoryField::Birthdate
-        | HistoryField::RappelEmail
-        | HistoryField::RappelSms
-        | HistoryField::Externid
-        | HistoryField::Password
-        | HistoryField::PrivacyText
-        | HistoryField::Description
-        | HistoryField::Tzdata => None,
+        ValueForm::Calendar => calendar_name(visit, number),
+        ValueForm::Service => service_name(visit, number),
+        ValueForm::Client => client_name(visit, number),
+        ValueForm::NameAlone => None,
     };
-    name.unwrap_or_else(|| value.to_string())
+    name.unwrap_or_else(|| number.to_string())
 }
 
 fn calendar_name(visit: &ProVisit, id: i64) -> Option<String> {

@@ -21,7 +21,7 @@ use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::group_state::observed_settings::observe;
 use crate::domain::state::history::ObservedChange;
-use crate::domain::state::history::row::{HistoryObject, HistoryRow, HistoryVerb, ObjectKind};
+use crate::domain::state::history::row::{HistoryObject, HistoryRow, HistoryVerb};
 use crate::domain::state::history::settings::SettingsChange;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
@@ -143,8 +143,7 @@ impl GroupState {
 
     /// Records that the group was founded, as the first row of its history.
     pub fn record_founding(&mut self, author: Option<Author>) {
-        let kind = ObjectKind::Group;
-        let object = HistoryObject { kind, id: self.catalogue.group.id.number() };
+        let object = HistoryObject::of_group(self.catalogue.group.id);
         let group = Some(&self.catalogue.group);
         let made = observe(object, HistoryVerb::Made, None, group, SettingsChange::Group);
         self.add_row(author, made);
@@ -161,8 +160,7 @@ impl GroupState {
 
     /// Records that nothing is known of what was before.
     pub fn record_begin(&mut self, author: Author) {
-        let kind = ObjectKind::Group;
-        let object = HistoryObject { kind, id: self.catalogue.group.id.number() };
+        let object = HistoryObject::of_group(self.catalogue.group.id);
         let verb = HistoryVerb::Begun;
         let fields = Vec::new();
         self.add_row(Some(author), ObservedChange { object, verb, fields, settings: None });

@@ -59,10 +59,9 @@ impl GroupState {
                 self.observe_interventionset_removal(*id, *at)
             }
             Event::InstantsResolved { .. } => {
-                let kind = ObjectKind::Group;
-                let object = HistoryObject { kind, id: self.catalogue.group.id.number() };
+                let object = HistoryObject::of_group(self.catalogue.group.id);
                 let verb = HistoryVerb::Changed;
-                let fields = named(Some(HistoryField::Tzdata));
+                let fields = FieldChanges::default().named(HistoryField::Tzdata, true).0;
                 vec![ObservedChange { object, verb, fields, settings: None }]
             }
             Event::Announced { .. }
@@ -87,17 +86,15 @@ impl GroupState {
         vevents: &[VeventId],
         accounts: &[Account],
     ) -> Vec<ObservedChange> {
-        let (from, into) = (signed(merged.number()), signed(kept.id.number()));
+        let from = signed(merged.number());
+        let into = signed(kept.id.number());
         let mut changes: Vec<ObservedChange> = self.observe_fiche(kept).into_iter().collect();
         for closed in [merged].iter().chain(merged_before) {
             let was = self.fiches.get(closed);
             let was_into = was.and_then(|was| was.merged_into).and_then(|id| signed(id.number()));
             let was_deleted = was.map(|was| i64::from(was.deleted));
-            let fields = FieldChanges::default().with(HistoryField::FicheId, was_into, into).with(
-                HistoryField::Deleted,
-                was_deleted,
-                Some(1),
-            );
+            let mut fields = FieldChanges::default().with(HistoryField::FicheId, was_into, into);
+            fields = fields.with(HistoryField::Deleted, was_deleted, Some(1));
             changes.push(of_fiche(*closed, HistoryVerb::Merged, fields));
         }
         for id in vevents {
@@ -128,7 +125,7 @@ impl GroupState {
 
 /// The fields that changed, in their order.
 #[derive(Default)]
-struct FieldChanges(Vec<FieldChange>);
+pub(super) struct FieldChanges(pub(super) Vec<FieldChange>);
 
 impl FieldChanges {
     /// Adds a field with its values, if they differ.
@@ -140,7 +137,7 @@ impl FieldChanges {
     }
 
     /// Adds the name of a field whose values are not kept, if they differ.
-    fn named(mut self, field: HistoryField, differs: bool) -> Self {
+    pub(super) fn named(mut self, field: HistoryField, differs: bool) -> Self {
         if differs {
             self.0.push(FieldChange { field, before: None, after: None });
         }
@@ -171,12 +168,6 @@ fn of_account(before: Option<&Account>, after: &Account) -> Option<ObservedChang
     let object = HistoryObject { kind: ObjectKind::Account, id: after.fiche_id.number() };
     let change = ObservedChange { object, verb, fields: fields.0, settings: None };
     if change.fields.is_empty() { None } else { Some(change) }
-}
-
-/// The change of a field whose values are not kept; none without a field.
-pub(super) fn named(field: Option<HistoryField>) -> Vec<FieldChange> {
-    let changes = field.map(|field| FieldChange { field, before: None, after: None });
-    changes.into_iter().collect()
 }
 
 /// Returns the verb of a change, by whether the record was deleted before and is after.

@@ -10,7 +10,7 @@ use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::text::LongText;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::group_state::observed::{named, verb_of};
+use crate::domain::state::group_state::observed::{FieldChanges, verb_of};
 use crate::domain::state::history::ObservedChange;
 use crate::domain::state::history::row::{HistoryObject, HistoryVerb, ObjectKind};
 use crate::domain::state::history::settings::{KeptRecord, SettingsChange, Versions};
@@ -19,8 +19,7 @@ use crate::domain::time::Instant;
 impl GroupState {
     pub(super) fn observe_group(&self, after: &Group) -> ObservedChange {
         let before = &self.catalogue.group;
-        let kind = ObjectKind::Group;
-        let object = HistoryObject { kind, id: after.id.number() };
+        let object = HistoryObject::of_group(after.id);
         observe(object, HistoryVerb::Changed, Some(before), Some(after), SettingsChange::Group)
     }
 
@@ -129,8 +128,12 @@ pub(super) fn observe<R: KeptRecord>(
 ) -> ObservedChange {
     let (before, text_before) = without_long_text(before);
     let (after, text_after) = without_long_text(after);
-    let fields = named(R::LONG_TEXT.filter(|_| text_before != text_after));
-    ObservedChange { object, verb, fields, settings: Some(wrap(Versions { before, after })) }
+    let mut fields = FieldChanges::default();
+    if let Some(field) = R::LONG_TEXT {
+        fields = fields.named(field, text_before != text_after);
+    }
+    let settings = Some(wrap(Versions { before, after }));
+    ObservedChange { object, verb, fields: fields.0, settings }
 }
 
 fn without_long_text<R: KeptRecord>(record: Option<&R>) -> (Option<Arc<R>>, LongText) {

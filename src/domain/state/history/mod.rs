@@ -138,10 +138,9 @@ impl History {
         object: HistoryObject,
         below: u64,
     ) -> impl Iterator<Item = NumberedRow> {
-        let mut next = match self.linked(below) {
-            Some(linked) if linked.row.object == object => linked.previous,
-            Some(_) | None => self.last_rows.get(&object).copied().unwrap_or(0),
-        };
+        let latest = self.last_rows.get(&object).copied().unwrap_or(0);
+        let given = self.linked(below).filter(|linked| linked.row.object == object);
+        let mut next = given.map_or(latest, |linked| linked.previous);
         std::iter::from_fn(move || {
             let linked = self.linked(next)?;
             let number = std::mem::replace(&mut next, linked.previous);
@@ -216,8 +215,8 @@ impl History {
     pub(crate) fn add(&mut self, row: HistoryRow, settings: Option<SettingsChange>) {
         self.last += 1;
         let number = self.last;
-        let (object, at) = (row.object, row.at);
-        let previous = self.last_rows.insert(object, number).unwrap_or(0);
+        let at = row.at;
+        let previous = self.last_rows.insert(row.object, number).unwrap_or(0);
         let bytes = pack(&LinkedRow { row, previous });
         if let Some(settings) = settings {
             self.settings.insert(number, Arc::new(settings));
@@ -265,7 +264,8 @@ impl History {
 
     fn drop_first_chunk(&mut self) {
         let Some((first, chunk)) = self.chunks.iter().next() else { return };
-        let (first, chunk) = (*first, Arc::clone(chunk));
+        let first = *first;
+        let chunk = Arc::clone(chunk);
         self.chunks.remove(&first);
         for (number, linked) in (first..).zip(chunk.iter()) {
             self.settings.remove(&number);

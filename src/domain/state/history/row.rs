@@ -1,6 +1,7 @@
 //! The rows of a group's history. Reference 16.
 
 use crate::domain::records::author::Author;
+use crate::domain::records::ids::GroupId;
 use crate::domain::time::Instant;
 
 /// One change of one object of a group: who made it, when, and what changed. It holds ids and
@@ -28,6 +29,13 @@ pub struct HistoryObject {
     pub kind: ObjectKind,
     /// Its id. That of an account is the id of its client.
     pub id: u64,
+}
+
+impl HistoryObject {
+    /// The group's own fields.
+    pub const fn of_group(id: GroupId) -> Self {
+        Self { kind: ObjectKind::Group, id: id.number() }
+    }
 }
 
 macro_rules! coded {

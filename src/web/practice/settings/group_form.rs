@@ -4,7 +4,7 @@ use axum::extract::Path;
 use axum::response::Response;
 
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::history::row::{HistoryObject, ObjectKind};
+use crate::domain::state::history::row::HistoryObject;
 use crate::http::answer::entity_tag::NamedTags;
 use crate::http::resources::groups::{change_command, show_group};
 use crate::web::page::redirect;
@@ -90,7 +90,7 @@ fn respond_with_part(
         is_in_list: false,
         can_be_deleted: false,
         hours_path: None,
-        object: Some(HistoryObject { kind: ObjectKind::Group, id: visit.group().id.number() }),
+        object: Some(HistoryObject::of_group(visit.group().id)),
     };
     respond_with_form(visit, &place, sheet.controls(), attempt)
 }
