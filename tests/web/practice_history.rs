@@ -48,6 +48,17 @@ async fn who_changed_what_stands_beside_the_object_and_on_a_screen() {
 }
 
 #[tokio::test]
+async fn a_value_is_not_taken_for_a_place_of_the_sentence() {
+    let server = shop().await;
+    for phone in ["{after}", "{before}"] {
+        let change = json!({"group": {"phone": phone}});
+        answer(server.by_pro(Method::PUT, "/groups/4").json(&change)).await.is(200);
+    }
+    let ann = Professional::logged_in(&server, ANN).await;
+    ann.open(&format!("{HISTORY}?object=group")).await.shows("Telephone: {after} → {before}");
+}
+
+#[tokio::test]
 async fn a_client_is_named_as_text_and_older_rows_follow() {
     let server = shop().await;
     let hostile = "<script>document.title='owned'</script>";

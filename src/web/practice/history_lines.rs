@@ -125,7 +125,7 @@ fn who(visit: &ProVisit, author: Option<Author>) -> String {
         }
     };
     match key_of(author) {
-        Some(key) => fill(&fill(text.with_key, "who", &name), "key", &key.to_string()),
+        Some(key) => fill(&fill(text.with_key, "key", &key.to_string()), "who", &name),
         None => name,
     }
 }
@@ -177,12 +177,13 @@ fn change_in_words(
     before: Option<String>,
     after: Option<String>,
 ) -> String {
+    // From the last place to the first, so that no value is taken for a place.
     let after = after.unwrap_or_else(|| text.nothing_before.to_owned());
     let sentence = match before {
-        Some(before) => fill(text.change, "before", &before),
-        None => text.set.to_owned(),
+        Some(before) => fill(&fill(text.change, "after", &after), "before", &before),
+        None => fill(text.set, "after", &after),
     };
-    fill(&fill(&sentence, "field", label), "after", &after)
+    fill(&sentence, "field", label)
 }
 
 /// The words about a field.
