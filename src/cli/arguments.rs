@@ -10,6 +10,7 @@ use crate::config::file::CONFIG_ID;
 use crate::config::options::{
     ConfigFileOption, DiskReserveOptions, LinkOptions, MessageOptions, ServeOptions, StoreOptions,
 };
+use crate::domain::directory::roles::ProRole;
 
 /// A shared agenda with online booking.
 #[derive(Debug, Parser)]
@@ -254,6 +255,18 @@ pub(crate) enum ProCommand {
         /// E-mail address of the professional.
         email: String,
     },
+    /// Give a professional another role.
+    Set {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// E-mail address of the professional.
+        email: String,
+        /// Group in which the role changes; may be repeated. All of the professional's by default.
+        #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
+        groups: Vec<u64>,
+        #[command(flatten)]
+        role: RoleArguments,
+    },
     /// Remove a professional, who cannot log in any more. All their sessions end.
     Remove {
         #[command(flatten)]
@@ -318,6 +331,23 @@ pub(crate) struct AddProArguments {
     /// Mobile phone number. Empty by default.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub(crate) cellphone: String,
+    #[command(flatten)]
+    pub(crate) role: RoleArguments,
+}
+
+/// The role of a professional in groups.
+#[derive(Debug, Args)]
+pub(crate) struct RoleArguments {
+    /// Role in the groups.
+    #[arg(long, default_value = "administrator", value_parser = ProRole::NAMES)]
+    pub(crate) role: String,
+    /// Calendar of the professional's own; may be repeated. Only with the role professional.
+    #[arg(long = "calendar", alias = "calendars", value_name = "ID", value_delimiter = ',')]
+    pub(crate) calendars: Vec<u64>,
+    /// Let the professional read the calendars of others and all clients. Only with the role
+    /// professional.
+    #[arg(long)]
+    pub(crate) reads_all: bool,
 }
 
 #[cfg(test)]

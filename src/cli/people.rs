@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::arguments::{
-    AddProArguments, CancelAlikeArguments, GroupCommand, KeyCommand, ProCommand,
+    AddProArguments, CancelAlikeArguments, GroupCommand, KeyCommand, ProCommand, RoleArguments,
 };
 use crate::cli::error::CommandError;
 use crate::cli::operator::api::{OfflineSettings, OperatorApi, with_api};
@@ -199,6 +199,11 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
             let body = json!({"email": email, "password_hash": password_hash});
             call(&store, Method::PUT, PROS, Some(&body)).map(drop)
         }
+        ProCommand::Set { store, email, groups, role } => {
+            let mut body = json!({"email": email, "groups": groups});
+            add_role(&mut body, &role);
+            call(&store, Method::PUT, PROS, Some(&body)).map(drop)
+        }
         ProCommand::Remove { store, email, groups } => {
             let body = json!({"email": email, "groups": groups});
             call(&store, Method::DELETE, PROS, Some(&body)).map(drop)
@@ -211,11 +216,26 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
     }
 }
 
+/// Adds the fields of a role to a body.
+fn add_role(body: &mut Value, role: &RoleArguments) {
+    body["role"] = role.role.as_str().into();
+    if !role.calendars.is_empty() {
+        body["calendar_ids"] = role.calendars.clone().into();
+    }
+    if role.reads_all {
+        body["reads_all"] = true.into();
+    }
+}
+
 fn pro_line(pro: &Value) -> String {
     let names = [text(&pro["firstname"]), text(&pro["lastname"])].join(" ");
     let groups = comma_separated(&pro["groups"]);
     let email = text(&pro["email"]);
-    format!("{}\t{email}\tgroups {groups}, main {}\t{}\n", pro["id"], pro["main"], names.trim())
+    let mut place = format!("groups {groups}, main {}", pro["main"]);
+    for (group, role) in pro["roles"].as_object().into_iter().flatten() {
+        place += &format!(", {} in {group}", text(role));
+    }
+    format!("{}\t{email}\t{place}\t{}\n", pro["id"], names.trim())
 }
 
 /// Executes `slotbook cancel-alike`. Reference 6.13.
@@ -322,10 +342,11 @@ fn is_known_pro(store: &StoreOptions, email: &str) -> Result<bool, CommandError>
 }
 
 fn add_pro(arguments: AddProArguments) -> Result<(), CommandError> {
-    let AddProArguments { store, email, groups, main, lastname, firstname, cellphone } = arguments;
+    let AddProArguments { store, email, groups, main, lastname, firstname, cellphone, role } =
+        arguments;
     let is_known = is_known_pro(&store, &email)?;
     let password_hash = if is_known { None } else { Some(read_new_password(&email)?) };
-    let body = json!({
+    let mut body = json!({
         "email": email,
         "password_hash": password_hash,
         "lastname": lastname,
@@ -334,6 +355,7 @@ fn add_pro(arguments: AddProArguments) -> Result<(), CommandError> {
         "groups": groups,
         "main": main,
     });
+    add_role(&mut body, &role);
     call(&store, Method::POST, PROS, Some(&body))?;
     if is_known {
         print_error(&format!(

@@ -11,6 +11,7 @@ use axum::routing::MethodFilter;
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::records::fault::Fault;
+use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Caller;
 use crate::http::auth::Identity;
 use crate::http::error::ApiError;
@@ -436,7 +437,7 @@ impl Endpoint {
     }
 
     /// Sets the right that callers need: extents of application, account and professional.
-    pub(crate) const fn right(self, resource: Resource, verb: Verb, extents: [Extent; 3]) -> Self {
+    pub(crate) const fn right(self, resource: Resource, verb: Verb, extents: [Extent; 5]) -> Self {
         Self { right: Some(Right::new(resource, verb, extents)), ..self }
     }
 
@@ -539,14 +540,19 @@ impl Endpoint {
         matches!(self.method, EndpointMethod::Post | EndpointMethod::Put)
     }
 
-    /// Checks that the caller's role may use the endpoint at all. Reference 3.2.
+    /// Checks that the caller's role in a group may use the endpoint at all. Reference 3.2.
     ///
     /// # Errors
     /// 403 with the rule that the role does not meet.
-    pub(crate) fn check_right(&self, identity: &Identity, params: &Params) -> Result<(), ApiError> {
+    pub(crate) fn check_right(
+        &self,
+        identity: &Identity,
+        group: Option<GroupId>,
+        params: &Params,
+    ) -> Result<(), ApiError> {
         let Some(right) = &self.right else { return Ok(()) };
         let has_secret = params.value("key").is_some();
-        match right.check(&identity.caller, has_secret, identity.is_operator()) {
+        match right.check(identity.role_in(group), has_secret, identity.is_operator()) {
             Ok(()) => Ok(()),
             Err(needed) => Err(ApiError::unauthorized(needed)),
         }

@@ -3,7 +3,7 @@
 //! Each endpoint states its right. `data/rights.md` is the printed table of all rights and of field
 //! access.
 
-use crate::domain::state::command::Caller;
+use crate::domain::directory::roles::{GroupRight, ProRole};
 
 /// The role of a caller, for rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,8 +12,12 @@ pub enum Role {
     Application,
     /// A client of the group, logged in.
     Account,
-    /// A professional of the group.
-    Pro,
+    /// A professional of the group with calendars of its own.
+    Professional,
+    /// A professional of the group at its reception.
+    Reception,
+    /// A professional of the group who administers it.
+    Administrator,
 }
 
 /// The extent to which a role may use a resource.
@@ -28,7 +32,9 @@ pub enum Extent {
     Allowed,
     /// One object, if the request gives its secret.
     BySecret,
-    /// The caller's own objects, and one object whose secret is given.
+    /// The caller's own objects, and one object whose secret is given. A professional's own are the
+    /// events of its own calendars and the clients with an appointment there; it reads the others
+    /// too if its role says so.
     Own,
     /// Everything, with a key of the operator only.
     Operator,
@@ -54,6 +60,7 @@ pub enum Resource {
     Appointment,
     Message,
     Pro,
+    Invitation,
     Account,
     Session,
     Module,
@@ -86,40 +93,66 @@ pub struct Right {
     pub application: Extent,
     /// The extent of a client's account.
     pub account: Extent,
-    /// The extent of a professional.
-    pub pro: Extent,
+    /// The extent of a professional with calendars of its own.
+    pub professional: Extent,
+    /// The extent of the reception.
+    pub reception: Extent,
+    /// The extent of an administrator.
+    pub administrator: Extent,
 }
 
-/// Extents of application, account and professional: public data for all, everything for
-/// professionals.
-pub(crate) const PUBLIC: [Extent; 3] = [Extent::Shown, Extent::Shown, Extent::All];
-/// Professionals only.
-pub(crate) const PROS_ONLY: [Extent; 3] = [Extent::Nothing, Extent::Nothing, Extent::All];
+/// Extents of the roles in their order: public data for all, everything for professionals.
+pub(crate) const PUBLIC: [Extent; 5] =
+    [Extent::Shown, Extent::Shown, Extent::All, Extent::All, Extent::All];
+/// Professionals, each for its own calendars and clients at least.
+pub(crate) const OWN_CALENDARS: [Extent; 5] =
+    [Extent::Nothing, Extent::Nothing, Extent::Own, Extent::All, Extent::All];
+/// Reception and administrators: what concerns the whole agenda or all clients.
+pub(crate) const RECEPTION: [Extent; 5] =
+    [Extent::Nothing, Extent::Nothing, Extent::Nothing, Extent::All, Extent::All];
+/// Administrators only.
+pub(crate) const ADMINISTRATORS: [Extent; 5] =
+    [Extent::Nothing, Extent::Nothing, Extent::Nothing, Extent::Nothing, Extent::All];
+/// Administrators, and every professional for itself.
+pub(crate) const SELF_OR_ADMINISTRATORS: [Extent; 5] =
+    [Extent::Nothing, Extent::Nothing, Extent::Own, Extent::Own, Extent::All];
 /// Accounts for their own objects, and professionals.
-pub(crate) const OWN_ACCOUNT: [Extent; 3] = [Extent::Nothing, Extent::Own, Extent::All];
+pub(crate) const OWN_ACCOUNT: [Extent; 5] =
+    [Extent::Nothing, Extent::Own, Extent::Own, Extent::All, Extent::All];
 /// Accounts and professionals, for what is their own.
-pub(crate) const OWN_ONLY: [Extent; 3] = [Extent::Nothing, Extent::Own, Extent::Own];
+pub(crate) const OWN_ONLY: [Extent; 5] =
+    [Extent::Nothing, Extent::Own, Extent::Own, Extent::Own, Extent::Own];
 /// Accounts for their own objects, professionals, and every caller that gives the object's secret.
-pub(crate) const OWN_OR_SECRET: [Extent; 3] = [Extent::BySecret, Extent::Own, Extent::All];
+pub(crate) const OWN_OR_SECRET: [Extent; 5] =
+    [Extent::BySecret, Extent::Own, Extent::Own, Extent::All, Extent::All];
 /// Accounts for themselves, professionals, and every key of a group that allows it.
-pub(crate) const OWN_OR_ALLOWED: [Extent; 3] = [Extent::Allowed, Extent::Own, Extent::All];
+pub(crate) const OWN_OR_ALLOWED: [Extent; 5] =
+    [Extent::Allowed, Extent::Own, Extent::Own, Extent::All, Extent::All];
 /// Public data for accounts, and for every key of a group that allows it; everything for
 /// professionals.
-pub(crate) const SHOWN_OR_ALLOWED: [Extent; 3] = [Extent::Allowed, Extent::Shown, Extent::All];
+pub(crate) const SHOWN_OR_ALLOWED: [Extent; 5] =
+    [Extent::Allowed, Extent::Shown, Extent::All, Extent::All, Extent::All];
 /// Every caller with a key of the operator.
-pub(crate) const OPERATOR: [Extent; 3] = [Extent::Operator, Extent::Operator, Extent::Operator];
+pub(crate) const OPERATOR: [Extent; 5] = [Extent::Operator; 5];
 /// Every caller with a key.
-pub(crate) const ANY_KEY: [Extent; 3] = [Extent::Shown, Extent::Shown, Extent::Shown];
+pub(crate) const ANY_KEY: [Extent; 5] = [Extent::Shown; 5];
 
 impl Role {
     /// All roles, by ascending rights.
-    pub const ALL: [Self; 3] = [Self::Application, Self::Account, Self::Pro];
+    pub const ALL: [Self; 5] = [
+        Self::Application,
+        Self::Account,
+        Self::Professional,
+        Self::Reception,
+        Self::Administrator,
+    ];
 
-    const fn from_caller(caller: &Caller) -> Self {
-        match caller {
-            Caller::Application => Self::Application,
-            Caller::Account(_) => Self::Account,
-            Caller::Pro(_) => Self::Pro,
+    /// The role of a professional.
+    pub(crate) const fn of_pro(role: &ProRole) -> Self {
+        match role {
+            ProRole::Administrator => Self::Administrator,
+            ProRole::Reception => Self::Reception,
+            ProRole::Professional(_) => Self::Professional,
         }
     }
 }
@@ -129,13 +162,39 @@ impl Resource {
     pub(crate) fn name(self) -> String {
         format!("{self:?}")
     }
+
+    /// The right that a professional needs for more of it than its role allows.
+    const fn right(self) -> GroupRight {
+        match self {
+            Self::Group
+            | Self::Calendar
+            | Self::Calendarset
+            | Self::Intervention
+            | Self::Interventionset
+            | Self::Customfield
+            | Self::Module => GroupRight::Settings,
+            Self::Fiche => GroupRight::Clients,
+            Self::Vevent
+            | Self::Agenda
+            | Self::Slot
+            | Self::Hold
+            | Self::Appointment
+            | Self::Message
+            | Self::Batch
+            | Self::Hours
+            | Self::DryRun => GroupRight::Agenda,
+            Self::Pro | Self::Invitation => GroupRight::Team,
+            Self::Account | Self::Session => GroupRight::Keys,
+            Self::History => GroupRight::History,
+        }
+    }
 }
 
 impl Right {
-    /// A right with the extents of application, account and professional.
-    pub(crate) const fn new(resource: Resource, verb: Verb, extents: [Extent; 3]) -> Self {
-        let [application, account, pro] = extents;
-        Self { resource, verb, application, account, pro }
+    /// A right with the extents of the roles in their order.
+    pub(crate) const fn new(resource: Resource, verb: Verb, extents: [Extent; 5]) -> Self {
+        let [application, account, professional, reception, administrator] = extents;
+        Self { resource, verb, application, account, professional, reception, administrator }
     }
 
     /// The extent of a role.
@@ -143,22 +202,24 @@ impl Right {
         match role {
             Role::Application => self.application,
             Role::Account => self.account,
-            Role::Pro => self.pro,
+            Role::Professional => self.professional,
+            Role::Reception => self.reception,
+            Role::Administrator => self.administrator,
         }
     }
 
-    /// Checks that a caller may do this at all. `has_secret` says whether the request gives an
+    /// Checks that a role may do this at all. `has_secret` says whether the request gives an
     /// object's secret, `is_operator` whether its key is one of the operator.
     ///
     /// # Errors
     /// The rule that the caller's role does not meet.
     pub(crate) fn check(
         &self,
-        caller: &Caller,
+        role: Role,
         has_secret: bool,
         is_operator: bool,
     ) -> Result<(), &'static str> {
-        match (self.extent(Role::from_caller(caller)), self.account) {
+        match (self.extent(role), self.account) {
             (Extent::Operator, _) if is_operator => Ok(()),
             (Extent::Operator, _) => Err(
                 "only a key of the operator may do this: make one by `slotbook key add --operator`",
@@ -168,6 +229,9 @@ impl Right {
             (Extent::BySecret, _) => Err(
                 "only the appointment's client may do this, or a request with its secret in the parameter key",
             ),
+            (Extent::Nothing, _) if role >= Role::Professional => {
+                Err(self.resource.right().needed())
+            }
             (Extent::Nothing, Extent::Nothing) => {
                 Err("only professionals of the group may do this: send their credentials")
             }

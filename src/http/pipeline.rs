@@ -228,7 +228,7 @@ async fn check_at_large(
 ) -> Result<(Identity, Map<String, Value>, Option<BodyDigest>), ApiError> {
     let identity = server.authenticator.identify(auth).await?;
     let object = read_body(route.endpoint, body, &auth.parts.method).await?;
-    route.endpoint.check_right(&identity, auth.params)?;
+    route.endpoint.check_right(&identity, None, auth.params)?;
     check_names(server, route, auth.parts, &object)?;
     let (object, digest) =
         digest_body(server, route, &auth.parts.headers, object, body.is_long()).await?;
@@ -287,7 +287,8 @@ async fn check_in_group(
     };
     write_capacity::admit(body, server, endpoint, &identity, named.found(), auth)?;
     let object = read_body(endpoint, body, &auth.parts.method).await?;
-    endpoint.check_right(&identity, auth.params)?;
+    let group = named.found().map(|state| state.catalogue.group.id);
+    endpoint.check_right(&identity, group, auth.params)?;
     let state = match named {
         NamedGroup::Found(state) => state,
         NamedGroup::Missing(fault) => return Err(fault.into()),

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
+use crate::domain::directory::roles::{GroupRight, ProRole, Sight};
 use crate::domain::records::fault::Fault;
-use crate::domain::records::ids::GroupId;
+use crate::domain::records::ids::{GroupId, VeventId};
+use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::{Caller, Command};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::precondition::{Precondition, ShownObject};
@@ -123,6 +125,42 @@ impl GroupRequest {
     /// The audience of the caller, which decides the fields that responses show.
     pub(crate) fn audience(&self) -> Audience {
         self.identity.audience()
+    }
+
+    /// The role of the professional who asks; of others that of an administrator.
+    pub(crate) fn role(&self) -> &ProRole {
+        self.identity.pro_role(self.state.catalogue.group.id)
+    }
+
+    /// The part of the group that the caller reads.
+    pub(crate) fn sight(&self) -> Sight {
+        self.role().sight()
+    }
+
+    /// Returns an event that the caller reads, if it is a professional.
+    ///
+    /// # Errors
+    /// 404 for every other event.
+    pub(crate) fn find_vevent(&self, id: VeventId) -> Result<&Vevent, ApiError> {
+        let row = self.state.rows.get(&id).filter(|row| self.sight().shows_vevent(row));
+        Ok(row.ok_or_else(ApiError::no_result)?)
+    }
+
+    /// Checks that the caller writes on the calendar of an event, if there is one. The decision
+    /// checks it again on the state of that time.
+    ///
+    /// # Errors
+    /// 404 for an event that it does not read, 403 for want of the right.
+    pub(crate) fn check_writes_vevent(&self, id: VeventId) -> Result<(), ApiError> {
+        // The decision looks for an event that is not there: in a batch it is about to be made.
+        if !self.state.rows.contains_key(&id) {
+            return Ok(());
+        }
+        let calendar = self.find_vevent(id)?.calendar_id;
+        if self.role().writes_on(calendar) {
+            return Ok(());
+        }
+        Err(ApiError::unauthorized(GroupRight::Agenda.needed()))
     }
 
     /// The time zone of the group.

@@ -6,12 +6,12 @@ use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{first_run, keys, pros as operator_pros, store};
 use crate::http::resources::{
     accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, customfields, docs,
-    dry_runs, fiches, groups, health, history, holds, hours, interventions, messages, modules,
-    pros, sessions, sets, slots, vevents,
+    dry_runs, fiches, groups, health, history, holds, hours, interventions, invitations, messages,
+    modules, pros, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 24] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 25] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -21,6 +21,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 24] = [
     hours::ENDPOINTS,
     sets::ENDPOINTS,
     interventions::ENDPOINTS,
+    invitations::ENDPOINTS,
     customfields::ENDPOINTS,
     fiches::ENDPOINTS,
     messages::ENDPOINTS,

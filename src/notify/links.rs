@@ -3,7 +3,8 @@
 //! A token carries its own proof, so nothing is stored for a link. The link that cancels an
 //! appointment carries the appointment's key. The link that ends reminders carries a MAC by the
 //! server's secret, since an application that booked in the client's name knows the key too. So
-//! do the links that let a professional log in while strangers guess, and set another password.
+//! do the links that let a professional log in while strangers guess, set another password, and
+//! join a group.
 //! The parts of these tokens are joined by dots. A token without dots belongs to an account.
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -11,6 +12,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
 
+use crate::domain::directory::invitations::Invitation;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account_link::LinkToken;
@@ -44,6 +46,8 @@ pub enum MailLink {
     Unsubscribe(UnsubscribeLink),
     /// Lets a professional log in while strangers guess, or set another password.
     Login(LoginLink),
+    /// Invites a professional to a group.
+    Invitation(InvitationLink),
     /// An account's token, unchanged.
     Account(String),
 }
@@ -146,6 +150,52 @@ impl LoginLink {
         let email = pro.email.folded();
         let password = pro.password_hash.as_str();
         mac.update(format!("{word}.{group}.{id}.{}.{email}.{password}", expires.0).as_bytes());
+        mac
+    }
+}
+
+/// The token of an invitation to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvitationLink {
+    /// The group.
+    pub group: GroupId,
+    /// The number of the invitation.
+    pub number: u64,
+    /// The MAC, not verified. It covers the address, so that the link is bound to it.
+    mac: [u8; MAC_BYTES],
+}
+
+impl InvitationLink {
+    /// Returns the link of an invitation.
+    ///
+    /// # Panics
+    /// Never: a MAC is longer than the part that is kept.
+    pub fn new(group: GroupId, number: u64, invitation: &Invitation, secret: &LinkSecret) -> Self {
+        let link = Self { group, number, mac: [0; MAC_BYTES] };
+        let mac = link.make_mac(invitation, secret).finalize().into_bytes();
+        Self { mac: mac[..MAC_BYTES].try_into().expect("a MAC has 32 bytes"), ..link }
+    }
+
+    /// Returns the token of the link.
+    ///
+    /// # Panics
+    /// Never: numbers and a MAC are short.
+    pub fn token(&self) -> LinkToken {
+        let Self { group, number, mac } = self;
+        let token = format!("i.{group}.{number}.{}", HEXLOWER.encode(mac));
+        LinkToken::new(&token).expect("a token of numbers is short")
+    }
+
+    /// Returns whether the server made the link for this invitation.
+    pub fn verify(&self, invitation: &Invitation, secret: &LinkSecret) -> bool {
+        self.make_mac(invitation, secret).verify_truncated_left(&self.mac).is_ok()
+    }
+
+    fn make_mac(&self, invitation: &Invitation, secret: &LinkSecret) -> Hmac<Sha256> {
+        let mut mac = Hmac::new_from_slice(secret.bits()).expect("any length makes a key");
+        let Self { group, number, .. } = self;
+        let (email, expires) = (invitation.email.folded(), invitation.expires.0);
+        mac.update(format!("invitation.{group}.{number}.{expires}.{email}").as_bytes());
         mac
     }
 }
@@ -270,6 +320,10 @@ pub fn parse(token: &str) -> Option<MailLink> {
             let expires = Instant(expires.parse().ok()?);
             Some(MailLink::Login(LoginLink { action, group, pro, expires, mac: parse_mac(mac)? }))
         }
+        "i" => {
+            let number = id.parse().ok()?;
+            Some(MailLink::Invitation(InvitationLink { group, number, mac: parse_mac(proof)? }))
+        }
         _ => None,
     }
 }
@@ -300,7 +354,13 @@ mod tests {
         let link = unsubscribe_url("https://x", &secret, group, &client);
         let verifies = |token: &str, client: &Fiche, secret: &LinkSecret| match parse(token) {
             Some(MailLink::Unsubscribe(link)) => link.verify(client, secret),
-            Some(MailLink::Cancel(_) | MailLink::Account(_) | MailLink::Login(_)) | None => false,
+            Some(
+                MailLink::Cancel(_)
+                | MailLink::Account(_)
+                | MailLink::Login(_)
+                | MailLink::Invitation(_),
+            )
+            | None => false,
         };
         let token = link.strip_prefix("https://x/m/").expect("a link");
         assert!(verifies(token, &client, &secret));

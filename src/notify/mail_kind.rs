@@ -22,6 +22,7 @@ pub(crate) enum MailKind {
     CodesAsked,
     CodesNoLongerAsked,
     ProPassword,
+    Invitation,
 }
 
 impl MailKind {
@@ -45,6 +46,7 @@ impl MailKind {
             | Self::NewDevice
             | Self::LoginLink
             | Self::ProPassword
+            | Self::Invitation
             | Self::CodesHalfUsed
             | Self::CodesAsked
             | Self::CodesNoLongerAsked => None,

@@ -251,6 +251,7 @@ fn find_subject_matter(
                 LinkPurpose::NewEmail => MailKind::NewEmail,
                 LinkPurpose::Login => MailKind::LoginLink,
                 LinkPurpose::ProPassword => MailKind::ProPassword,
+                LinkPurpose::Invitation => MailKind::Invitation,
             };
             let link = links::account_url(settings.public_url, token.as_str());
             SubjectMatter { link, ..SubjectMatter::new(kind, None) }

@@ -18,9 +18,9 @@ use serde::de::DeserializeOwned;
 use crate::domain::records::added;
 
 /// Format of the bytes inside a record of the journal. Each record carries its own.
-pub const RECORD_FORMAT: u16 = 5;
+pub const RECORD_FORMAT: u16 = 6;
 /// Format of the frames inside a snapshot. Each snapshot's header carries its own.
-pub const SNAPSHOT_FORMAT: u16 = 5;
+pub const SNAPSHOT_FORMAT: u16 = 6;
 /// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 

@@ -11,10 +11,12 @@ use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::id_blocks::{Block, IdKind};
+use crate::domain::directory::invitations::Invitation;
 use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::roles::ProRole;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::{AccountLink, AccountLinks};
 use crate::domain::records::calendar::{Calendar, Calendarset};
@@ -22,6 +24,7 @@ use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::Hold;
+use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
@@ -105,6 +108,10 @@ enum DirectoryFrame {
     KnownLogins(Vec<(LoginPlace, Instant)>),
     /// Logins of professionals at their screens.
     ProLogins(Vec<(LoginHash, ProLogin)>),
+    /// Roles of professionals below administrator.
+    Roles(Vec<((GroupId, ProId), ProRole)>),
+    /// Open invitations to groups.
+    Invitations(Vec<((GroupId, u64), Invitation)>),
 }
 
 fn write_frames<T, F: Serialize, E>(
@@ -301,6 +308,10 @@ pub fn write_directory<E>(
     write_frames(directory.known_logins.iter(), DirectoryFrame::KnownLogins, &mut write)?;
     let logins = directory.pro_logins.iter().map(|(hash, login)| (hash, login.clone()));
     write_frames(logins, DirectoryFrame::ProLogins, &mut write)?;
+    let roles = directory.roles.iter().map(|(place, role)| (place, role.clone()));
+    write_frames(roles, DirectoryFrame::Roles, &mut write)?;
+    let invitations = directory.invitations.iter().map(|(place, one)| (place, one.clone()));
+    write_frames(invitations, DirectoryFrame::Invitations, &mut write)?;
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
@@ -325,6 +336,8 @@ pub fn read_directory(
         DirectoryFrame::LinkSecret(secret) => directory.link_secret = Some(secret),
         DirectoryFrame::KnownLogins(rows) => directory.known_logins.extend(rows),
         DirectoryFrame::ProLogins(rows) => directory.pro_logins.extend(rows),
+        DirectoryFrame::Roles(rows) => directory.roles.extend(rows),
+        DirectoryFrame::Invitations(rows) => directory.invitations.extend(rows),
     }
     Ok(())
 }

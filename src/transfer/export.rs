@@ -78,7 +78,7 @@ fn write_group(
     state: &GroupState,
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
-    let scope = Scope::for_group(state);
+    let scope = Scope::for_group(state).with_roles(&directory.roles);
     let catalogue = &state.catalogue;
     let mut fields = GROUP.render_for_store(&catalogue.group, &scope);
     if state.outbox.last_id() > 0 {

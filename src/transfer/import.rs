@@ -304,7 +304,7 @@ impl Import<'_> {
         let apikeys = people::read_apikeys(section, &groups, &self.used_ids, faults);
         let mut directory = Directory::default();
         directory.apikeys.extend(apikeys);
-        directory.pros.extend(pros.finish());
+        pros.add_to(&mut directory);
         directory
     }
 }

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use strum::IntoEnumIterator as _;
 
+use crate::domain::directory::Directory;
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::directory::professionals::{Pro, Professionals};
+use crate::domain::directory::roles::Roles;
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::Message;
@@ -41,6 +43,7 @@ pub fn merge_content(
     let mut directory = existing.directory;
     directory.apikeys.extend(new.directory.apikeys.iter().map(|(hash, key)| (*hash, key.clone())));
     let (pros, duplicates) = merge_pros(&directory.pros, &new.directory.pros, &replaced);
+    directory.roles = merge_roles(&directory.roles, &new.directory, &pros, &replaced);
     directory.pros = pros;
     if !conflicts.is_empty() || !duplicates.is_empty() {
         report_conflicts(document, &conflicts, &duplicates, &mut faults)
@@ -169,6 +172,29 @@ fn report_conflicts(
         }
     }
     Ok(())
+}
+
+/// Merges the roles: those in the replaced groups are the document's. A professional may have got
+/// another id, which its address tells.
+fn merge_roles(
+    known: &Roles,
+    new: &Directory,
+    merged: &Professionals,
+    replaced: &BTreeSet<GroupId>,
+) -> Roles {
+    let mut roles = Roles::default();
+    for ((group, pro), role) in known.iter() {
+        if !replaced.contains(&group) && merged.contains_key(&pro) {
+            roles.set(group, pro, role.clone());
+        }
+    }
+    for ((group, pro), role) in new.roles.iter() {
+        let email = new.pros.get(&pro).map(|pro| pro.email.folded());
+        if let Some(pro) = email.and_then(|email| merged.find_by_email(&email)) {
+            roles.set(group, pro.id, role.clone());
+        }
+    }
+    roles
 }
 
 /// Merges the professionals. Returns them with the ids that two of them have. Known ones lose the

@@ -228,6 +228,7 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         "new_device" => MessageContent::AccountNotice(AccountChange::Device),
         "login_link" => parse_link(row, LinkPurpose::Login)?,
         "pro_password" => parse_link(row, LinkPurpose::ProPassword)?,
+        "invitation" => parse_link(row, LinkPurpose::Invitation)?,
         "codes_half_used" => MessageContent::ShopWarning(ShopWarning::CodesHalfUsed),
         "codes_asked" => MessageContent::ShopWarning(ShopWarning::CodesAsked),
         "codes_no_longer_asked" => MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked),

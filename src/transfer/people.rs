@@ -9,8 +9,10 @@ use data_encoding::HEXLOWER_PERMISSIVE;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
 use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::roles::ProRole;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::account::Account;
 use crate::domain::records::fault::Fault;
@@ -25,6 +27,7 @@ use crate::transfer::ids::{IdAllocator, UsedIds};
 use crate::transfer::rows::{collect_objects, given_field, given_text};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::pro::PROFESSIONAL;
+use crate::wire::role::parse_role;
 use crate::wire::value;
 
 /// Rule of a person without a password.
@@ -226,6 +229,8 @@ impl GivenPassword {
 pub(crate) struct ImportedPros {
     /// By folded e-mail.
     by_email: BTreeMap<Box<str>, ImportedPro>,
+    /// The roles, by group and folded e-mail.
+    roles: Vec<(GroupId, Box<str>, ProRole)>,
 }
 
 struct ImportedPro {
@@ -260,6 +265,11 @@ impl ImportedPros {
             let mut pro = Pro::blank(placeholder, group, now);
             patch.apply_to(&mut pro);
             let email = pro.email.folded();
+            let role = parse_role(row, &draft.state, &ProRole::Administrator);
+            let Some(role) = faults.keep(&path, role) else { continue };
+            if let Some(role) = role {
+                self.roles.push((group, email.clone(), role));
+            }
             match self.by_email.get_mut(&email) {
                 Some(person) => {
                     person.add_to_group(group, main, password.as_ref(), row, &path, faults);
@@ -281,9 +291,15 @@ impl ImportedPros {
         }
     }
 
-    /// Returns all professionals, by id.
-    pub(crate) fn finish(self) -> BTreeMap<ProId, Pro> {
-        self.by_email.into_values().map(|person| (person.pro.id, person.pro)).collect()
+    /// Adds all professionals and their roles to a directory.
+    pub(crate) fn add_to(self, directory: &mut Directory) {
+        for (group, email, role) in self.roles {
+            if let Some(person) = self.by_email.get(&email) {
+                directory.roles.set(group, person.pro.id, role);
+            }
+        }
+        let pros = self.by_email.into_values().map(|person| (person.pro.id, person.pro));
+        directory.pros.extend(pros);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::engine::Rejection;
 use crate::http::{ClientAddress, FoundLink, Incoming, SMALL_BYTES, find_link, group_in_token};
 use crate::notify::links::{
-    CancelLink, LoginLink, LoginLinkAction, MailLink, UnsubscribeLink, parse,
+    CancelLink, InvitationLink, LoginLink, LoginLinkAction, MailLink, UnsubscribeLink, parse,
 };
 use crate::password::strength::check_new_password;
 use crate::password::{self, Argon2Memory};
@@ -35,8 +35,10 @@ use crate::web::manage_page;
 use crate::web::message_page;
 use crate::web::move_page;
 use crate::web::pages::Pages;
+use crate::web::practice::message;
 use crate::web::practice::new_password;
 use crate::web::practice::screen_request::ScreenRequest;
+use crate::web::practice::team::invitation_page;
 use crate::web::pro_link::find_pro;
 use crate::web::shop::Visit;
 use crate::wire::params::Params;
@@ -72,6 +74,13 @@ impl LinkVisit {
         ScreenRequest::without_login(&self.pages, &self.parts)
     }
 
+    /// The same with the login of the browser, if it has one.
+    async fn screen_with_login(&self) -> ScreenRequest {
+        let mut parts = self.parts.clone();
+        let Ok(request) = ScreenRequest::from_request_parts(&mut parts, &self.pages).await;
+        request
+    }
+
     /// Returns the holder of an appointment; `None` for a wrong secret.
     fn find_holder(&self, link: &CancelLink) -> Option<Holder> {
         let state = self.pages.server.engine.published().group_state(link.group)?;
@@ -94,9 +103,13 @@ impl LinkVisit {
                 Some(holder) => Ok(holder),
                 None => Err(Box::new(self.gone(Some(link.group)))),
             },
-            Some(MailLink::Unsubscribe(_) | MailLink::Account(_) | MailLink::Login(_)) | None => {
-                Err(Box::new(self.gone(None)))
-            }
+            Some(
+                MailLink::Unsubscribe(_)
+                | MailLink::Account(_)
+                | MailLink::Login(_)
+                | MailLink::Invitation(_),
+            )
+            | None => Err(Box::new(self.gone(None))),
         }
     }
 
@@ -143,6 +156,9 @@ pub(crate) async fn show(request: LinkVisit, token: Token) -> Response {
             LoginLinkAction::Admit => ask_login(&request, &link),
             LoginLinkAction::SetPassword => new_password::show(&request.screen(), &link),
         },
+        Some(MailLink::Invitation(link)) => {
+            invitation_page::show(&request.screen_with_login().await, &link)
+        }
         Some(MailLink::Account(token)) => match find_account_link(&request.pages, &token) {
             Some((state, found)) => request.respond_ok(&account_page(&found.link), &state),
             None => request.gone(group_in_token(&token)),
@@ -197,6 +213,7 @@ pub(crate) async fn act(
                 new_password::act(&request.screen(), &link, headers, body).await
             }
         },
+        Some(MailLink::Invitation(link)) => accept_invitation(&request, from, &link, body).await,
         Some(MailLink::Account(token)) => {
             let mut body = Incoming::new(&request.pages.server, &request.parts.headers, from, body);
             follow_account_link(&request, from, &token, &mut body).await
@@ -229,6 +246,23 @@ async fn unsubscribe(request: &LinkVisit, subscriber: &UnsubscribeLink) -> Respo
         Ok(_) => request.respond_ok(&LinkPage::Unsubscribed, &state),
         Err(Rejection::Refused(_)) => request.gone(Some(subscriber.group)),
         Err(rejection) => request.busy(&rejection, &state),
+    }
+}
+
+/// Accepts an invitation with the fields of a form.
+async fn accept_invitation(
+    request: &LinkVisit,
+    from: IpAddr,
+    link: &InvitationLink,
+    body: Body,
+) -> Response {
+    let screen = request.screen_with_login().await;
+    let mut body = Incoming::new(&request.pages.server, &request.parts.headers, from, body);
+    let form = body.read_form(SMALL_BYTES).await;
+    drop(body);
+    match form {
+        Ok(form) => invitation_page::act(&screen, link, &form.params).await,
+        Err(error) => message::failed(&screen, &error),
     }
 }
 

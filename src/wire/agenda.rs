@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
+use crate::domain::directory::roles::Sight;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
@@ -35,7 +36,11 @@ const TEXT_CHARACTERS_MAX: usize = 80;
 /// # Errors
 /// A missing or malformed bound, an end that is not after the start or is too far from it, an
 /// unknown calendar, and too many calendars.
-pub fn parse_window(params: &Params, state: &GroupState) -> Result<AgendaWindow, Vec<Fault>> {
+pub fn parse_window(
+    params: &Params,
+    state: &GroupState,
+    sight: &Sight,
+) -> Result<AgendaWindow, Vec<Fault>> {
     let zone = state.catalogue.zone();
     let mut faults = FaultCollector::default();
     let from = faults.keep_fault(parse_bound(params, "from", zone));
@@ -45,7 +50,7 @@ pub fn parse_window(params: &Params, state: &GroupState) -> Result<AgendaWindow,
     {
         faults.0.push(Fault::new("to", rule));
     }
-    let calendars = faults.keep_fault(parse_calendars(params, state));
+    let calendars = faults.keep_fault(parse_calendars(params, state, sight));
     let start = from.unwrap_or_default();
     let interval = Interval { start, end: to.unwrap_or(start) };
     faults.finish(Ok(AgendaWindow { interval, calendars }))
@@ -69,15 +74,20 @@ fn check_length(from: Instant, to: Instant, zone: Zone) -> Result<(), String> {
     Ok(())
 }
 
-fn parse_calendars(params: &Params, state: &GroupState) -> Result<Vec<CalendarId>, Fault> {
+fn parse_calendars(
+    params: &Params,
+    state: &GroupState,
+    sight: &Sight,
+) -> Result<Vec<CalendarId>, Fault> {
     const NAME: &str = "calendar_ids";
     let calendars = &state.catalogue.calendars;
-    let known = |id: CalendarId| calendars.contains_key(&id);
+    let known = |id: CalendarId| calendars.contains_key(&id) && sight.shows_calendar(id);
     let mut ids = parse_ids(params, NAME, CalendarId::new, known)?;
     let mut seen = BTreeSet::new();
     ids.retain(|id| seen.insert(*id));
     if ids.is_empty() {
-        ids = state.catalogue.live_calendars().map(|calendar| calendar.id).collect();
+        let live = state.catalogue.live_calendars().map(|calendar| calendar.id);
+        ids = live.filter(|id| sight.shows_calendar(*id)).collect();
         if ids.len() > AGENDA_CALENDARS_MAX {
             let rule = format!(
                 "is required, because the group has {} calendars: name at most \

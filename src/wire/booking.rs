@@ -13,8 +13,9 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::records::text::{InvalidValue, Text};
+use crate::domain::state::booking_permission::BookingPermission;
 use crate::domain::state::command::{
-    BookAppointment, BookingPermission, Caller, CancelRight, Client, GivenCustoms, MoveAppointment,
+    BookAppointment, Caller, CancelRight, Client, GivenCustoms, MoveAppointment,
 };
 use crate::domain::time::Civil;
 use crate::wire::appointment::visible_fiche_fields;

@@ -6,9 +6,10 @@ use std::sync::{Arc, LazyLock};
 
 use strum::IntoEnumIterator as _;
 
+use crate::domain::directory::roles::Sight;
 use crate::domain::messaging::planning::{self, PlannedReminder};
 use crate::domain::records::channel::Channel;
-use crate::domain::records::ids::MessageId;
+use crate::domain::records::ids::{MessageId, VeventId};
 use crate::domain::records::message::MessageKind;
 use crate::domain::records::message::{Message, Progress, SuppressionReason};
 use crate::domain::state::group_state::GroupState;
@@ -201,6 +202,15 @@ impl LedgerEntry {
             EntrySource::PlannedReminder(planned) => Some(planned.appointment.number()),
             EntrySource::Blank => None,
         }
+    }
+
+    /// Whether a caller reads it: all, or what is about an appointment on a calendar that it reads.
+    pub(crate) fn is_shown(&self, sight: &Sight, state: &GroupState) -> bool {
+        if *sight == Sight::All {
+            return true;
+        }
+        let row = self.appointment().and_then(VeventId::new).and_then(|id| state.rows.get(&id));
+        row.is_some_and(|row| sight.shows_vevent(row))
     }
 
     fn recipient<'a>(&'a self, state: &'a GroupState) -> Cow<'a, str> {

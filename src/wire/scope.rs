@@ -1,5 +1,7 @@
 //! Context of parsing and rendering: the caller's audience, the group's state and its time zone.
 
+use crate::domain::directory::roles::{ProRole, Roles};
+use crate::domain::records::ids::ProId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
@@ -39,18 +41,34 @@ pub struct Scope<'a> {
     pub zone: Zone,
     /// Time of the request, from which ages are computed; `None` if no age is needed.
     pub now: Option<Instant>,
+    /// The roles of professionals; `None` if no professional is shown.
+    pub roles: Option<&'a Roles>,
 }
 
 impl<'a> Scope<'a> {
     /// Returns the scope of a group in its own time zone, without a time of request.
     pub fn for_group(state: &'a GroupState) -> Self {
-        Self { state, zone: state.catalogue.zone(), now: None }
+        Self { state, zone: state.catalogue.zone(), now: None, roles: None }
     }
 
     /// Returns the same scope with a time of request.
     #[must_use]
     pub fn at_moment(self, now: Instant) -> Self {
         Self { now: Some(now), ..self }
+    }
+
+    /// Returns the same scope with the roles of professionals.
+    #[must_use]
+    pub fn with_roles(self, roles: &'a Roles) -> Self {
+        Self { roles: Some(roles), ..self }
+    }
+
+    /// Returns the role of a professional in the group, as far as the scope has roles.
+    pub(crate) fn role_of(&self, pro: ProId) -> &'a ProRole {
+        match self.roles {
+            Some(roles) => roles.role_of(self.state.catalogue.group.id, pro),
+            None => &ProRole::Administrator,
+        }
     }
 
     /// Returns the same scope with local times read as UTC.

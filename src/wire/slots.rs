@@ -8,6 +8,7 @@ use crate::domain::availability::obstacle::Obstacle;
 use crate::domain::availability::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
 use crate::domain::decisions::appointment_move::{move_mode_by_secret, moved_chain};
 use crate::domain::decisions::book::booking_mode;
+use crate::domain::directory::roles::Sight;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, CalendarsetId, InterventionId, VeventId};
 use crate::domain::records::vevent::Vevent;
@@ -81,7 +82,8 @@ pub fn parse_from_web(params: &Params) -> Result<bool, Fault> {
 }
 
 impl SlotSearch {
-    /// Parses the search of a caller. It starts at `now` unless `start` is given.
+    /// Parses the search of a caller, who reads `sight` of the group. It starts at `now` unless
+    /// `start` is given.
     ///
     /// # Errors
     /// A fault for each parameter that is wrong.
@@ -89,6 +91,7 @@ impl SlotSearch {
         params: &Params,
         state: &GroupState,
         caller: &Caller,
+        sight: &Sight,
         now: Instant,
     ) -> Result<Self, Vec<Fault>> {
         let mut faults = FaultCollector::default();
@@ -111,7 +114,7 @@ impl SlotSearch {
         let by_day = faults.keep_fault(parse_by_day(params, first));
         let instants = faults.keep_fault(parse_flag(params, "instants", false));
         let hold = faults.keep_fault(parse_hold_parameter(params, "hold"));
-        let moved = faults.keep_fault(find_moved(params, state, caller));
+        let moved = faults.keep_fault(find_moved(params, state, caller, sight));
         let quantity = faults.keep_fault(parse_number(params, "cal_qty", 1..=1_000)).unwrap_or(1);
         let capacity =
             faults.keep_fault(parse_number(params, "min_capacity", 1..=1_000)).unwrap_or(1);
@@ -164,6 +167,7 @@ impl SlotSearch {
         params: &Params,
         state: &GroupState,
         caller: &Caller,
+        sight: &Sight,
         now: Instant,
     ) -> Result<(Self, Instant), Vec<Fault>> {
         let start = match parse_moment(params, "start", state.catalogue.zone()) {
@@ -171,7 +175,7 @@ impl SlotSearch {
             Ok(None) => Err(Fault::new("start", "is required: give the start to explain")),
             Err(fault) => Err(fault),
         };
-        match (Self::parse(params, state, caller, now), start) {
+        match (Self::parse(params, state, caller, sight, now), start) {
             (Ok(search), Ok(start)) => Ok((search, start)),
             (Ok(_), Err(fault)) => Err(vec![fault]),
             (Err(mut faults), start) => {
@@ -233,6 +237,7 @@ fn find_moved<'r>(
     params: &Params,
     state: &'r GroupState,
     caller: &Caller,
+    sight: &Sight,
 ) -> Result<Option<&'r Vevent>, Fault> {
     const NAME: &str = "appointment_id";
     let Some(id) = parse_id(params, NAME, VeventId::new, |_| true)? else { return Ok(None) };
@@ -240,7 +245,7 @@ fn find_moved<'r>(
     let row = state.rows.get(&id).ok_or_else(unknown)?;
     let appointment = row.appointment().ok_or_else(unknown)?;
     let is_own = match caller {
-        Caller::Pro(_) => true,
+        Caller::Pro(_) => sight.shows_vevent(row),
         Caller::Account(account) => account.owns(appointment.fiche_id),
         Caller::Application => false,
     };

@@ -30,6 +30,7 @@ mod paths;
 mod raw;
 mod replays;
 mod rights;
+mod roles;
 mod screen_logins;
 mod series_parts;
 mod server;

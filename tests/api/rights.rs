@@ -8,12 +8,17 @@ use slotbook::http::permissions::{Extent, Resource, Right, Role, Verb};
 use slotbook::http::{Route, routes};
 
 use crate::server::{TestServer, answer};
-use crate::shop::{ANN, CALENDAR, CLEO, CUT, EVE, KEY, KEY_OF_ALL, OWN_FICHE};
+use crate::shop::{
+    ANN, CALENDAR, CLEO, CUT, EVE, KEY, KEY_OF_ALL, OTHER_CALENDAR, OWN_FICHE, PAUL, RITA,
+};
 
 /// Whose an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Whose {
+    /// The client's own, and on the own calendar of the professional with one.
     Own,
+    /// On the calendar of another professional, or a client with no appointment.
+    Colleagues,
     Deleted,
     Foreign,
     Absent,
@@ -51,13 +56,13 @@ struct Walk {
 impl Walk {
     async fn begin() -> Self {
         let mut walk = Self {
-            server: TestServer::with_account(|_| {}).await,
+            server: TestServer::with_team(|_| {}).await,
             made: 0,
             attributes: 0,
             ids: BTreeMap::new(),
         };
         for (segment, _) in segments() {
-            for whose in [Whose::Own, Whose::Deleted, Whose::Foreign] {
+            for whose in [Whose::Own, Whose::Colleagues, Whose::Deleted, Whose::Foreign] {
                 let id = walk.object(segment, whose).await;
                 walk.ids.insert((segment, whose), id);
             }
@@ -89,8 +94,9 @@ impl Walk {
                 let calendar = self.ids[&("calendars", Whose::Foreign)];
                 json!({"vevent": {"calendar_id": calendar, "start": "2025-07-01 09:00:00", "end": "2025-07-01 10:00:00"}})
             }
-            _ => self.new_body(segment, Role::Pro),
+            _ => self.new_body(segment, Role::Administrator),
         };
+        let body = if whose == Whose::Colleagues { on_other_calendar(body) } else { body };
         let by_pro =
             |method, path: &str| self.server.bare(method, path).basic_auth(pro.0, Some(pro.1));
         let made = answer(by_pro(Method::POST, &path).json(&body)).await.is(201);
@@ -114,7 +120,9 @@ impl Walk {
         let request = match role {
             Role::Application => request,
             Role::Account => request.basic_auth(CLEO.0, Some(CLEO.1)),
-            Role::Pro => request.basic_auth(ANN.0, Some(ANN.1)),
+            Role::Professional => request.basic_auth(PAUL.0, Some(PAUL.1)),
+            Role::Reception => request.basic_auth(RITA.0, Some(RITA.1)),
+            Role::Administrator => request.basic_auth(ANN.0, Some(ANN.1)),
         };
         match self.body_of(route, role) {
             Some(body) => request.json(&body),
@@ -146,14 +154,22 @@ impl Walk {
     fn new_body(&mut self, segment: &str, role: Role) -> Value {
         if segment == "customfields" {
             self.attributes += 1;
-            return json!({"customfield": {"model": "Vevent", "name": format!("str{}", self.attributes - 1), "user_visible": true}});
+            let name = match self.attributes {
+                texts @ ..15 => format!("str{}", texts - 1),
+                flags => format!("bool{}", flags - 15),
+            };
+            return json!({"customfield": {"model": "Vevent", "name": name, "user_visible": true}});
         }
         if segment == "batch" {
-            let row = json!({"method": "PUT", "path": "/api/v1/groups/4/fiches?externid=78"});
+            self.made += 1;
+            let path = format!("/api/v1/groups/4/fiches?externid={}", 10_000 + self.made);
+            let row = json!({"method": "PUT", "path": path});
             return json!({"requests": [row]});
         }
         if segment == "dry-runs" {
-            let row = json!({"method": "DELETE", "path": "/api/v1/groups/4/interventions/22"});
+            let own = self.ids[&("vevents", Whose::Own)];
+            let row =
+                json!({"method": "DELETE", "path": format!("/api/v1/groups/4/vevents/{own}")});
             return json!({"requests": [row]});
         }
         if segment == "bulk" {
@@ -171,7 +187,9 @@ impl Walk {
             let fiche = match role {
                 Role::Application => json!({"lastname": "Somebody"}),
                 Role::Account => json!({}),
-                Role::Pro => json!({"id": OWN_FICHE}),
+                Role::Professional | Role::Reception | Role::Administrator => {
+                    json!({"id": OWN_FICHE})
+                }
             };
             return json!({"appointment": {"date": date, "calendar_id": CALENDAR, "intervention_ids": [CUT], "fiche": fiche}});
         }
@@ -183,6 +201,18 @@ impl Walk {
     }
 }
 
+/// The same object on the calendar of another professional.
+fn on_other_calendar(mut body: Value) -> Value {
+    for member in ["vevent", "appointment"] {
+        if body[member].is_object() {
+            body[member]["calendar_id"] = OTHER_CALENDAR.into();
+            // The client is one of that calendar alone.
+            body[member]["fiche"] = json!({"lastname": "Theirs"});
+        }
+    }
+    body
+}
+
 /// What the table says is answered.
 fn expected(route: &Route, right: Right, role: Role, whose: Option<Whose>) -> u16 {
     let older = !route.path().contains("{group_id}") && route.path() != "/api/v1/groups";
@@ -192,15 +222,26 @@ fn expected(route: &Route, right: Right, role: Role, whose: Option<Whose>) -> u1
     let removed = matches!(right.resource, Resource::Calendarset | Resource::Interventionset)
         || of_set(route);
     let hidden = match (role, right.resource) {
-        (Role::Pro, _) => removed,
+        (Role::Professional | Role::Reception | Role::Administrator, _) => removed,
         (Role::Account, Resource::Appointment) => false,
         (Role::Application | Role::Account, _) => true,
     };
+    let is_elsewhere = match right.resource {
+        // A professional sees itself alone, and these are of the administrator.
+        Resource::Pro => true,
+        // These calendars are nobody's own.
+        Resource::Hours => role == Role::Professional,
+        Resource::Fiche => role == Role::Professional && whose != Some(Whose::Own),
+        _ => role == Role::Professional && whose == Some(Whose::Colleagues),
+    };
+    let is_elsewhere = is_elsewhere && whose.is_some();
     match whose {
         _ if sought_first => 404,
         // A test of its own gives a key of the operator.
         _ if matches!(extent, Extent::Nothing | Extent::BySecret | Extent::Operator) => 403,
         Some(Whose::Foreign | Whose::Absent) => 404,
+        _ if is_elsewhere && extent == Extent::Own && role >= Role::Professional => 404,
+        Some(Whose::Colleagues) if extent == Extent::Own => 404,
         Some(Whose::Deleted) if hidden => 404,
         // What is cancelled does not move.
         Some(Whose::Deleted)
@@ -208,7 +249,7 @@ fn expected(route: &Route, right: Right, role: Role, whose: Option<Whose>) -> u1
         {
             400
         }
-        Some(Whose::Own | Whose::Deleted) | None => {
+        Some(Whose::Own | Whose::Colleagues | Whose::Deleted) | None => {
             let answers_200 = matches!(right.resource, Resource::Batch | Resource::DryRun);
             if right.verb == Verb::Make && !answers_200 { 201 } else { 200 }
         }
@@ -259,24 +300,28 @@ async fn everybody_may_what_the_table_says_and_no_more() {
     let mut walk = Walk::begin().await;
     let mut wrong = Vec::new();
     let mut asked = 0;
-    // Holds and codes need a token, a change of a professional a password, and a bulk cancellation
+    // Holds and codes need a token, a change of a professional a password, an invitation an address, and a bulk cancellation
     // the origin of a booking, and a merge two clients. They have tests of their own.
     let has_own_test = |route: &Route, right: &Right| {
         route.path().ends_with("/holds")
             || route.path().ends_with("/appointments/confirm")
             || route.path().ends_with("/merge")
             || right.verb == Verb::DeleteMany
-            || (right.resource == Resource::Pro && route.method() != Method::GET)
+            || (matches!(right.resource, Resource::Pro | Resource::Invitation)
+                && route.method() != Method::GET)
     };
     for (route, right) in keyed().filter(|(route, right)| !has_own_test(route, right)) {
         let segment = segment_of(route.path());
         for role in Role::ALL {
             if let (Verb::Delete, Some(segment)) = (right.verb, segment) {
-                let fresh = walk.object(segment, Whose::Own).await;
-                walk.ids.insert((segment, Whose::Own), fresh);
+                for whose in [Whose::Own, Whose::Colleagues] {
+                    let fresh = walk.object(segment, whose).await;
+                    walk.ids.insert((segment, whose), fresh);
+                }
             }
             let mut nothing_there: Vec<String> = Vec::new();
             for (whose, path) in cases(&walk, route.path()) {
+                let path = path.replace("externid=77", &format!("externid={asked}"));
                 let answer = answer(walk.request(&route, role, &path)).await;
                 asked += 1;
                 let status = expected(&route, right, role, whose);
@@ -302,8 +347,10 @@ async fn everybody_may_what_the_table_says_and_no_more() {
         }
         // What the last role has deleted is somebody's own no more.
         if let (Verb::Delete, Some(segment)) = (right.verb, segment) {
-            let fresh = walk.object(segment, Whose::Own).await;
-            walk.ids.insert((segment, Whose::Own), fresh);
+            for whose in [Whose::Own, Whose::Colleagues] {
+                let fresh = walk.object(segment, whose).await;
+                walk.ids.insert((segment, whose), fresh);
+            }
         }
     }
     assert!(wrong.is_empty(), "{} of {asked}:\n{}", wrong.len(), wrong.join("\n"));

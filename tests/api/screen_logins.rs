@@ -13,7 +13,7 @@ fn client() -> reqwest::Client {
 }
 
 /// Logs a professional in at the screens, and returns the cookie.
-async fn log_in(server: &TestServer, (email, password): (&str, &str)) -> String {
+pub(crate) async fn log_in(server: &TestServer, (email, password): (&str, &str)) -> String {
     let pairs = [("email", email), ("password", password)];
     let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
     let request = client().post(format!("http://{}/login", server.address()));

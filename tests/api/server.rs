@@ -139,6 +139,16 @@ impl TestServer {
         Self::serving(vec![four, shop::group_five()], |server| server).await
     }
 
+    /// The same with a team.
+    pub(crate) async fn with_team(change: impl FnOnce(&mut Catalogue)) -> Self {
+        let mut four = shop::group_four(change);
+        shop::open_account(&mut four, shop::OWN_FICHE, shop::CLEO.0);
+        let mut directory = shop::directory();
+        shop::add_team(&mut directory);
+        let limits = AdmissionLimits::default();
+        Self::begin(limits, directory, vec![four, shop::group_five()], |server| server).await
+    }
+
     /// The shop of these groups.
     pub(crate) async fn serving(
         group_states: Vec<GroupState>,
@@ -221,6 +231,11 @@ impl TestServer {
     /// A request by the professional of group 4.
     pub(crate) fn by_pro(&self, method: Method, path: &str) -> RequestBuilder {
         self.by_key(method, path).basic_auth(shop::ANN.0, Some(shop::ANN.1))
+    }
+
+    /// A request by somebody of group 4.
+    pub(crate) fn by(&self, person: (&str, &str), method: Method, path: &str) -> RequestBuilder {
+        self.by_key(method, path).basic_auth(person.0, Some(person.1))
     }
 
     /// A request by the client of group 4 with an account.

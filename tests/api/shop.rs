@@ -8,6 +8,7 @@ use slotbook::domain::directory::Directory;
 use slotbook::domain::directory::apikeys::{Apikey, ApikeyHolder};
 use slotbook::domain::directory::id_blocks::IdKind;
 use slotbook::domain::directory::professionals::Pro;
+use slotbook::domain::directory::roles::{OwnCalendars, ProRole};
 use slotbook::domain::directory::site_origin::SiteOrigin;
 use slotbook::domain::records::account::Account;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
@@ -36,6 +37,13 @@ pub(crate) const OPERATOR_KEY: &str = "key-of-the-operator";
 pub(crate) const ANN: (&str, &str) = ("ann@example.org", "secret");
 /// A professional of group 5.
 pub(crate) const EVE: (&str, &str) = ("eve@example.org", "secret");
+
+/// At the reception of group 4, where a test wants a team.
+pub(crate) const RITA: (&str, &str) = ("rita@example.org", "secret");
+/// A professional of the team who reads and writes calendar 11.
+pub(crate) const PAUL: (&str, &str) = ("paul@example.org", "secret");
+/// A professional of the team who writes calendar 11 and reads all.
+pub(crate) const PIA: (&str, &str) = ("pia@example.org", "secret");
 
 /// Shown by the module, in set 31.
 pub(crate) const CALENDAR: u64 = 11;
@@ -100,6 +108,23 @@ pub(crate) fn add_operator_key(directory: &mut Directory) {
         allows_any_origin: true,
     };
     directory.apikeys.insert(Sha256::digest(OPERATOR_KEY).into(), apikey);
+}
+
+/// Gives group 4 a team: Rita, Paul and Pia.
+pub(crate) fn add_team(directory: &mut Directory) {
+    let group = GroupId::new(4).expect("an id");
+    let ann = directory.pros.get(&ProId::new(1).expect("an id")).expect("she works here").clone();
+    let own = |reads_all: bool| {
+        let calendars = [CalendarId::new(CALENDAR).expect("an id")].into();
+        ProRole::Professional(OwnCalendars { calendars, reads_all })
+    };
+    let team = [(3, RITA, ProRole::Reception), (4, PAUL, own(false)), (5, PIA, own(true))];
+    for (id, (email, _), role) in team {
+        let id = ProId::new(id).expect("an id");
+        let email = Email::new(email).expect("an address");
+        directory.pros.insert(id, Pro { id, email, ..ann.clone() });
+        directory.roles.set(group, id, role);
+    }
 }
 
 /// The directory of the shop.

@@ -19,11 +19,16 @@ fn step(name: &'static str, path: &str) -> Step {
     Step { name, path: path.to_owned(), pressed: &[], awaited: "h1" }
 }
 
-/// Logs in at the form.
+/// Logs Ann in at the form.
 pub(crate) async fn log_in(browser: &Browser) {
+    log_in_as(browser, ANN).await;
+}
+
+/// Logs a professional of the shop in at the form.
+pub(crate) async fn log_in_as(browser: &Browser, (email, password): (&str, &str)) {
     browser.goto("/login").await;
-    browser.type_into("#email", ANN.0).await;
-    browser.type_into("#password", ANN.1).await;
+    browser.type_into("#email", email).await;
+    browser.type_into("#password", password).await;
     browser.click("main button").await;
     browser.arrive_at("/p/cut-co/agenda").await;
 }

@@ -25,7 +25,8 @@ use crate::domain::records::text::LongText;
 use crate::domain::records::vevent::{
     Appointment, BookingComments, OptionalFields, Reminders, State, Vevent, VeventKind,
 };
-use crate::domain::state::command::{BookAppointment, BookingPermission, Caller};
+use crate::domain::state::booking_permission::BookingPermission;
+use crate::domain::state::command::{BookAppointment, Caller};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};

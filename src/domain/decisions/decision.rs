@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::domain::availability::obstacle::Verdict;
 use crate::domain::availability::slot_request::CalendarSlotRequest;
 use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::directory::roles::{GroupRight, ProRole};
 use crate::domain::records::account_link::LinkToken;
 use crate::domain::records::hold::HoldToken;
 use crate::domain::records::ids::{CalendarId, FicheId, GroupId, VeventId};
@@ -168,6 +169,9 @@ type OnAgreement = Box<
     dyn FnOnce(&mut Context<'_>, &CalendarSlotRequest) -> Result<(Event, Outcome), Refusal> + Send,
 >;
 
+/// Checks that a role may make all changes of an event.
+pub(crate) type RoleCheck = fn(&GroupState, &Event, &ProRole) -> Result<(), Refusal>;
+
 /// A command that only the calendars can still refuse.
 pub struct Pending {
     candidates: Candidates,
@@ -231,6 +235,27 @@ impl Pending {
     /// the earlier commands of a batch.
     pub fn state_ahead(&self) -> Option<&GroupState> {
         self.batch.as_ref().map(|batch| batch.state())
+    }
+
+    /// Returns the same without the calendars that a role may not write on, and with a check of
+    /// the event.
+    ///
+    /// # Errors
+    /// The right to write on others, if no calendar is left.
+    pub(crate) fn within(self, role: &ProRole, check: RoleCheck) -> Result<Self, Refusal> {
+        let Self { mut candidates, on_agreement, batch } = self;
+        candidates.rest.retain(|calendar| role.writes_on(*calendar));
+        if !role.writes_on(candidates.slot.calendar_id) {
+            let next = candidates.rest.pop_front();
+            candidates.slot.calendar_id = next.ok_or(Refusal::lacking(GroupRight::Agenda))?;
+        }
+        let role = role.clone();
+        let on_agreement: OnAgreement = Box::new(move |context, slot| {
+            let (event, outcome) = on_agreement(context, slot)?;
+            check(context.state, &event, &role)?;
+            Ok((event, outcome))
+        });
+        Ok(Self { candidates, on_agreement, batch })
     }
 
     /// Returns the same as a part of a batch.

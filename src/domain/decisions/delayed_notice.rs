@@ -218,6 +218,7 @@ fn is_by_professional(command: &Command) -> bool {
         Command::Conditional(conditional) => is_by_professional(&conditional.command),
         Command::Expecting(expecting) => is_by_professional(&expecting.command),
         Command::Quietly(command) => is_by_professional(command),
+        Command::Within(within) => is_by_professional(&within.command),
         // These make events, or change series.
         Command::PutVevents(_)
         | Command::BookAppointment(_)

@@ -25,6 +25,11 @@ pub(crate) fn decide(context: &Context<'_>, command: &NotifyOfLogin) -> Decision
             token: token.clone(),
             expires: *expires,
         },
+        LoginNotice::Invitation { token, expires } => MessageContent::AccountLink {
+            purpose: LinkPurpose::Invitation,
+            token: token.clone(),
+            expires: *expires,
+        },
     };
     let message = outbox.draft(0, at, content, email.as_str());
     Decision::Event(Event::nothing(at).announced_by(vec![message]), Outcome::default())

@@ -31,6 +31,7 @@ pub(crate) mod series_part;
 pub(crate) mod shop_warning;
 pub(crate) mod unconfirmed;
 pub mod upkeep;
+pub(crate) mod within;
 
 use crate::domain::decisions::decision::{Context, Decision};
 use crate::domain::decisions::dry_run::Foreseen;
@@ -84,6 +85,7 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::WarnShop(command) => Ok(shop_warning::decide(context, command)),
         Command::NotifyOfLogin(command) => Ok(login_notice::decide(context, command)),
         Command::Batch(batch) => Ok(batch::decide(context, batch, decide)),
+        Command::Within(command) => within::decide(context, command, decide),
     }
 }
 

@@ -6,9 +6,12 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::directory::invitations::Invitation;
+use crate::domain::directory::joining::{self, Acceptance, JoinRefusal, NewPerson};
 use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::roles::ProRole;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::author::KeyId;
@@ -65,6 +68,44 @@ pub enum ChangeAccess {
         id: ProId,
         /// The group.
         group: GroupId,
+    },
+    /// Gives a professional a role in groups that it works for.
+    SetRole {
+        /// The professional.
+        pro: ProId,
+        /// The groups; at least one.
+        groups: BTreeSet<GroupId>,
+        /// The role in each of them. Own calendars are those of its only group.
+        role: ProRole,
+        /// Whether the operator does it, who may lower the last administrator of a group.
+        is_operator: bool,
+    },
+    /// Invites an address to a group.
+    Invite {
+        /// The group.
+        group: GroupId,
+        /// The invitation.
+        invitation: Box<Invitation>,
+        /// The steady time.
+        steady_now: Instant,
+    },
+    /// Withdraws an invitation.
+    Uninvite {
+        /// The group.
+        group: GroupId,
+        /// Its number.
+        number: u64,
+    },
+    /// Accepts an invitation by the link that was mailed to its address.
+    AcceptInvitation {
+        /// The group.
+        group: GroupId,
+        /// Its number.
+        number: u64,
+        /// The new professional; `None` for one who has the address already.
+        person: Option<Box<NewPerson>>,
+        /// The steady time.
+        steady_now: Instant,
     },
     /// Sets the password of a professional, and ends all of their sessions.
     SetPassword {
@@ -143,6 +184,8 @@ pub struct ProDraft {
     pub groups: BTreeSet<GroupId>,
     /// The group that older paths refer to; `None` for the first. Reference 1.6.
     pub main: Option<GroupId>,
+    /// The role in the groups that are added.
+    pub role: ProRole,
 }
 
 /// The reason why the operator's change is refused.
@@ -178,6 +221,13 @@ pub enum AccessRefusal {
          `slotbook pro remove`"
     )]
     LastOfGroup(GroupId),
+    #[error(
+        "is the last administrator of group {0}: make another one first, or let the operator use \
+         `slotbook pro`"
+    )]
+    LastAdministrator(GroupId),
+    #[error(transparent)]
+    Joining(#[from] JoinRefusal),
     #[error("{} has another password by now", .0.as_str())]
     PasswordChanged(Email),
     #[error("no such login is open")]
@@ -273,7 +323,32 @@ pub fn decide(
             if directory.pros.of_group(*group).nth(1).is_none() {
                 return Err(AccessRefusal::LastOfGroup(*group));
             }
+            check_other_administrator(directory, *group, *id)?;
             remove_pro(directory, &pro.email, &BTreeSet::from([*group]), now)
+        }
+        ChangeAccess::SetRole { pro, groups, role, is_operator } => {
+            for group in groups {
+                if !directory.pros.get(pro).is_some_and(|pro| pro.works_for(*group)) {
+                    return Err(AccessRefusal::NoColleague(*group, *pro));
+                }
+                if *role != ProRole::Administrator && !is_operator {
+                    check_other_administrator(directory, *group, *pro)?;
+                }
+            }
+            let groups = groups.iter().copied().collect();
+            Ok(DirectoryEvent::RolePut { pro: None, id: *pro, groups, role: role.clone() })
+        }
+        ChangeAccess::Invite { group, invitation, steady_now } => {
+            Ok(joining::invite(directory, *group, invitation, *steady_now)?)
+        }
+        ChangeAccess::Uninvite { group, number } => {
+            Ok(joining::withdraw(directory, *group, *number)?)
+        }
+        ChangeAccess::AcceptInvitation { group, number, person, steady_now } => {
+            let person = person.as_deref();
+            let id = next_id(directory);
+            let accept = Acceptance { group: *group, number: *number, person, id };
+            Ok(joining::accept(directory, &accept, *steady_now, now)?)
         }
         ChangeAccess::SetPassword { email, former, password_hash } => {
             let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
@@ -339,6 +414,20 @@ fn log_out(
         return Err(AccessRefusal::NoLogin);
     }
     Ok(DirectoryEvent::ProLoggedOut { hashes })
+}
+
+/// Refuses to take its last administrator from a group.
+fn check_other_administrator(
+    directory: &Directory,
+    group: GroupId,
+    leaves: ProId,
+) -> Result<(), AccessRefusal> {
+    let is_administrator = |id| *directory.roles.role_of(group, id) == ProRole::Administrator;
+    let mut others = directory.pros.of_group(group).filter(|pro| pro.id != leaves);
+    if !is_administrator(leaves) || others.any(|pro| is_administrator(pro.id)) {
+        return Ok(());
+    }
+    Err(AccessRefusal::LastAdministrator(group))
 }
 
 /// Removes a professional from some groups, or altogether.
@@ -426,6 +515,7 @@ fn add_pro(
             }
         };
     }
+    let named = works_for.clone();
     let known = directory.pros.find_by_email(&new.email.folded());
     let default_main = match known {
         Some(pro) => {
@@ -458,7 +548,16 @@ fn add_pro(
             ..Pro::blank(next_id(directory), main, now)
         },
     };
-    Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })
+    if new.role == ProRole::Administrator {
+        return Ok(DirectoryEvent::ProPut { pro: Box::new(pro) });
+    }
+    let added = |group: &GroupId| known.is_none_or(|known| !known.works_for(*group));
+    Ok(DirectoryEvent::RolePut {
+        id: pro.id,
+        groups: named.into_iter().filter(added).collect(),
+        role: new.role.clone(),
+        pro: Some(Box::new(pro)),
+    })
 }
 
 fn next_id(directory: &Directory) -> ProId {

@@ -5,21 +5,26 @@ pub mod access;
 pub mod apikeys;
 pub mod confirmation_code;
 pub mod id_blocks;
+pub mod invitations;
+pub mod joining;
 pub mod known_logins;
 pub mod link_secret;
 pub mod password_link;
 pub mod pro_logins;
 pub mod professionals;
+pub mod roles;
 pub mod site_origin;
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::directory::apikeys::{Apikey, Apikeys};
 use crate::domain::directory::id_blocks::{Block, IdBlocks, IdKind};
+use crate::domain::directory::invitations::{Invitation, Invitations};
 use crate::domain::directory::known_logins::{KnownLogins, LoginPlace};
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin, ProLogins};
 use crate::domain::directory::professionals::{Pro, Professionals};
+use crate::domain::directory::roles::{ProRole, Roles};
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::time::Instant;
 
@@ -39,6 +44,10 @@ pub struct Directory {
     pub known_logins: KnownLogins,
     /// The logins of professionals at their screens.
     pub pro_logins: ProLogins,
+    /// The roles of the professionals in their groups.
+    pub roles: Roles,
+    /// The invitations to groups.
+    pub invitations: Invitations,
     /// The sequence number of the last event; 0 before the first.
     pub sequence: u64,
 }
@@ -110,6 +119,39 @@ pub enum DirectoryEvent {
         /// The SHA-256 of each token.
         hashes: Vec<LoginHash>,
     },
+    /// A professional got a role in a group. One who is new, or new in the group, comes with it.
+    RolePut {
+        /// All fields of the professional after the change, if that changes them.
+        pro: Option<Box<Pro>>,
+        /// The professional.
+        id: ProId,
+        /// The groups.
+        groups: Vec<GroupId>,
+        /// The role in each of them.
+        role: ProRole,
+    },
+    /// An address was invited to a group.
+    Invited {
+        /// The group.
+        group: GroupId,
+        /// The number of the invitation, which the group has not used before.
+        number: u64,
+        /// The invitation.
+        invitation: Box<Invitation>,
+        /// The steady time. Invitations of the group that have expired by then are removed.
+        at: Instant,
+    },
+    /// An invitation was withdrawn, or accepted.
+    InvitationEnded {
+        /// The group.
+        group: GroupId,
+        /// The number of the invitation.
+        number: u64,
+        /// The professional who accepted, with all fields after that.
+        accepted_by: Option<Box<Pro>>,
+        /// The role that the professional has got, if the invitation was accepted.
+        role: ProRole,
+    },
 }
 
 impl Directory {
@@ -154,15 +196,21 @@ impl Directory {
             DirectoryEvent::ApikeyRevoked { hash } => {
                 self.apikeys.remove(hash).expect("only a known key is revoked");
             }
-            DirectoryEvent::ProPut { pro } => {
-                let before = self.pros.insert(pro.id, Pro::clone(pro));
-                if before.is_some_and(|before| before.password_hash != pro.password_hash) {
-                    self.pro_logins.remove_all(pro.id);
+            DirectoryEvent::ProPut { pro } => self.put_pro(pro),
+            DirectoryEvent::ProRemoved { id } => {
+                let before = self.pros.remove(id).expect("only a known professional is removed");
+                self.pro_logins.remove_all(*id);
+                for group in before.groups {
+                    self.roles.remove(group, *id);
                 }
             }
-            DirectoryEvent::ProRemoved { id } => {
-                self.pros.remove(id).expect("only a known professional is removed");
-                self.pro_logins.remove_all(*id);
+            DirectoryEvent::RolePut { pro, id, groups, role } => {
+                if let Some(pro) = pro {
+                    self.put_pro(pro);
+                }
+                for group in groups {
+                    self.roles.set(*group, *id, role.clone());
+                }
             }
             DirectoryEvent::ProLoggedIn { hash, login, replaced } => {
                 if let Some(replaced) = replaced {
@@ -175,6 +223,16 @@ impl Directory {
                     self.pro_logins.remove(hash);
                 }
             }
+            DirectoryEvent::Invited { group, number, invitation, at } => {
+                self.invitations.open(*group, *number, Invitation::clone(invitation), *at);
+            }
+            DirectoryEvent::InvitationEnded { group, number, accepted_by, role } => {
+                self.invitations.remove(*group, *number);
+                if let Some(pro) = accepted_by {
+                    self.put_pro(pro);
+                    self.roles.set(*group, pro.id, role.clone());
+                }
+            }
             DirectoryEvent::LoginRecorded { place, at } => self.known_logins.insert(*place, *at),
             DirectoryEvent::LinkSecretSet { link_secret } => {
                 let before = self.link_secret.replace(link_secret.clone());
@@ -183,6 +241,20 @@ impl Directory {
             DirectoryEvent::ApikeyPut { hash, apikey } => {
                 let before = self.apikeys.insert(*hash, apikey.clone());
                 assert!(before.is_some(), "only a known key is changed");
+            }
+        }
+    }
+
+    /// Adds or replaces a professional. Another password ends its logins, and a group that it
+    /// leaves keeps no role of it.
+    fn put_pro(&mut self, pro: &Pro) {
+        let Some(before) = self.pros.insert(pro.id, pro.clone()) else { return };
+        if before.password_hash != pro.password_hash {
+            self.pro_logins.remove_all(pro.id);
+        }
+        for group in before.groups {
+            if !pro.works_for(group) {
+                self.roles.remove(group, pro.id);
             }
         }
     }

@@ -263,6 +263,8 @@ pub enum LinkPurpose {
     Login,
     /// Gives a professional another password.
     ProPassword,
+    /// Invites a professional to a group.
+    Invitation,
 }
 
 /// The state of a message's delivery. The order of the variants is the format on disk.
@@ -371,6 +373,7 @@ pub enum MessageKind {
     CodesAsked,
     CodesNoLongerAsked,
     ProPassword,
+    Invitation,
 }
 
 impl MessageKind {
@@ -508,21 +511,14 @@ impl Message {
     /// Its kind. A withdrawal is a cancellation to the former client.
     pub const fn kind(&self) -> MessageKind {
         match &self.content {
-            MessageContent::AccountLink { purpose: LinkPurpose::Confirm, .. } => {
-                MessageKind::AccountConfirmation
-            }
-            MessageContent::AccountLink { purpose: LinkPurpose::NewPassword, .. } => {
-                MessageKind::NewPassword
-            }
-            MessageContent::AccountLink { purpose: LinkPurpose::NewEmail, .. } => {
-                MessageKind::NewEmail
-            }
-            MessageContent::AccountLink { purpose: LinkPurpose::Login, .. } => {
-                MessageKind::LoginLink
-            }
-            MessageContent::AccountLink { purpose: LinkPurpose::ProPassword, .. } => {
-                MessageKind::ProPassword
-            }
+            MessageContent::AccountLink { purpose, .. } => match purpose {
+                LinkPurpose::Confirm => MessageKind::AccountConfirmation,
+                LinkPurpose::NewPassword => MessageKind::NewPassword,
+                LinkPurpose::NewEmail => MessageKind::NewEmail,
+                LinkPurpose::Login => MessageKind::LoginLink,
+                LinkPurpose::ProPassword => MessageKind::ProPassword,
+                LinkPurpose::Invitation => MessageKind::Invitation,
+            },
             MessageContent::Confirmation(_) => MessageKind::Confirmation,
             MessageContent::Change { .. } | MessageContent::Restoration(_) => MessageKind::Change,
             MessageContent::Cancellation(_) | MessageContent::Withdrawal(_) => {

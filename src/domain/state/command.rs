@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::directory::confirmation_code::ConfirmationCode;
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::password_link::PasswordLink;
+use crate::domain::directory::roles::ProRole;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::PendingRdv;
 use crate::domain::records::booking_origin::BookingOrigin;
@@ -24,6 +24,7 @@ use crate::domain::records::ids::{
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::ShopWarning;
 use crate::domain::records::text::{Email, LongText, Text};
+use crate::domain::state::booking_permission::BookingPermission;
 use crate::domain::state::delivery_step::DeliveryStep;
 use crate::domain::state::editable_record::EditableRecord;
 use crate::domain::state::login_notice::NotifyOfLogin;
@@ -74,6 +75,7 @@ pub enum Command {
     NotifyOfLogin(Box<NotifyOfLogin>),
     PutVevents(Box<PutVevents>),
     Expecting(Box<ExpectingCommand>),
+    Within(Box<CommandWithin>),
 }
 
 /// Warns the professionals of a group, once in 24 hours of the same. Reference 7.3.
@@ -163,30 +165,6 @@ pub struct HoldTime {
     pub is_by_key: bool,
 }
 
-/// The proof that a booking is permitted on one catalogue. Reference 6.1.
-///
-/// Only the check itself makes one. On a later catalogue the proof does not hold, and the decision
-/// repeats the check.
-#[derive(Clone)]
-pub struct BookingPermission(Arc<Catalogue>);
-
-impl BookingPermission {
-    pub(in crate::domain) const fn new(catalogue: Arc<Catalogue>) -> Self {
-        Self(catalogue)
-    }
-
-    /// Whether the booking was checked on this very catalogue.
-    pub(in crate::domain) fn holds_on(&self, catalogue: &Arc<Catalogue>) -> bool {
-        Arc::ptr_eq(&self.0, catalogue)
-    }
-}
-
-impl fmt::Debug for BookingPermission {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BookingPermission").finish_non_exhaustive()
-    }
-}
-
 /// Customised attributes as the caller gave them; `None` for an empty value.
 pub type GivenCustoms = Vec<(CustomName, Option<CustomValue>)>;
 
@@ -261,6 +239,16 @@ pub struct ExpectingCommand {
     pub expectation: ExpectedEffect,
 }
 
+/// A command that is carried out only if a professional's role allows all that it changes.
+/// Reference 3.9.
+#[derive(Clone, Debug)]
+pub struct CommandWithin {
+    /// The command.
+    pub command: Command,
+    /// The role.
+    pub role: ProRole,
+}
+
 /// Cancels an appointment. Reference 6.10, 13.8.
 #[derive(Clone, Debug)]
 pub struct CancelAppointment {
@@ -282,6 +270,50 @@ impl Command {
         }
     }
 
+    /// Returns the same command, carried out only as far as a role goes. Each command of a batch is
+    /// checked by itself.
+    #[must_use]
+    pub fn within(self, role: &ProRole) -> Self {
+        match self {
+            _ if *role == ProRole::Administrator => self,
+            Self::Quietly(inner) => Self::Quietly(Box::new(inner.within(role))),
+            Self::Conditional(conditional) => {
+                let ConditionalCommand { command, precondition } = *conditional;
+                let command = command.within(role);
+                Self::Conditional(Box::new(ConditionalCommand { command, precondition }))
+            }
+            Self::Expecting(expecting) => {
+                let ExpectingCommand { command, expectation } = *expecting;
+                let command = command.within(role);
+                Self::Expecting(Box::new(ExpectingCommand { command, expectation }))
+            }
+            Self::Batch(Batch { commands, is_atomic }) => {
+                let commands = commands.iter().map(|command| command.clone().within(role));
+                Self::Batch(Batch { commands: commands.collect(), is_atomic })
+            }
+            command @ (Self::BookAppointment(_)
+            | Self::CancelAppointment(_)
+            | Self::PutVevent(_)
+            | Self::PutVevents(_)
+            | Self::ChangeRecord(_)
+            | Self::Deliver(_)
+            | Self::RequestLink(_)
+            | Self::FollowLink(_)
+            | Self::RemoveDeleted(_)
+            | Self::EmptyCancelled(_)
+            | Self::EndHistory(_)
+            | Self::ConfirmBooking(_)
+            | Self::MoveAppointment(_)
+            | Self::HoldTime(_)
+            | Self::ReleaseHold(_)
+            | Self::WarnShop(_)
+            | Self::NotifyOfLogin(_)
+            | Self::Within(_)) => {
+                Self::Within(Box::new(CommandWithin { command, role: role.clone() }))
+            }
+        }
+    }
+
     /// Whether it comes from an application by its key alone, or from a caller with an
     /// appointment's secret. Then no proof links the caller to the client that its messages go to.
     pub const fn is_by_key(&self) -> bool {
@@ -291,6 +323,7 @@ impl Command {
             Self::MoveAppointment(command) => matches!(command.right, CancelRight::Secret(_)),
             Self::Conditional(conditional) => conditional.command.is_by_key(),
             Self::Expecting(expecting) => expecting.command.is_by_key(),
+            Self::Within(within) => within.command.is_by_key(),
             Self::PutVevent(_)
             | Self::PutVevents(_)
             | Self::ChangeRecord(_)
@@ -316,6 +349,7 @@ impl Command {
             Self::Quietly(_) => true,
             Self::Conditional(conditional) => conditional.command.is_quiet(),
             Self::Expecting(expecting) => expecting.command.is_quiet(),
+            Self::Within(within) => within.command.is_quiet(),
             Self::BookAppointment(_)
             | Self::CancelAppointment(_)
             | Self::PutVevent(_)
@@ -347,6 +381,7 @@ impl Command {
             Self::Quietly(inner) => return inner.needed_ids(),
             Self::Conditional(conditional) => return conditional.command.needed_ids(),
             Self::Expecting(expecting) => return expecting.command.needed_ids(),
+            Self::Within(within) => return within.command.needed_ids(),
             Self::Batch(batch) => {
                 let kinds = batch.commands.iter().flat_map(|it| it.needed_ids().into_owned());
                 let kinds: BTreeSet<IdKind> = kinds.collect();
@@ -375,6 +410,7 @@ impl Command {
             Self::Quietly(inner) => inner.ids_max(),
             Self::Conditional(conditional) => conditional.command.ids_max(),
             Self::Expecting(expecting) => expecting.command.ids_max(),
+            Self::Within(within) => within.command.ids_max(),
             Self::Batch(batch) => batch.commands.iter().map(Self::ids_max).sum(),
             Self::PutVevents(command) => command.ids_max(),
             Self::PutVevent(_)

@@ -33,6 +33,13 @@ pub enum LoginNotice {
         /// The end of its validity.
         expires: Instant,
     },
+    /// An administrator invites the owner of the address to the group.
+    Invitation {
+        /// The token of the link.
+        token: LinkToken,
+        /// The end of its validity.
+        expires: Instant,
+    },
 }
 
 impl LoginNotice {
@@ -42,6 +49,7 @@ impl LoginNotice {
             Self::NewDevice => MessageKind::NewDevice,
             Self::Link { .. } => MessageKind::LoginLink,
             Self::NewPassword { .. } => MessageKind::ProPassword,
+            Self::Invitation { .. } => MessageKind::Invitation,
         }
     }
 
@@ -52,6 +60,7 @@ impl LoginNotice {
             Self::Link { .. } => NoticeLimit { most: 1, seconds: DAY },
             // Enough that a link which is good for long enough is always there.
             Self::NewPassword { .. } => NoticeLimit { most: 2, seconds: HOUR },
+            Self::Invitation { .. } => NoticeLimit { most: 3, seconds: DAY },
         }
     }
 }

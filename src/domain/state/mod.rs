@@ -2,8 +2,10 @@
 //! invariants.
 
 pub mod agenda_window;
+pub mod booking_permission;
 pub mod cancelled_bookings;
 pub mod changed_records;
+mod client_access;
 mod client_index;
 pub mod command;
 pub mod delivery_step;

@@ -492,8 +492,13 @@ fn is_new_link(message: &Message) -> bool {
 /// The entry of a message about logins in their index.
 fn login_entry(message: &Message) -> Option<(MessageKind, Box<str>, Instant, MessageId)> {
     let kind = message.kind();
-    let is_of_login =
-        matches!(kind, MessageKind::NewDevice | MessageKind::LoginLink | MessageKind::ProPassword);
+    let is_of_login = matches!(
+        kind,
+        MessageKind::NewDevice
+            | MessageKind::LoginLink
+            | MessageKind::ProPassword
+            | MessageKind::Invitation
+    );
     if !is_of_login {
         return None;
     }

@@ -73,8 +73,8 @@ impl Message {
                 | LinkPurpose::NewPassword
                 | LinkPurpose::Login
                 | LinkPurpose::ProPassword => true,
-                // Only the owner of the account requests it.
-                LinkPurpose::NewEmail => false,
+                // Only the owner of the account requests it, or an administrator of the group.
+                LinkPurpose::NewEmail | LinkPurpose::Invitation => false,
             },
             // The number of codes is limited where they are asked for.
             MessageContent::BookingCode { .. } => false,

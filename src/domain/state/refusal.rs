@@ -1,6 +1,7 @@
 //! Refusals of commands, with the values that a caller needs to correct them. Reference 2.2.
 
 use crate::domain::availability::obstacle::Obstacle;
+use crate::domain::directory::roles::GroupRight;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::state::precondition::ShownObject;
@@ -120,6 +121,11 @@ impl HoldBound {
 }
 
 impl Refusal {
+    /// The refusal for want of a right.
+    pub const fn lacking(right: GroupRight) -> Self {
+        Self::Unauthorized { needed: right.needed() }
+    }
+
     /// The refusal of a change of an object that has another form, or that is not there.
     pub fn overtaken(present: Option<ShownObject>) -> Self {
         Self::PreconditionFailed(present.map(Box::new))

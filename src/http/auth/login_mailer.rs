@@ -1,6 +1,7 @@
 //! Mails to people about their logins. Reference 3.3, 3.6.
 
 use crate::domain::directory::Directory;
+use crate::domain::directory::invitations::Invitation;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account_link::LINK_SECONDS;
@@ -12,7 +13,7 @@ use crate::domain::state::login_notice::{LoginNotice, NotifyOfLogin};
 use crate::domain::time::{HOUR, Instant};
 use crate::engine::Engine;
 use crate::http::auth::person::{Candidate, Person};
-use crate::notify::links::{LoginLink, LoginLinkAction};
+use crate::notify::links::{InvitationLink, LoginLink, LoginLinkAction};
 
 /// Seconds for which a link to set another password is good.
 const PASSWORD_LINK_SECONDS: i64 = HOUR;
@@ -61,6 +62,19 @@ impl LoginMailer {
         let link = LoginLink::new(LoginLinkAction::SetPassword, pro, expires, &self.secret);
         let notice = LoginNotice::NewPassword { token: link.token(), expires };
         self.mail(pro.main, &pro.email, notice, now);
+    }
+
+    /// Mails the link of an invitation to its address.
+    pub(crate) fn mail_invitation(
+        &self,
+        group: GroupId,
+        number: u64,
+        invitation: &Invitation,
+        now: Instant,
+    ) {
+        let token = InvitationLink::new(group, number, invitation, &self.secret).token();
+        let notice = LoginNotice::Invitation { token, expires: invitation.expires };
+        self.mail(group, &invitation.email, notice, now);
     }
 
     /// The answer does not wait for it. Once a person has had enough mails, nothing is written,

@@ -6,12 +6,14 @@ use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::pro_logins::LoginHash;
 use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::roles::ProRole;
 use crate::domain::records::account::Account;
 use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::Text;
 use crate::domain::state::command::Caller;
 use crate::http::auth::login_uses::ActiveLogin;
+use crate::http::permissions::Role;
 use crate::wire::field::Audience;
 
 /// Stands for the operator, who is no professional.
@@ -116,7 +118,8 @@ impl Identity {
         }
     }
 
-    fn is_at_socket(&self) -> bool {
+    /// Returns whether the caller is the operator at the socket of the data directory.
+    pub(crate) fn is_at_socket(&self) -> bool {
         self.admission == Admission::Socket
     }
 
@@ -137,6 +140,25 @@ impl Identity {
         match self.caller {
             Caller::Application | Caller::Account(_) => None,
             Caller::Pro(id) => self.directory.pros.get(&id),
+        }
+    }
+
+    /// Returns the role of a professional in a group; of others and of the operator, who need none,
+    /// that of an administrator.
+    pub(crate) fn pro_role(&self, group: GroupId) -> &ProRole {
+        match self.pro() {
+            Some(pro) => self.directory.roles.role_of(group, pro.id),
+            None => &ProRole::Administrator,
+        }
+    }
+
+    /// Returns the role for rights in a group, or outside any group.
+    pub(crate) fn role_in(&self, group: Option<GroupId>) -> Role {
+        match (&self.caller, group) {
+            (Caller::Application, _) => Role::Application,
+            (Caller::Account(_), _) => Role::Account,
+            (Caller::Pro(_), Some(group)) => Role::of_pro(self.pro_role(group)),
+            (Caller::Pro(_), None) => Role::Administrator,
         }
     }
 

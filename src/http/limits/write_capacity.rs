@@ -26,7 +26,8 @@ pub(crate) fn admit(
     auth: &AuthRequest<'_>,
 ) -> Result<(), ApiError> {
     let Some(state) = state else { return Ok(()) };
-    if !endpoint.writes() || endpoint.check_right(identity, auth.params).is_err() {
+    let group = Some(state.catalogue.group.id);
+    if !endpoint.writes() || endpoint.check_right(identity, group, auth.params).is_err() {
         return Ok(());
     }
     let engine = &server.engine;

@@ -183,6 +183,7 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::Batch
         | Resource::Hours
         | Resource::DryRun
+        | Resource::Invitation
         | Resource::History => return None,
     })
 }

@@ -82,25 +82,28 @@ fn print_rights() -> String {
             "the same, if the group allows it: `openData`, and for bookings `validateEmail`",
         ),
         (Extent::BySecret, "one appointment, with its secret in the parameter `key`"),
-        (Extent::Own, "the caller's own objects; appointments also with their secret"),
+        (
+            Extent::Own,
+            "the caller's own objects; appointments also with their secret. Of a professional, its own calendars and the \
+             clients with an appointment there; it reads the others too if its role says so",
+        ),
         (Extent::Operator, "everything, with a key of the operator; else 403"),
         (Extent::All, "everything in the caller's groups"),
     ] {
         writeln!(text, "- **{}**: {meaning}.", word(extent)).expect("memory takes all");
     }
     text.push_str(
-        "\n| resource | action | key alone | account | professional |\n| --- | --- | --- | --- | --- |\n",
+        "\n| resource | action | key alone | account | professional | reception | administrator |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for right in rights().values() {
-        let [application, account, pro] = Role::ALL.map(|role| word(right.extent(role)));
+        let extents = Role::ALL.map(|role| word(right.extent(role))).join(" | ");
         let resource = format!("{:?}", right.resource).to_lowercase();
         let verb = format!("{:?}", right.verb).to_lowercase();
-        writeln!(text, "| {resource} | {verb} | {application} | {account} | {pro} |")
-            .expect("memory takes all");
+        writeln!(text, "| {resource} | {verb} | {extents} |").expect("memory takes all");
     }
     text.push_str(
-        "\nThe operator, at the socket `operator.sock` in the data directory, needs no key. It has the rights of a \
-         professional in\nevery group and those of a key of the operator, and these paths, which are 403 for all others:\n\n",
+        "\nThe operator, at the socket `operator.sock` in the data directory, needs no key. It has the rights of an \
+         administrator in\nevery group and those of a key of the operator, and these paths, which are 403 for all others:\n\n",
     );
     for (method, path) in operator_routes() {
         writeln!(text, "- {method} `{path}`").expect("memory takes all");

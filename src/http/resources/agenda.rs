@@ -7,7 +7,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::space::vevent_bytes;
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, QueryKind, Shape, handler};
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{OWN_CALENDARS, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::pagination::ListBody;
 use crate::http::response::{HandlerResult, to_json};
@@ -34,7 +34,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint::get(
     handler!(InGroup, show),
 )
 .named("ShowAgenda", "Get all that takes place in a window")
-.right(Resource::Agenda, Verb::Show, PROS_ONLY)
+.right(Resource::Agenda, Verb::Show, OWN_CALENDARS)
 .tagged("agenda")
 .query(&[
     QueryKind::RequiredDateTime.named("from", "the start of the window"),
@@ -48,7 +48,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint::get(
 /// GET /api/v1/groups/{group_id}/agenda: the appointments, and the occurrences of plages and notes,
 /// that overlap the window, and the open time of each calendar. Deleted events are left out.
 async fn show(request: GroupRequest) -> HandlerResult {
-    let window = parse_window(&request.params, &request.state)?;
+    let window = parse_window(&request.params, &request.state, &request.sight())?;
     let cost = Agenda::count_looked_at(&request.state, &window);
     let state = Arc::clone(&request.state);
     let compute = move || render(state, window);

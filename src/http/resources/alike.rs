@@ -17,7 +17,7 @@ use crate::domain::time::Instant;
 use crate::domain::time::zone::Zone;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{RECEPTION, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::datetime::LocalTime;
@@ -41,14 +41,14 @@ const ALIKE_COUNT: Answer = Answer::json(
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::post(&[ALIKE], handler!(InGroup, cancel_alike))
         .named("CancelAlike", "Count or cancel the web bookings with the origin of an appointment")
-        .right(Resource::Appointment, Verb::DeleteMany, PROS_ONLY)
+        .right(Resource::Appointment, Verb::DeleteMany, RECEPTION)
         .idempotency_key(false)
         .conflicting()
         .body(Body::plain(schema_of::<AlikeBody>))
         .answers(&[ALIKE_COUNT]),
     Endpoint::post(&[OF_SOME_TIME], handler!(InGroup, cancel_of_some_time))
         .named("CancelWebBookings", "Count or cancel the web bookings that were made in some time")
-        .right(Resource::Appointment, Verb::DeleteMany, PROS_ONLY)
+        .right(Resource::Appointment, Verb::DeleteMany, RECEPTION)
         .idempotency_key(false)
         .conflicting()
         .body(Body::plain(schema_of::<AlikeBody>))

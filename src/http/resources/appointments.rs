@@ -183,7 +183,10 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let query = query.with_search_table(params, &VEVENT, Audience::Pro)?;
     let include_past = parse_flag(params, "include_past", false)?;
     let after = if include_past { INSTANT_MIN } else { now };
-    let wanted = move |vevent: &Vevent, _: &GroupState| wanted.includes(vevent);
+    let sight = request.sight();
+    let wanted = move |vevent: &Vevent, _: &GroupState| {
+        sight.shows_vevent(vevent) && wanted.includes(vevent)
+    };
     let write = move |vevent: &Vevent, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
         appointment::append(vevent, scope, audience, now, &Map::new(), bytes);
     };
@@ -223,12 +226,16 @@ impl Wanted {
         let state = &request.state;
         let catalogue = &state.catalogue;
         let caller = request.caller();
+        let sight = request.sight();
         let is_known = |id: FicheId| match caller {
             Caller::Account(account) => account.owns(id),
-            Caller::Application | Caller::Pro(_) => state.fiches.contains_key(&id),
+            Caller::Application | Caller::Pro(_) => {
+                state.fiches.contains_key(&id) && state.shows_client(&sight, id)
+            }
         };
         let mut faults = FaultCollector::default();
-        let exists = |id: CalendarId| catalogue.calendars.contains_key(&id);
+        let exists =
+            |id: CalendarId| catalogue.calendars.contains_key(&id) && sight.shows_calendar(id);
         let calendar = faults.keep_fault(parse_id(params, "calendar_id", CalendarId::new, exists));
         let fiche = faults.keep_fault(parse_id(params, "fiche_id", FicheId::new, is_known));
         let exists = |id: InterventionId| catalogue.interventions.contains_key(&id);
@@ -284,7 +291,7 @@ fn find_own(
 /// with the appointment's secret.
 async fn show(request: GroupRequest) -> HandlerResult {
     let id = request.id(VeventId::new)?;
-    let vevent = request.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    let vevent = request.find_vevent(id)?;
     let appointment = vevent.appointment().ok_or_else(ApiError::no_result)?;
     let may_see = is_own(request.caller(), vevent)
         || match request.params.value("key") {
@@ -302,6 +309,7 @@ async fn show(request: GroupRequest) -> HandlerResult {
 /// or with the appointment's secret.
 fn cancel(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
+    request.check_writes_vevent(id)?;
     let right = claimed_right(request, id);
     let audience = audience_by(&right, request);
     let command = Command::CancelAppointment(CancelAppointment { id, right });
@@ -345,6 +353,7 @@ async fn move_by_client(request: GroupRequest) -> HandlerResult {
 /// 404 if the path has no id, 400 for each wrong field.
 fn read_move(request: &GroupRequest) -> Result<(VeventId, MoveAppointment), ApiError> {
     let id = request.id(VeventId::new)?;
+    request.check_writes_vevent(id)?;
     let object = wrapped_object(&request.body, "appointment")?;
     let command = parse_move(object, &request.scope(), id, claimed_right(request, id))?;
     Ok((id, command))

@@ -16,7 +16,7 @@ use crate::http::answer::answer_parts::AnswerParts;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
 use crate::http::limits::guarded_write::GuardedWrite;
-use crate::http::permissions::{PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{OWN_CALENDARS, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response};
 use crate::http::writes::batch_row::{PreparedRow, prepare_row};
@@ -36,7 +36,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] =
     &[Endpoint::post(&[BATCH], handler!(InGroup, carry_out))
         .named("CarryOutBatch", "Carry out up to 100 writes, each by itself or all or none")
         .tagged("batch")
-        .right(Resource::Batch, Verb::Make, PROS_ONLY)
+        .right(Resource::Batch, Verb::Make, OWN_CALENDARS)
         .body(Body::plain(schema_of::<BatchBody>))
         .answers(&[Answer::json(
             200,

@@ -17,7 +17,7 @@ use crate::domain::state::put_vevent::ROWS_MAX;
 use crate::engine::Committed;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, QueryParameter, Shape, handler};
 use crate::http::limits::guarded_write::GuardedWrite;
-use crate::http::permissions::{PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{OWN_CALENDARS, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, to_json};
 use crate::http::writes::expected::only_if_expected;
@@ -33,7 +33,7 @@ const BULK: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/veve
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint::post(&[BULK], handler!(InGroup, make))
     .named("MakeVevents", "Create up to 2,000 vevents, all or none")
-    .right(Resource::Vevent, Verb::Make, PROS_ONLY)
+    .right(Resource::Vevent, Verb::Make, OWN_CALENDARS)
     .query(&[QueryParameter::EXPECTED])
     .body(Body::plain(body_schema))
     .answers(&[Answer::json(

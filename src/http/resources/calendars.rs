@@ -9,7 +9,7 @@ use crate::http::endpoint::{
     Endpoint, EndpointPath, QueryKind, QueryParameter, handler, write_handler,
 };
 use crate::http::legacy_paths::LegacyRecord;
-use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
+use crate::http::permissions::{ADMINISTRATORS, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
 use crate::http::response::HandlerResult;
@@ -46,14 +46,14 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Calendar, Verb::Show, PUBLIC),
     Endpoint::post(&[ALL, ALL_LEGACY], write_handler!(crud::create::<Calendar>))
         .named("MakeCalendar", "Create a calendar")
-        .right(Resource::Calendar, Verb::Make, PROS_ONLY),
+        .right(Resource::Calendar, Verb::Make, ADMINISTRATORS),
     Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(crud::change::<Calendar>))
         .named("ChangeCalendar", "Update a calendar")
-        .right(Resource::Calendar, Verb::Change, PROS_ONLY)
+        .right(Resource::Calendar, Verb::Change, ADMINISTRATORS)
         .query(&[QueryParameter::EXPECTED]),
     Endpoint::delete(&[ONE, ONE_LEGACY], write_handler!(crud::delete::<Calendar>))
         .named("DeleteCalendar", "Mark a calendar as deleted")
-        .right(Resource::Calendar, Verb::Delete, PROS_ONLY)
+        .right(Resource::Calendar, Verb::Delete, ADMINISTRATORS)
         .query(&[QueryParameter::EXPECTED]),
 ];
 

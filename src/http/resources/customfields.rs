@@ -4,7 +4,7 @@ use crate::domain::records::customfield::Customfield;
 use crate::domain::state::command::{Put, RecordChange};
 use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{Endpoint, EndpointPath, handler, write_handler};
-use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
+use crate::http::permissions::{ADMINISTRATORS, PUBLIC, Resource, Verb};
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::field::{Audience, Table};
@@ -19,16 +19,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Customfield, Verb::List, PUBLIC),
     Endpoint::post(&[ALL], write_handler!(crud::create::<Customfield>))
         .named("MakeCustomfield", "Create a customfield")
-        .right(Resource::Customfield, Verb::Make, PROS_ONLY),
+        .right(Resource::Customfield, Verb::Make, ADMINISTRATORS),
     Endpoint::get(&[ONE], handler!(InGroup, crud::show::<Customfield>))
         .named("ShowCustomfield", "Get a customfield")
         .right(Resource::Customfield, Verb::Show, PUBLIC),
     Endpoint::put(&[ONE], write_handler!(crud::change::<Customfield>))
         .named("ChangeCustomfield", "Update a customfield")
-        .right(Resource::Customfield, Verb::Change, PROS_ONLY),
+        .right(Resource::Customfield, Verb::Change, ADMINISTRATORS),
     Endpoint::delete(&[ONE], write_handler!(crud::delete::<Customfield>))
         .named("DeleteCustomfield", "Mark a customfield as deleted")
-        .right(Resource::Customfield, Verb::Delete, PROS_ONLY),
+        .right(Resource::Customfield, Verb::Delete, ADMINISTRATORS),
 ];
 
 impl CrudRecord for Customfield {

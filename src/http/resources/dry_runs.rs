@@ -15,7 +15,7 @@ use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant};
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{OWN_CALENDARS, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::batch::{BatchRequest, refuse};
 use crate::http::response::{HandlerResult, json_response};
@@ -43,7 +43,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] =
     &[Endpoint::post(&[DRY_RUNS], handler!(InGroup, try_out))
         .named("TryOut", "List the appointments that writes would displace, without doing them")
         .tagged("dry-runs")
-        .right(Resource::DryRun, Verb::Make, PROS_ONLY)
+        .right(Resource::DryRun, Verb::Make, OWN_CALENDARS)
         .idempotency_key(false)
         .body(Body::plain(schema_of::<DryRunBody>))
         .answers(&[Answer::json(
@@ -120,7 +120,8 @@ fn foresee_all(request: &GroupRequest) -> Result<Vec<u8>, ApiError> {
         return Err(refuse(wrong));
     }
     let commands = rows.iter().map(|row| row.command.clone()).collect();
-    let batch = Command::Batch(Batch { commands, is_atomic: true });
+    let role = request.identity.pro_role(request.state.catalogue.group.id);
+    let batch = Command::Batch(Batch { commands, is_atomic: true }).within(role);
     let foreseen = match foresee(&request.state, &batch, request.now) {
         Ok(foreseen) => foreseen,
         Err(refusals) => {

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::decisions::record_change::find_by_externid;
+use crate::domain::directory::roles::GroupRight;
 use crate::domain::records::account::Account;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
@@ -26,7 +27,7 @@ use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::limits::guarded_write::GuardedWrite;
 use crate::http::openapi::records::kept_fiche;
-use crate::http::permissions::{OWN_ACCOUNT, PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{OWN_ACCOUNT, OWN_CALENDARS, RECEPTION, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::accounts;
 use crate::http::resources::crud::{self, CrudRecord};
@@ -51,22 +52,22 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Fiche, Verb::List, OWN_ACCOUNT),
     Endpoint::post(&[ALL, ALL_LEGACY], write_handler!(crud::create::<Fiche>))
         .named("MakeFiche", "Create a fiche")
-        .right(Resource::Fiche, Verb::Make, PROS_ONLY),
+        .right(Resource::Fiche, Verb::Make, OWN_CALENDARS),
     Endpoint::put(&[ALL], write_handler!(put_by_externid))
         .named("PutFicheByExternid", "Update the fiche with an externid, or create it")
         .query(&[QueryKind::RequiredInteger { min: i64::MIN, max: i64::MAX }
             .named("externid", "the identifier of another system")])
         .answers(&[Answer::RECORD, Answer::NEW_RECORD])
-        .right(Resource::Fiche, Verb::Make, PROS_ONLY),
+        .right(Resource::Fiche, Verb::Make, OWN_CALENDARS),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowFiche", "Get a fiche")
         .right(Resource::Fiche, Verb::Show, OWN_ACCOUNT),
-    Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(crud::change::<Fiche>, change_own))
+    Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(change, change_own))
         .named("ChangeFiche", "Update a fiche")
         .right(Resource::Fiche, Verb::Change, OWN_ACCOUNT),
     Endpoint::post(&[MERGE], handler!(InGroup, merge))
         .named("MergeFiches", "Make one of two fiches of a client")
-        .right(Resource::Fiche, Verb::Delete, PROS_ONLY)
+        .right(Resource::Fiche, Verb::Delete, RECEPTION)
         .idempotency_key(false)
         .body(Body::plain(merge_schema))
         .answers(&[Answer::RECORD]),
@@ -113,7 +114,10 @@ impl CrudRecord for Fiche {
 /// are included, since clients of the API synchronise by this list.
 async fn list(request: GroupRequest) -> HandlerResult {
     let Caller::Account(account) = request.caller() else {
-        return crud::list::<Fiche>(request).await;
+        let sight = request.sight();
+        let rows = request.state.fiches.len();
+        let wanted = move |fiche: &Fiche, state: &GroupState| state.shows_client(&sight, fiche.id);
+        return crud::list_wanted(&request, crud::parse_query(&request)?, rows, wanted).await;
     };
     let own = own_fiches(Arc::clone(account));
     crud::list_of(&request, crud::parse_query(&request)?, 1, own, |_, _| true).await
@@ -131,6 +135,18 @@ async fn show(request: GroupRequest) -> HandlerResult {
     let kept = Fiche::find(&request.state, kept).ok_or_else(ApiError::no_result)?;
     let shown = Fiche { merged_into: Some(kept.id), ..kept.clone() };
     Ok(crud::record_response(&shown, &request.state, request.audience()))
+}
+
+/// PUT /api/v1/groups/{group_id}/fiches/{id} by a professional.
+fn change(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
+    check_ownership(request)?;
+    let id = request.id(FicheId::new)?;
+    if request.state.fiches.contains_key(&id)
+        && !request.state.lets_write_client(request.role(), id)
+    {
+        return Err(ApiError::unauthorized(GroupRight::Clients.needed()));
+    }
+    crud::change::<Fiche>(request)
 }
 
 /// POST /api/v1/groups/{group_id}/fiches/{id}/merge. Sent again, it answers the same.
@@ -226,7 +242,7 @@ fn put_by_externid(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     Ok(PreparedWrite::new(write, audience, show))
 }
 
-/// Checks that an account asks about its own fiche. Professionals may see all fiches.
+/// Checks that an account asks about its own fiche, and a professional about one that it reads.
 ///
 /// # Errors
 /// 404, the same as for a fiche that does not exist.
@@ -234,6 +250,9 @@ fn check_ownership(request: &GroupRequest) -> Result<(), ApiError> {
     let id = request.id(FicheId::new)?;
     match request.caller() {
         Caller::Account(account) if !account.owns(id) => Err(ApiError::no_result()),
+        Caller::Pro(_) if !request.state.shows_client(&request.sight(), id) => {
+            Err(ApiError::no_result())
+        }
         Caller::Account(_) | Caller::Application | Caller::Pro(_) => Ok(()),
     }
 }

@@ -16,7 +16,7 @@ use crate::domain::state::precondition::ShownObject;
 use crate::http::answer::entity_tag::tagged;
 use crate::http::endpoint::{Endpoint, EndpointPath, handler};
 use crate::http::error::{ApiError, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_HEADER};
-use crate::http::permissions::{OPERATOR, PROS_ONLY, PUBLIC, Resource, Verb};
+use crate::http::permissions::{ADMINISTRATORS, OPERATOR, PUBLIC, Resource, Verb};
 use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{PageAnswer, compute_page};
 use crate::http::response::{HandlerResult, json_response, object_response};
@@ -43,7 +43,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] =
             .right(Resource::Group, Verb::Make, OPERATOR),
         Endpoint::put(&[ONE], handler!(InGroup, change))
             .named("ChangeGroup", "Update a group")
-            .right(Resource::Group, Verb::Change, PROS_ONLY),
+            .right(Resource::Group, Verb::Change, ADMINISTRATORS),
     ];
 
 /// GET /api/v1/groups: the professional's or account's own groups, or the groups named on the key.

@@ -2,7 +2,7 @@
 
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, QueryKind, Shape, handler};
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{ADMINISTRATORS, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, ok_response};
 use crate::wire::history::{HistoryAnswer, PAGE_MAX, is_known, parse_query};
@@ -17,7 +17,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint::get(
     handler!(InGroup, list),
 )
 .named("ListHistory", "List who changed what, latest first")
-.right(Resource::History, Verb::List, PROS_ONLY)
+.right(Resource::History, Verb::List, ADMINISTRATORS)
 .tagged("history")
 .query(&[
     QueryKind::Text.named("object", "only rows about this object, such as vevent:12"),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::domain::directory::roles::GroupRight;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::state::command::{Command, PutVevents};
 use crate::domain::state::group_state::GroupState;
@@ -12,7 +13,7 @@ use crate::http::endpoint::{
     Answer, Body, Endpoint, EndpointPath, QueryParameter, Shape, handler, write_handler,
 };
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{OWN_CALENDARS, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, object_response};
 use crate::http::writes::prepared_write::PreparedWrite;
@@ -39,12 +40,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(&[HOURS], handler!(InGroup, show))
         .named("ShowHours", "Get the weekly opening hours of a calendar")
         .tagged("calendars")
-        .right(Resource::Hours, Verb::Show, PROS_ONLY)
+        .right(Resource::Hours, Verb::Show, OWN_CALENDARS)
         .answers(&[SHOWN]),
     Endpoint::put(&[HOURS], write_handler!(replace))
         .named("ReplaceHours", "Replace the weekly opening hours of a calendar")
         .tagged("calendars")
-        .right(Resource::Hours, Verb::Change, PROS_ONLY)
+        .right(Resource::Hours, Verb::Change, OWN_CALENDARS)
         .query(&[QueryParameter::EXPECTED])
         .body(Body::plain(schema_of::<HoursBody>))
         .answers(&[SHOWN]),
@@ -53,10 +54,11 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 /// Returns the calendar of the path.
 ///
 /// # Errors
-/// 404 if the group has no calendar with that id.
+/// 404 if the caller reads no calendar with that id.
 fn find_calendar(request: &GroupRequest) -> Result<CalendarId, ApiError> {
     let id = request.id(CalendarId::new)?;
-    if request.state.calendars.contains_key(&id) { Ok(id) } else { Err(ApiError::no_result()) }
+    let is_shown = request.state.calendars.contains_key(&id) && request.sight().shows_calendar(id);
+    if is_shown { Ok(id) } else { Err(ApiError::no_result()) }
 }
 
 /// GET /api/v1/groups/{group_id}/calendars/{id}/hours.
@@ -80,6 +82,9 @@ pub(crate) fn show_hours(state: &GroupState, id: CalendarId) -> Option<ShownObje
 /// PUT /api/v1/groups/{group_id}/calendars/{id}/hours.
 fn replace(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = find_calendar(request)?;
+    if !request.role().writes_on(id) {
+        return Err(ApiError::unauthorized(GroupRight::Agenda.needed()));
+    }
     let today = request.zone().civil_of(request.now).day();
     let ranges = parse_hours(&request.body, &request.scope(), today)?;
     let taker = request.identity.pro_names().unwrap_or_default();

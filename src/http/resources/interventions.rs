@@ -7,7 +7,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::http::endpoint::{
     Endpoint, EndpointPath, QueryKind, QueryParameter, handler, write_handler,
 };
-use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
+use crate::http::permissions::{ADMINISTRATORS, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
 use crate::http::response::HandlerResult;
@@ -33,14 +33,14 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Intervention, Verb::Show, PUBLIC),
     Endpoint::post(&[ALL], write_handler!(crud::create::<Intervention>))
         .named("MakeIntervention", "Create an intervention")
-        .right(Resource::Intervention, Verb::Make, PROS_ONLY),
+        .right(Resource::Intervention, Verb::Make, ADMINISTRATORS),
     Endpoint::put(&[ONE], write_handler!(crud::change::<Intervention>))
         .named("ChangeIntervention", "Update an intervention")
-        .right(Resource::Intervention, Verb::Change, PROS_ONLY)
+        .right(Resource::Intervention, Verb::Change, ADMINISTRATORS)
         .query(&[QueryParameter::EXPECTED]),
     Endpoint::delete(&[ONE], write_handler!(crud::delete::<Intervention>))
         .named("DeleteIntervention", "Mark an intervention as deleted")
-        .right(Resource::Intervention, Verb::Delete, PROS_ONLY)
+        .right(Resource::Intervention, Verb::Delete, ADMINISTRATORS)
         .query(&[QueryParameter::EXPECTED]),
 ];
 

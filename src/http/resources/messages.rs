@@ -10,7 +10,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::http::answer::entity_tag::tagged;
 use crate::http::endpoint::{Endpoint, EndpointPath, handler};
 use crate::http::error::ApiError;
-use crate::http::permissions::{PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{OWN_CALENDARS, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::pagination::{PageAnswer, write_object};
 use crate::http::response::{HandlerResult, object_response, to_json};
@@ -26,11 +26,11 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/messa
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::list(&[ALL], handler!(InGroup, list))
         .named("ListMessages", "List planned, sent and unsent messages")
-        .right(Resource::Message, Verb::List, PROS_ONLY),
+        .right(Resource::Message, Verb::List, OWN_CALENDARS),
     Endpoint::get(&[ONE], handler!(InGroup, show)).named("ShowMessage", "Get a message").right(
         Resource::Message,
         Verb::Show,
-        PROS_ONLY,
+        OWN_CALENDARS,
     ),
 ];
 
@@ -42,9 +42,11 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let state = Arc::clone(&request.state);
     let now = request.now;
     let gateways = Arc::clone(&request.server.gateways);
+    let sight = request.sight();
     let compute = move || {
         let ledger = Ledger::new(state, now);
-        let entries = ledger.entries();
+        let mut entries = ledger.entries();
+        entries.retain(|entry| entry.is_shown(&sight, ledger.group_state()));
         let page =
             query.select_page(entries.iter().collect(), &Scope::for_group(ledger.group_state()));
         let places: Vec<u64> = page.records.iter().map(|entry| query.record_id(entry)).collect();
@@ -66,6 +68,9 @@ async fn show(request: GroupRequest) -> HandlerResult {
     let id = request.id(MessageId::new)?;
     let message = request.state.outbox.message(id).ok_or_else(ApiError::no_result)?;
     let entry = LedgerEntry::from_message(message);
+    if !entry.is_shown(&request.sight(), &request.state) {
+        return Err(ApiError::no_result());
+    }
     let gateways = &request.server.gateways;
     let preview = |message: &Message| gateways.preview_without_tokens(&request.state, message);
     let object = render_entry(&entry, &request.state, request.audience(), preview);

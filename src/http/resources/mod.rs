@@ -18,6 +18,7 @@ pub(crate) mod history;
 pub(crate) mod holds;
 pub(crate) mod hours;
 pub(crate) mod interventions;
+pub(crate) mod invitations;
 pub(crate) mod messages;
 pub(crate) mod modules;
 pub(crate) mod operator;

@@ -482,7 +482,10 @@ fn render_account(
 /// Renders a professional, with times in the time zone of the main group.
 fn render_pro(pro: &Pro, auth: &AuthRequest<'_>) -> Map<String, Value> {
     let mut object = match auth.published.group_state(pro.main) {
-        Some(state) => PROFESSIONAL.render(pro, &Scope::for_group(&state), Audience::Pro),
+        Some(state) => {
+            let scope = Scope::for_group(&state).with_roles(&auth.directory.roles);
+            PROFESSIONAL.render(pro, &scope, Audience::Pro)
+        }
         None => Map::new(),
     };
     object.insert("group_id".into(), pro.main.number().into());

@@ -9,7 +9,7 @@ use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::http::endpoint::{Endpoint, EndpointPath, handler, write_handler};
-use crate::http::permissions::{PROS_ONLY, PUBLIC, Resource, Verb};
+use crate::http::permissions::{ADMINISTRATORS, PUBLIC, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::{self, CrudRecord, DeletableRecord, Deletion};
 use crate::http::response::HandlerResult;
@@ -32,16 +32,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Calendarset, Verb::List, PUBLIC),
     Endpoint::post(&[CALENDARSETS], write_handler!(crud::create::<Calendarset>))
         .named("MakeCalendarset", "Create a calendarset")
-        .right(Resource::Calendarset, Verb::Make, PROS_ONLY),
+        .right(Resource::Calendarset, Verb::Make, ADMINISTRATORS),
     Endpoint::get(&[CALENDARSET], handler!(InGroup, crud::show::<Calendarset>))
         .named("ShowCalendarset", "Get a calendarset")
         .right(Resource::Calendarset, Verb::Show, PUBLIC),
     Endpoint::put(&[CALENDARSET], write_handler!(crud::change::<Calendarset>))
         .named("ChangeCalendarset", "Update a calendarset")
-        .right(Resource::Calendarset, Verb::Change, PROS_ONLY),
+        .right(Resource::Calendarset, Verb::Change, ADMINISTRATORS),
     Endpoint::delete(&[CALENDARSET], write_handler!(crud::delete::<Calendarset>))
         .named("RemoveCalendarset", "Remove a calendarset; its calendars remain")
-        .right(Resource::Calendarset, Verb::Delete, PROS_ONLY),
+        .right(Resource::Calendarset, Verb::Delete, ADMINISTRATORS),
     Endpoint::tagged_list(
         &[EndpointPath::current("/api/v1/groups/{group_id}/calendarsets/{id}/interventions")],
         handler!(InGroup, list_offered_interventions),
@@ -67,16 +67,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Interventionset, Verb::List, PUBLIC),
     Endpoint::post(&[INTERVENTIONSETS], write_handler!(crud::create::<Interventionset>))
         .named("MakeInterventionset", "Create an interventionset")
-        .right(Resource::Interventionset, Verb::Make, PROS_ONLY),
+        .right(Resource::Interventionset, Verb::Make, ADMINISTRATORS),
     Endpoint::get(&[INTERVENTIONSET], handler!(InGroup, crud::show::<Interventionset>))
         .named("ShowInterventionset", "Get an interventionset")
         .right(Resource::Interventionset, Verb::Show, PUBLIC),
     Endpoint::put(&[INTERVENTIONSET], write_handler!(crud::change::<Interventionset>))
         .named("ChangeInterventionset", "Update an interventionset")
-        .right(Resource::Interventionset, Verb::Change, PROS_ONLY),
+        .right(Resource::Interventionset, Verb::Change, ADMINISTRATORS),
     Endpoint::delete(&[INTERVENTIONSET], write_handler!(crud::delete::<Interventionset>))
         .named("RemoveInterventionset", "Remove an interventionset; its interventions remain")
-        .right(Resource::Interventionset, Verb::Delete, PROS_ONLY),
+        .right(Resource::Interventionset, Verb::Delete, ADMINISTRATORS),
 ];
 
 impl CrudRecord for Calendarset {

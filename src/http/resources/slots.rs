@@ -128,7 +128,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 /// GET /api/v1/groups/{group_id}/availabletimeslots.
 async fn search(request: GroupRequest) -> HandlerResult {
     check_search_right(&request)?;
-    let search = SlotSearch::parse(&request.params, &request.state, request.caller(), request.now)?;
+    let GroupRequest { params, state, now, .. } = &request;
+    let search = SlotSearch::parse(params, state, request.caller(), &request.sight(), *now)?;
     match search.goal {
         SearchGoal::All | SearchGoal::Days | SearchGoal::First => find(request, search).await,
         SearchGoal::Explanation(start) => explain(request, search, start).await,
@@ -143,6 +144,7 @@ async fn explain_start(request: GroupRequest) -> HandlerResult {
         &request.params,
         &request.state,
         request.caller(),
+        &request.sight(),
         request.now,
     )?;
     explain(request, search, start).await
@@ -211,7 +213,10 @@ fn inline_part(search: &SlotSearch, state: &GroupState, now: Instant) -> Interva
     }
 }
 
-async fn explain(request: GroupRequest, search: SlotSearch, start: Instant) -> HandlerResult {
+/// Explains the calendars that the caller reads.
+async fn explain(request: GroupRequest, mut search: SlotSearch, start: Instant) -> HandlerResult {
+    let sight = request.sight();
+    search.calendars.retain(|calendar| sight.shows_calendar(*calendar));
     let now = request.now;
     let audience = request.audience();
     let is_pro = matches!(request.caller(), Caller::Pro(_));

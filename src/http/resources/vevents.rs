@@ -18,7 +18,7 @@ use crate::http::endpoint::{
 use crate::http::error::ApiError;
 use crate::http::legacy_paths::LegacyRecord;
 use crate::http::limits::guarded_write::GuardedWrite;
-use crate::http::permissions::{PROS_ONLY, Resource, Verb};
+use crate::http::permissions::{OWN_CALENDARS, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::pagination::list_response;
 use crate::http::response::{HandlerResult, object_response};
@@ -49,7 +49,7 @@ const PART: &[QueryParameter] = &[
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::list(&[ALL, ALL_LEGACY], handler!(InGroup, list))
         .named("ListVevents", "List vevents, with deleted ones")
-        .right(Resource::Vevent, Verb::List, PROS_ONLY)
+        .right(Resource::Vevent, Verb::List, OWN_CALENDARS)
         .query(&[
             QueryKind::Id.named("calendar_id", "only vevents of this calendar"),
             QueryKind::Id.named("fiche_id", "only appointments of this fiche"),
@@ -59,18 +59,18 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ]),
     Endpoint::get(&[ONE, ONE_LEGACY], handler!(InGroup, show))
         .named("ShowVevent", "Get a vevent")
-        .right(Resource::Vevent, Verb::Show, PROS_ONLY),
+        .right(Resource::Vevent, Verb::Show, OWN_CALENDARS),
     Endpoint::post(&[ALL, ALL_LEGACY], write_handler!(create))
         .named("MakeVevent", "Create a vevent")
-        .right(Resource::Vevent, Verb::Make, PROS_ONLY)
+        .right(Resource::Vevent, Verb::Make, OWN_CALENDARS)
         .query(&[QueryParameter::EXPECTED]),
     Endpoint::put(&[ONE, ONE_LEGACY], write_handler!(change))
         .named("ChangeVevent", "Update a vevent, or a part of a series")
-        .right(Resource::Vevent, Verb::Change, PROS_ONLY)
+        .right(Resource::Vevent, Verb::Change, OWN_CALENDARS)
         .query(PART),
     Endpoint::delete(&[ONE, ONE_LEGACY], write_handler!(delete))
         .named("DeleteVevent", "Mark a vevent as deleted, or end a part of a series")
-        .right(Resource::Vevent, Verb::Delete, PROS_ONLY)
+        .right(Resource::Vevent, Verb::Delete, OWN_CALENDARS)
         .query(PART)
         .body(Body::SENDMAIL),
 ];
@@ -83,15 +83,18 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let params = &request.params;
     let state = &request.state;
     let mut faults = FaultCollector::default();
-    let exists = |id: CalendarId| state.catalogue.calendars.contains_key(&id);
+    let sight = request.sight();
+    let exists =
+        |id: CalendarId| state.catalogue.calendars.contains_key(&id) && sight.shows_calendar(id);
     let calendar = faults.keep_fault(parse_id(params, "calendar_id", CalendarId::new, exists));
-    let exists = |id: FicheId| state.fiches.contains_key(&id);
+    let exists = |id: FicheId| state.fiches.contains_key(&id) && state.shows_client(&sight, id);
     let fiche = faults.keep_fault(parse_id(params, "fiche_id", FicheId::new, exists));
     let from = faults.keep_fault(parse_moment(params, "start_from", zone));
     let to = faults.keep_fault(parse_moment(params, "start_to", zone));
     let query = faults.finish(Query::parse(params, &VEVENT, &request.scope(), audience))?;
     let wanted = move |vevent: &Vevent, _: &GroupState| {
-        calendar.is_none_or(|calendar| vevent.calendar_id == calendar)
+        sight.shows_vevent(vevent)
+            && calendar.is_none_or(|calendar| vevent.calendar_id == calendar)
             && fiche.is_none_or(|fiche| vevent.appointment().is_some_and(|it| it.fiche_id == fiche))
             && from.is_none_or(|from| from <= first_start(vevent, zone))
             && to.is_none_or(|to| first_start(vevent, zone) < to)
@@ -109,7 +112,7 @@ fn all_vevents(state: &GroupState) -> Vec<&Vevent> {
 /// GET /api/v1/groups/{group_id}/vevents/{id}.
 async fn show(request: GroupRequest) -> HandlerResult {
     let id = request.id(VeventId::new)?;
-    let vevent = request.state.rows.get(&id).ok_or_else(ApiError::no_result)?;
+    let vevent = request.find_vevent(id)?;
     Ok(object_response(show_vevent(vevent, &request.scope(), request.audience())))
 }
 
@@ -151,6 +154,7 @@ pub(crate) fn draw_up_new(
 /// fields are those of the part of the series.
 fn change(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
+    request.check_writes_vevent(id)?;
     let object = read_object(request)?.clone();
     if let Some(part) = parse_part(&request.params)? {
         return Ok(write_part(request, ChangePart { id, part, draft: Some(draft_part(object)) }));
@@ -192,6 +196,7 @@ pub(crate) fn make_change(id: VeventId, object: Map<String, Value>) -> PutVevent
 /// scope, the series loses a part.
 fn delete(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let id = request.id(VeventId::new)?;
+    request.check_writes_vevent(id)?;
     if let Some(part) = parse_part(&request.params)? {
         return Ok(write_part(request, ChangePart { id, part, draft: None }));
     }

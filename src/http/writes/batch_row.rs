@@ -134,7 +134,8 @@ pub(crate) fn prepare_row(request: &GroupRequest, row: &Value) -> Result<Prepare
     let path_id = number("id");
     let asked = name_asked_object(route, path_id);
     let body = read_body(row)?;
-    route.endpoint.check_right(&request.identity, &params)?;
+    let group = Some(request.state.catalogue.group.id);
+    route.endpoint.check_right(&request.identity, group, &params)?;
     if request.is_strict {
         let method = route.endpoint.method.to_http();
         request.server.known_names.check(method.as_str(), route.path(), &params, &body)?;

@@ -26,7 +26,7 @@ pub(crate) fn long_day(visit: &ProVisit, at: Instant) -> String {
     format!("{} {}", format::day(visit.language(), day), day.ymd().0)
 }
 
-/// Returns the lines of appointments.
+/// Returns the lines of those appointments that the professional reads.
 pub(crate) fn appointment_lines(
     visit: &ProVisit,
     ids: impl Iterator<Item = VeventId>,
@@ -36,7 +36,7 @@ pub(crate) fn appointment_lines(
 
 fn appointment_line(visit: &ProVisit, id: VeventId) -> Option<ListedAppointment> {
     let catalogue = &visit.state.catalogue;
-    let vevent = visit.state.rows.get(&id)?;
+    let vevent = visit.state.rows.get(&id).filter(|row| visit.sight().shows_vevent(row))?;
     let appointment = vevent.appointment()?;
     let service = catalogue.interventions.get(&appointment.intervention_id);
     let calendar = catalogue.calendars.get(&vevent.calendar_id);

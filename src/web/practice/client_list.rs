@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use crate::domain::directory::roles::Sight;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::http::ApiError;
@@ -49,6 +50,7 @@ struct ClientsScreen<'v> {
 
 /// A client in the list.
 pub(crate) struct ClientRow {
+    /// Its record; empty if the professional does not read it.
     pub(crate) url: String,
     /// The names; empty without any.
     pub(crate) name: String,
@@ -69,6 +71,8 @@ pub(crate) struct ClientSearch<'a> {
     /// Words of names, telephone numbers and addresses; empty for all clients.
     pub(crate) search: &'a str,
     pub(crate) with_deleted: bool,
+    /// Whether clients are found whose record the professional does not read.
+    pub(crate) for_booking: bool,
     /// The place of the first one of the page.
     pub(crate) first: usize,
     /// Maximum number of clients of the page.
@@ -81,7 +85,8 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
     let first = params.value("from").and_then(|text| text.parse().ok()).unwrap_or(0);
     let with_deleted = params.value("deleted").is_some();
     let search = params.value("search").unwrap_or_default();
-    let wanted = ClientSearch { search, with_deleted, first, results: PAGE_CLIENTS };
+    let wanted =
+        ClientSearch { search, with_deleted, for_booking: false, first, results: PAGE_CLIENTS };
     match find_clients(&visit, wanted).await {
         Ok(Some(found)) => respond_with(&visit, StatusCode::OK, first, &found),
         Ok(None) => {
@@ -101,7 +106,7 @@ pub(crate) async fn find_clients(
     visit: &ProVisit,
     wanted: ClientSearch<'_>,
 ) -> Result<Option<FoundClients>, ApiError> {
-    let ClientSearch { search, with_deleted, first, results } = wanted;
+    let ClientSearch { search, with_deleted, for_booking, first, results } = wanted;
     let mut listed = Params::default();
     listed.push("search", search);
     listed.push("sort", "lastname");
@@ -111,9 +116,11 @@ pub(crate) async fn find_clients(
     let Ok(query) = Query::parse(&listed, &FICHE, &scope, Audience::Pro) else { return Ok(None) };
     let cost = visit.state.fiches.len().saturating_mul(query.cost_per_record());
     let state = Arc::clone(&visit.state);
+    let sight = if for_booking { Sight::All } else { visit.sight() };
     let find = move || {
         let mut wanted: Vec<&Fiche> = state.fiches.values().map(AsRef::as_ref).collect();
         wanted.retain(|it| it.merged_into.is_none() && (with_deleted || !it.deleted));
+        wanted.retain(|it| state.shows_client(&sight, it.id));
         let page = query.select_page(wanted, &Scope::for_group(&state));
         FoundClients {
             page: page.records.iter().map(|fiche| fiche.id).collect(),
@@ -177,8 +184,17 @@ fn respond_with(
     respond(status, Privacy::Client, render(&screen))
 }
 
-/// Returns a client as lists show it.
+/// Returns a client as lists show it. Of one whose record the professional does not read these are
+/// name and year of birth.
 pub(crate) fn view_client(visit: &ProVisit, fiche: &Fiche) -> ClientRow {
+    if !visit.state.shows_client(&visit.sight(), fiche.id) {
+        return ClientRow {
+            url: String::new(),
+            name: fiche.names(),
+            facts: fiche.birthdate.map(|at| at.day().ymd().0.to_string()).unwrap_or_default(),
+            is_deleted: fiche.deleted,
+        };
+    }
     let email = fiche.email.as_ref().map_or("", |email| email.as_str());
     let birthdate = fiche.birthdate.map(|at| format::date(visit.language(), at.day()));
     let facts = [fiche.firstphone.as_str(), fiche.secondphone.as_str(), email];

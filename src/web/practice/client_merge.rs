@@ -274,7 +274,13 @@ async fn search(visit: &ProVisit, kept: &Fiche) -> Response {
     let params = &visit.request.params;
     let search = params.value("search").unwrap_or_default();
     let is_asked = !search.is_empty();
-    let wanted = ClientSearch { search, with_deleted: true, first: 0, results: FOUND_MAX + 1 };
+    let wanted = ClientSearch {
+        search,
+        with_deleted: true,
+        for_booking: false,
+        first: 0,
+        results: FOUND_MAX + 1,
+    };
     let found = match find_clients(visit, wanted).await {
         Ok(found) => found,
         Err(error) => return message::failed(&visit.request, &error),

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::availability::taken_time::TakenInterval;
+use crate::domain::directory::roles::GroupRight;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
@@ -28,6 +29,7 @@ use crate::web::practice::record_fields::{
 };
 use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::revision::{REVISION, faults_among, revision, still_at, write};
+use crate::web::practice::role_gate;
 use crate::web::practice::texts::client::ClientTexts;
 use crate::web::practice::texts::form::FormTexts;
 use crate::web::practice::texts::merge::MergeTexts;
@@ -50,6 +52,9 @@ struct ClientScreen<'v> {
     /// The address of this screen.
     here: String,
     name: String,
+    /// Whether the professional changes the record.
+    is_writable: bool,
+    can_merge: bool,
     is_deleted: bool,
     is_saved: bool,
     facts: Vec<Fact>,
@@ -204,6 +209,8 @@ fn respond_with_client(
         frame: visit.frame(title, Section::Clients),
         text,
         form: FormTexts::in_language(visit.language()),
+        is_writable: visit.state.lets_write_client(visit.role(), fiche.id),
+        can_merge: role_gate::has(visit.role(), GroupRight::Clients),
         is_deleted: fiche.deleted,
         is_saved: status == StatusCode::OK && params.value("saved").is_some(),
         facts: facts(&stored, visit.language()),

@@ -48,6 +48,8 @@ struct EventScreen<'v> {
     restore_action: String,
     move_url: String,
     facts: Vec<Fact>,
+    /// Whether the professional changes it.
+    is_writable: bool,
     is_cancelled: bool,
     /// A sentence about what was done or refused; empty without one.
     notice: String,
@@ -174,6 +176,7 @@ pub(crate) fn respond_with_event(
         restore_action: visit.url(&format!("{here}/restore"), &[]),
         move_url: visit.url(&format!("{here}/move"), &[]),
         facts: appointment_facts(visit, row, appointment, text),
+        is_writable: visit.role().writes_on(row.calendar_id),
         is_cancelled: row.deleted,
         notice: notice_text,
         is_refusal: matches!(notice, Notice::Refused(_)),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::domain::decisions::upkeep::history_end;
+use crate::domain::directory::roles::GroupRight;
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
 use crate::domain::state::history::NumberedRow;
@@ -12,6 +13,7 @@ use crate::domain::state::history::row::{
 };
 use crate::domain::time::{Civil, INSTANT_MAX, Instant};
 use crate::web::format;
+use crate::web::practice::role_gate;
 use crate::web::practice::settings::fields::label_in_change;
 use crate::web::practice::texts::field_labels::fiche_label;
 use crate::web::practice::texts::history::HistoryTexts;
@@ -38,6 +40,8 @@ pub(crate) struct HistoryLine {
 
 /// The latest rows about an object, beside it.
 pub(crate) struct ObjectHistory {
+    /// Whether the professional reads the history.
+    pub(crate) is_shown: bool,
     pub(crate) text: &'static HistoryTexts,
     pub(crate) lines: Vec<HistoryLine>,
     /// The whole history of the object; empty if it is shown.
@@ -63,7 +67,8 @@ pub(crate) fn history_beside(visit: &ProVisit, object: HistoryObject) -> ObjectH
         page.rows.iter().map(|row| history_line(visit, row)).collect();
     lines.iter_mut().for_each(|line| line.object.clear());
     let text = HistoryTexts::in_language(visit.language());
-    ObjectHistory { text, lines, all_url }
+    let is_shown = role_gate::has(visit.role(), GroupRight::History);
+    ObjectHistory { is_shown, text, lines, all_url }
 }
 
 /// Returns the screen with the history of an object.

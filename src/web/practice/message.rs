@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::response::Response;
 
+use crate::domain::directory::roles::GroupRight;
 use crate::http::ApiError;
 use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::frame::ScreenFrame;
@@ -55,6 +56,21 @@ pub(crate) fn foreign(request: &ScreenRequest) -> Response {
     with_line(request, StatusCode::FORBIDDEN, text.foreign_title, text.foreign)
 }
 
+/// Returns the page that says which right the role of the person lacks.
+pub(crate) fn lacks(request: &ScreenRequest, right: GroupRight) -> Response {
+    let text = request.text();
+    let line = match right {
+        GroupRight::Agenda => text.lacks_agenda,
+        GroupRight::Clients => text.lacks_clients,
+        GroupRight::Settings
+        | GroupRight::Team
+        | GroupRight::Keys
+        | GroupRight::Export
+        | GroupRight::History => text.lacks_administration,
+    };
+    with_line(request, StatusCode::FORBIDDEN, text.lacks_title, line)
+}
+
 /// Returns the page of an error that lies not with the fields of a form.
 pub(crate) fn failed(request: &ScreenRequest, error: &ApiError) -> Response {
     let text = request.text();
@@ -66,6 +82,7 @@ pub(crate) fn failed(request: &ScreenRequest, error: &ApiError) -> Response {
             let line = fill(text.too_many, "minutes", &minutes.to_string());
             with_line(request, status, text.too_many_title, &line)
         }
+        (StatusCode::FORBIDDEN, None) => lacks(request, GroupRight::Agenda),
         (_, Some(_)) => with_line(request, status, text.busy_title, text.busy),
         (_, None) => with_line(request, status, text.failed_title, text.failed),
     };

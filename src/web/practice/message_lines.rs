@@ -67,7 +67,8 @@ fn kind_in_words(kind: MessageKind, text: &MessageTexts) -> &'static str {
         | MessageKind::CodesHalfUsed
         | MessageKind::CodesAsked
         | MessageKind::CodesNoLongerAsked
-        | MessageKind::ProPassword => text.other,
+        | MessageKind::ProPassword
+        | MessageKind::Invitation => text.other,
     }
 }
 

@@ -28,7 +28,7 @@ mod listed_calendar;
 mod login_page;
 mod logins;
 mod logout;
-mod message;
+pub(crate) mod message;
 mod message_lines;
 mod new_client;
 mod new_event;
@@ -39,12 +39,14 @@ mod own_password;
 mod record_fields;
 mod record_path;
 mod revision;
+mod role_gate;
 mod rule_words;
 pub(crate) mod screen_request;
 mod series_event;
 mod settings;
 mod start_fields;
 mod target_obstacles;
+pub(crate) mod team;
 mod texts;
 mod typed_start;
 mod visit;
@@ -90,4 +92,5 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/absences/new", get(absence::show).post(absence::make))
         .merge(hours::routes())
         .merge(settings::routes())
+        .merge(team::routes())
 }

@@ -63,6 +63,8 @@ struct SeriesScreen<'v> {
     repetition: String,
     /// The form that moves it; empty for an event that cannot be moved.
     move_url: String,
+    /// Whether the professional changes it.
+    is_writable: bool,
     is_deleted: bool,
     /// A sentence about what was done; empty without one.
     notice: &'static str,
@@ -525,6 +527,7 @@ fn respond_with_form(
             let words = rule_in_words(visit.language(), visit.zone(), rule);
             fill(text.series, "rule", &words)
         }),
+        is_writable: visit.role().writes_on(row.calendar_id),
         is_deleted: row.deleted,
         notice,
         occurrence: day.map(iso_day).unwrap_or_default(),

@@ -76,8 +76,7 @@ impl StartFields {
     /// Reads the fields. Without a calendar it is the first, and without a day today.
     pub(crate) fn read(visit: &ProVisit, given: &Params) -> Self {
         let text = EventTexts::in_language(visit.language());
-        let catalogue = &visit.state.catalogue;
-        let mut calendar = calendar_list(catalogue, text);
+        let mut calendar = calendar_list(visit, text);
         match given.value("c") {
             Some(id) => calendar.read(id, text.bad_calendar),
             None => {
@@ -141,8 +140,8 @@ impl StartFields {
     }
 }
 
-fn calendar_list(catalogue: &Catalogue, text: &EventTexts) -> PickList {
-    let options = catalogue.live_calendars().map(|calendar| PickOption {
+fn calendar_list(visit: &ProVisit, text: &EventTexts) -> PickList {
+    let options = visit.written_calendars().map(|calendar| PickOption {
         id: calendar.id.number(),
         name: calendar.name.as_str().to_owned(),
         facts: String::new(),

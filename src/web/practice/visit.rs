@@ -6,7 +6,9 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 
+use crate::domain::directory::roles::{GroupRight, ProRole, Sight};
 use crate::domain::records::author::Author;
+use crate::domain::records::calendar::Calendar;
 use crate::domain::records::group::Group;
 use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
@@ -19,6 +21,7 @@ use crate::web::language_choice::LanguageChoice;
 use crate::web::pages::Pages;
 use crate::web::practice::frame::{FrameShop, SECTIONS, ScreenFrame, Section, SectionLink};
 use crate::web::practice::message;
+use crate::web::practice::role_gate::{self, RoleGate};
 use crate::web::practice::screen_request::ScreenRequest;
 
 /// A visit of a professional to a screen of a group that is one of theirs. The whole screen is made
@@ -31,7 +34,8 @@ pub(crate) struct ProVisit {
 }
 
 impl FromRequestParts<Arc<Pages>> for ProVisit {
-    /// The way to the login, or the page that says that there is no such page.
+    /// The way to the login, or the page that says that there is no such page, or which right is
+    /// missing.
     type Rejection = Response;
 
     async fn from_request_parts(
@@ -50,7 +54,11 @@ impl FromRequestParts<Arc<Pages>> for ProVisit {
         };
         let country = state.catalogue.group.country.as_str();
         let lang = LanguageChoice::new(request.params.value("lang"), &parts.headers, country);
-        Ok(Self { request: request.speaking(lang), login, state })
+        let visit = Self { request: request.speaking(lang), login, state };
+        let path = parts.uri.path().splitn(4, '/').nth(3).unwrap_or_default();
+        let gate = RoleGate { request: &visit.request, state: &visit.state, role: visit.role() };
+        gate.check(path)?;
+        Ok(visit)
     }
 }
 
@@ -64,6 +72,29 @@ impl ProVisit {
     /// The author of what the professional changes here.
     pub(crate) fn author(&self) -> Author {
         Author::Professional { id: self.login.pro, key: None }
+    }
+
+    /// The role of the professional in the group.
+    pub(crate) fn role(&self) -> &ProRole {
+        self.request.directory.roles.role_of(self.group().id, self.login.pro)
+    }
+
+    /// The part of the group that the professional reads.
+    pub(crate) fn sight(&self) -> Sight {
+        self.role().sight()
+    }
+
+    /// The live calendars that the professional reads, in their order.
+    pub(crate) fn shown_calendars(&self) -> impl Iterator<Item = &Calendar> {
+        let sight = self.sight();
+        let live = self.state.catalogue.live_calendars();
+        live.filter(move |calendar| sight.shows_calendar(calendar.id))
+    }
+
+    /// The live calendars that the professional writes on, in their order.
+    pub(crate) fn written_calendars(&self) -> impl Iterator<Item = &Calendar> {
+        let live = self.state.catalogue.live_calendars();
+        live.filter(|calendar| self.role().writes_on(calendar.id))
     }
 
     pub(crate) fn group(&self) -> &Group {
@@ -112,6 +143,19 @@ impl ProVisit {
         self.request.url(&booking_path(self.group(), ""), &[])
     }
 
+    /// Whether the role opens a screen.
+    fn opens(&self, section: Section) -> bool {
+        match section {
+            Section::Settings => role_gate::has(self.role(), GroupRight::Settings),
+            Section::History => role_gate::has(self.role(), GroupRight::History),
+            Section::Agenda
+            | Section::Logins
+            | Section::Clients
+            | Section::Hours
+            | Section::Welcome => true,
+        }
+    }
+
     /// Returns the frame of a screen with this title. The frame marks `section` as the present one.
     pub(crate) fn frame(&self, title: &str, section: Section) -> ScreenFrame<'_> {
         let text = self.request.text();
@@ -123,7 +167,7 @@ impl ProVisit {
         let shop = FrameShop {
             name: self.group().name.as_str(),
             home: self.url(Section::Agenda.path(), &[]),
-            links: SECTIONS.iter().map(|to| link(*to)).collect(),
+            links: SECTIONS.iter().filter(|to| self.opens(**to)).map(|to| link(*to)).collect(),
         };
         let mut frame = self.request.frame(title);
         if let Some(person) = &mut frame.person {

@@ -24,6 +24,7 @@ fn new_pro(email: &str, ids: &[u64], password: Option<&str>) -> ChangeAccess {
         cellphone: Text::default(),
         groups: groups(ids),
         main: None,
+        role: ProRole::Administrator,
     })
 }
 

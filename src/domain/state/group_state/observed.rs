@@ -15,7 +15,7 @@ use crate::domain::state::history::row::{
 impl GroupState {
     /// Returns the changes that an event makes to this state, without those of the events that it
     /// carries. Messages, holds and what was already so are no changes.
-    pub(super) fn observe(&self, event: &Event) -> Vec<ObservedChange> {
+    pub(crate) fn observe(&self, event: &Event) -> Vec<ObservedChange> {
         match event {
             Event::AppointmentsBooked { fiche, legs, .. }
             | Event::BookingConfirmed { fiche, legs, .. } => {

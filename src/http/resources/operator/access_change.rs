@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use serde_json::{Map, Value};
 
-use crate::domain::directory::access::ChangeAccess;
+use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::InvalidValue;
@@ -60,6 +60,11 @@ pub(crate) fn group_ids(given: &Value) -> Result<BTreeSet<GroupId>, InvalidValue
     Ok(numbers.into_iter().filter_map(GroupId::new).collect())
 }
 
+/// The error of a change that is refused.
+pub(crate) fn refused(refusal: &AccessRefusal) -> ApiError {
+    ApiError::new(Problem::InvalidParameter, refusal.to_string())
+}
+
 /// Changes keys or professionals, and answers 204 when that is durable.
 ///
 /// # Errors
@@ -67,9 +72,7 @@ pub(crate) fn group_ids(given: &Value) -> Result<BTreeSet<GroupId>, InvalidValue
 pub(crate) async fn change_access(request: &ApiRequest, change: ChangeAccess) -> HandlerResult {
     match request.server.engine.change_access(change).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT.into_response()),
-        Err(AccessError::Refused(refusal)) => {
-            Err(ApiError::new(Problem::InvalidParameter, refusal.to_string()))
-        }
+        Err(AccessError::Refused(refusal)) => Err(refused(&refusal)),
         Err(AccessError::Rejected(rejection)) => Err(ApiError::from_store(rejection)),
     }
 }

@@ -87,7 +87,9 @@ impl AgendaAddress {
         let mut calendar = None;
         if let Some(text) = params.value("c") {
             let named = text.parse().ok().and_then(CalendarId::new);
-            match named.filter(|id| visit.state.catalogue.calendars.contains_key(id)) {
+            let calendars = &visit.state.catalogue.calendars;
+            let sight = visit.sight();
+            match named.filter(|id| calendars.contains_key(id) && sight.shows_calendar(*id)) {
                 Some(named) => calendar = Some(named),
                 None => faults.push(AddressFault::Calendar),
             }

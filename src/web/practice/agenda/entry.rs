@@ -93,8 +93,8 @@ impl EntryWriter<'_> {
         }
     }
 
-    /// The grip of an event of a grid that can be moved, on the day on which it begins. An absence
-    /// has one if that day has all of it, at a time.
+    /// The grip of an event of a grid that the professional can move, on the day on which it
+    /// begins. An absence has one if that day has all of it, at a time.
     fn grip(&self, event: &AgendaEvent, row: &Vevent, day: CivilDay) -> Option<EntryGrip> {
         let zone = self.visit.zone();
         let place = EventPlace::find(row, zone)?;
@@ -103,7 +103,8 @@ impl EntryWriter<'_> {
             AgendaView::Day | AgendaView::Week => true,
             AgendaView::Month | AgendaView::List => false,
         };
-        if !is_grid || place.civil.day() != day {
+        let is_writable = self.visit.role().writes_on(row.calendar_id);
+        if !is_grid || !is_writable || place.civil.day() != day {
             return None;
         }
         if place.is_absence && (event.is_all_day || last != day) {

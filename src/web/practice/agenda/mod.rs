@@ -142,7 +142,7 @@ pub(crate) async fn show(headers: HeaderMap, visit: ProVisit) -> Response {
 /// Returns the calendars of a view: a week has one. A day shows all that fit, and a phone the one
 /// that is named.
 fn calendars_of(visit: &ProVisit, address: AgendaAddress) -> Vec<CalendarId> {
-    let live = || visit.state.catalogue.live_calendars().map(|calendar| calendar.id);
+    let live = || visit.shown_calendars().map(|calendar| calendar.id);
     match (address.view, address.calendar) {
         (AgendaView::Week, None) => live().take(1).collect(),
         (AgendaView::Week | AgendaView::Month | AgendaView::List, Some(named)) => vec![named],
@@ -205,10 +205,10 @@ fn make_controls(
         is_current: view == address.view,
     });
     let shown = match (address.view, address.calendar) {
-        (AgendaView::Week, None) => visit.state.catalogue.live_calendars().next().map(|it| it.id),
+        (AgendaView::Week, None) => visit.shown_calendars().next().map(|it| it.id),
         (_, named) => named,
     };
-    let calendars = visit.state.catalogue.live_calendars().map(|calendar| CalendarChoice {
+    let calendars = visit.shown_calendars().map(|calendar| CalendarChoice {
         id: calendar.id,
         name: calendar.name.as_str().to_owned(),
         is_chosen: shown == Some(calendar.id),

@@ -118,6 +118,7 @@ impl TargetView {
         let calendars = visit.state.catalogue.calendars.values();
         let mut calendars: Vec<_> =
             calendars.filter(|it| !it.deleted || it.id == present.calendar).collect();
+        calendars.retain(|it| visit.role().writes_on(it.id));
         calendars.sort_by_key(|it| (it.sort, it.id));
         let option = |id: CalendarId, name: &str| ListedCalendar {
             id,

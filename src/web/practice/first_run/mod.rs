@@ -19,6 +19,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::domain::decisions::founding::{FoundShop, ShopRefusal};
 use crate::domain::directory::access::ProDraft;
+use crate::domain::directory::roles::ProRole;
 use crate::domain::records::author::Author;
 use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
@@ -171,6 +172,7 @@ async fn found(visit: &FirstRunVisit, given: &Given) -> Response {
         cellphone: Text::default(),
         groups: [].into(),
         main: None,
+        role: ProRole::Administrator,
     };
     let shop = Box::new(FoundShop { group, calendar, interventions, hours, owner });
     // The link stands for the operator, who has got it.

@@ -41,7 +41,7 @@ struct ClosureScreen<'v> {
 impl ClosureForm {
     fn given(visit: &ProVisit, given: &Params) -> Self {
         Self {
-            calendars: CalendarsField::given(&visit.state, given),
+            calendars: CalendarsField::given(visit, given),
             first: DayField::new(given.value("first").unwrap_or_default()),
             last: DayField::new(given.value("last").unwrap_or_default()),
             reason: given.value("text").unwrap_or_default().to_owned(),

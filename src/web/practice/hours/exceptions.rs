@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::domain::directory::roles::Sight;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, VeventId};
 use crate::domain::records::text::{LongText, Text};
@@ -57,7 +58,8 @@ pub(crate) async fn list_coming(
 ) -> Result<ComingExceptions, ApiError> {
     let state = Arc::clone(&visit.state);
     let now = visit.request.now;
-    run_by_size(visit, move || find_coming(&state, now, listed_max)).await
+    let sight = visit.sight();
+    run_by_size(visit, move || find_coming(&state, &sight, now, listed_max)).await
 }
 
 /// Returns the days among some on which each live calendar is closed already.
@@ -91,10 +93,16 @@ async fn run_by_size<T: Send + 'static>(
     visit.request.pages.server.blocking_pool.run(compute).await
 }
 
-fn find_coming(state: &GroupState, now: Instant, listed_max: usize) -> ComingExceptions {
+fn find_coming(
+    state: &GroupState,
+    sight: &Sight,
+    now: Instant,
+    listed_max: usize,
+) -> ComingExceptions {
     let zone = state.catalogue.zone();
     let mut found: BTreeMap<ExceptionTime, ComingException> = BTreeMap::new();
-    for calendar in state.catalogue.live_calendars() {
+    let live = state.catalogue.live_calendars();
+    for calendar in live.filter(|calendar| sight.shows_calendar(calendar.id)) {
         let Some(view) = state.calendars.get(&calendar.id) else { continue };
         let rows = view.rules.availabilities().iter().chain(view.rules.plages());
         for row in rows {

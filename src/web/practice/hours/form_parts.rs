@@ -8,6 +8,7 @@ use crate::domain::time::CivilDay;
 use crate::web::practice::hours::words::service_name;
 use crate::web::practice::texts::hours::HoursTexts;
 use crate::web::practice::typed_start::parse_legal_day;
+use crate::web::practice::visit::ProVisit;
 use crate::wire::params::Params;
 
 /// The name of the choice of calendars in forms.
@@ -39,9 +40,9 @@ pub(crate) struct DayField {
 
 impl CalendarsField {
     /// The choice as a form or an address gives it. The only calendar is always chosen.
-    pub(crate) fn given(state: &GroupState, given: &Params) -> Self {
+    pub(crate) fn given(visit: &ProVisit, given: &Params) -> Self {
         let chosen = given.list(CALENDARS);
-        let live: Vec<&Calendar> = state.catalogue.live_calendars().collect();
+        let live: Vec<&Calendar> = visit.written_calendars().collect();
         let is_only = live.len() == 1;
         let rows = live.iter().map(|calendar| {
             let value = calendar.id.to_string();

@@ -133,7 +133,7 @@ impl HolidaysForm {
             closed,
             list,
             days_fault: "",
-            calendars: CalendarsField::given(&visit.state, given),
+            calendars: CalendarsField::given(visit, given),
             above: AboveFields::default(),
         })
     }

@@ -65,7 +65,7 @@ struct ExceptionRow {
 
 /// GET /p/{urlname}/hours.
 pub(crate) async fn show(visit: ProVisit) -> Response {
-    let ids = visit.state.catalogue.live_calendars().map(|calendar| calendar.id).collect();
+    let ids = visit.shown_calendars().map(|calendar| calendar.id).collect();
     let hours = read_hours(&visit, ids).await;
     let (hours, coming) = match (hours, list_coming(&visit, COMING_MAX).await) {
         (Ok(hours), Ok(coming)) => (hours, coming),
@@ -142,7 +142,7 @@ fn exception_row(visit: &ProVisit, coming: &ComingException) -> ExceptionRow {
 /// Returns the names of some calendars, or the words for all live ones.
 fn name_calendars(visit: &ProVisit, ids: &[CalendarId]) -> String {
     let text = HoursTexts::in_language(visit.language());
-    let live: Vec<&Calendar> = visit.state.catalogue.live_calendars().collect();
+    let live: Vec<&Calendar> = visit.shown_calendars().collect();
     if live.len() > 1 && live.iter().all(|calendar| ids.contains(&calendar.id)) {
         return text.all_calendars.to_owned();
     }

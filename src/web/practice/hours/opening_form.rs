@@ -47,7 +47,7 @@ impl OpeningForm {
         let text = HoursTexts::in_language(visit.language());
         let permits = read_services(&visit.state, given).unwrap_or(Permits::All);
         Self {
-            calendars: CalendarsField::given(&visit.state, given),
+            calendars: CalendarsField::given(visit, given),
             day: DayField::new(given.value("day").unwrap_or_default()),
             ranges: DayRanges::given("times".to_owned(), text.times.to_owned(), given),
             services: services(&visit.state, text, &permits),

@@ -103,6 +103,7 @@ impl ClientPart {
         let wanted = ClientSearch {
             search: &self.search,
             with_deleted: false,
+            for_booking: true,
             first: 0,
             results: FOUND_MAX,
         };

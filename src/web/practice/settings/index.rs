@@ -7,7 +7,9 @@ use axum::response::Response;
 use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::settings::part::Part;
+use crate::web::practice::team;
 use crate::web::practice::texts::settings::SettingsTexts;
+use crate::web::practice::texts::team::TeamTexts;
 use crate::web::practice::visit::ProVisit;
 
 #[derive(Template)]
@@ -34,11 +36,17 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         about: part.about(text),
         url: visit.url(&part.path(), &[]),
     });
+    let team_text = TeamTexts::in_language(visit.language());
+    let team = PartLink {
+        title: team_text.title,
+        about: team_text.about,
+        url: visit.url(team::PATH, &[]),
+    };
     let group = visit.group();
     let screen = SettingsScreen {
         frame: visit.frame(text.title, Section::Settings),
         text,
-        parts: parts.collect(),
+        parts: parts.chain([team]).collect(),
         preview_url: if group.web_page { visit.booking_page_url() } else { String::new() },
     };
     respond(StatusCode::OK, Privacy::Client, render(&screen))

@@ -23,6 +23,13 @@ text_table! {
     not_found_title: "Page introuvable", "Page not found";
     not_found: "Cette adresse ne mène à aucun écran d’un de vos établissements.",
         "There is no screen of one of your practices at this address.";
+    lacks_title: "Votre rôle ne le permet pas", "Your role does not allow this";
+    lacks_agenda: "Vous ne modifiez que vos propres agendas. Demandez à un administrateur.",
+        "You change your own calendars only. Ask an administrator.";
+    lacks_clients: "Vous ne modifiez que les clients qui ont un rendez-vous avec vous. Demandez à un administrateur.",
+        "You change the clients who have an appointment with you only. Ask an administrator.";
+    lacks_administration: "Cet écran est réservé aux administrateurs de l’établissement.",
+        "This screen is for the administrators of the practice.";
     to_start: "Aller au début", "Go to the start";
     foreign_title: "Formulaire refusé", "Form refused";
     foreign: "Ce formulaire vient d’un autre site. Ouvrez l’écran ici et recommencez.",

@@ -21,3 +21,4 @@ pub(crate) mod obstacles;
 pub(crate) mod own_password;
 pub(crate) mod rules;
 pub(crate) mod settings;
+pub(crate) mod team;

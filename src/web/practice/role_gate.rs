@@ -1,0 +1,89 @@
+//! The screens that a professional's role opens. The decision of each write checks the role again.
+//! Reference 3.9.
+
+use axum::response::Response;
+
+use crate::domain::directory::roles::{GroupRight, ProRole};
+use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::state::group_state::GroupState;
+use crate::web::practice::message;
+use crate::web::practice::screen_request::ScreenRequest;
+
+/// The role of a visitor, and what it is compared with.
+pub(crate) struct RoleGate<'v> {
+    pub(crate) request: &'v ScreenRequest,
+    pub(crate) state: &'v GroupState,
+    pub(crate) role: &'v ProRole,
+}
+
+/// Whether a role has a right in the whole group.
+pub(crate) fn has(role: &ProRole, right: GroupRight) -> bool {
+    match (role, right) {
+        (ProRole::Administrator, _)
+        | (ProRole::Reception, GroupRight::Agenda | GroupRight::Clients) => true,
+        (ProRole::Reception | ProRole::Professional(_), _) => false,
+    }
+}
+
+impl RoleGate<'_> {
+    /// Checks that the role goes as far as the screen with a path below `/p/<urlname>`.
+    ///
+    /// # Errors
+    /// The page that names the missing right. For a record that the role does not read, the page
+    /// that says that there is none.
+    pub(crate) fn check(&self, path: &str) -> Result<(), Response> {
+        let mut segments = path.trim_start_matches('/').split('/');
+        let section = segments.next().unwrap_or_default();
+        let number = segments.next().and_then(|text| text.parse::<u64>().ok());
+        let action = segments.next();
+        match section {
+            "settings" => self.require(GroupRight::Settings),
+            "history" => self.require(GroupRight::History),
+            "clients" => match number.and_then(FicheId::new) {
+                Some(id) => self.check_client(id, action),
+                None => Ok(()),
+            },
+            "events" => match number.and_then(VeventId::new) {
+                Some(id) => self.check_event(id, action),
+                None => Ok(()),
+            },
+            "hours" => match number.and_then(CalendarId::new) {
+                Some(id) => self.check_calendar(id, self.request.is_form()),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn require(&self, right: GroupRight) -> Result<(), Response> {
+        if has(self.role, right) { Ok(()) } else { Err(message::lacks(self.request, right)) }
+    }
+
+    fn check_client(&self, id: FicheId, action: Option<&str>) -> Result<(), Response> {
+        if !self.state.shows_client(&self.role.sight(), id) {
+            return Err(message::not_found(self.request));
+        }
+        if action == Some("merge") {
+            return self.require(GroupRight::Clients);
+        }
+        if self.request.is_form() && !self.state.lets_write_client(self.role, id) {
+            return Err(message::lacks(self.request, GroupRight::Clients));
+        }
+        Ok(())
+    }
+
+    fn check_event(&self, id: VeventId, action: Option<&str>) -> Result<(), Response> {
+        let Some(row) = self.state.rows.get(&id) else { return Ok(()) };
+        self.check_calendar(row.calendar_id, self.request.is_form() || action == Some("move"))
+    }
+
+    fn check_calendar(&self, id: CalendarId, is_write: bool) -> Result<(), Response> {
+        if !self.role.sight().shows_calendar(id) {
+            return Err(message::not_found(self.request));
+        }
+        if is_write && !self.role.writes_on(id) {
+            return Err(message::lacks(self.request, GroupRight::Agenda));
+        }
+        Ok(())
+    }
+}
