@@ -143,6 +143,9 @@ pub(crate) struct HistoryArguments {
     /// Only rows before this moment.
     #[arg(long, value_name = "MOMENT")]
     pub(crate) to: Option<String>,
+    /// Print logins, exports, and changes of keys and professionals in place of other changes.
+    #[arg(long, conflicts_with_all = ["object", "author"])]
+    pub(crate) access: bool,
 }
 
 #[derive(Debug, Subcommand)]

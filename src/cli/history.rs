@@ -26,6 +26,9 @@ pub(crate) fn list(data: &Path, rows: &HistoryArguments) -> Result<(), CommandEr
             query.append_pair(name, text);
         }
     }
+    if rows.access {
+        query.append_pair("of", "access");
+    }
     let path = format!("/api/v1/operator/history?{}", query.finish());
     let settings = OfflineSettings { public_url: "", reserve_mib: 0 };
     with_api(data, &settings, |api| {

@@ -58,6 +58,7 @@ impl Retention {
                     tracing::info!(removed, keep_days, "deleted events were removed for good");
                 }
             }
+            engine.end_access_history().await;
             let steps = engine.end_history().await;
             if steps > 0 {
                 tracing::info!(steps, "old rows of the history were ended");

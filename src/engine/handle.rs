@@ -285,14 +285,18 @@ impl Engine {
         command.within(directory.roles.role_of(group, id))
     }
 
-    /// Changes keys or professionals. Waits until the change is durable and applies to every later
-    /// request.
+    /// Changes keys or professionals in the name of an author. Waits until the change is durable and
+    /// applies to every later request.
     ///
     /// # Errors
     /// The rule that the change breaks, [`Rejection::Overloaded`] while the engine shuts down, or
     /// [`Rejection::WritesUnavailable`] while the store takes no writes.
-    pub async fn change_access(&self, change: ChangeAccess) -> Result<(), AccessError> {
-        let message = |reply| SupervisorMessage::ChangeAccess { change, reply };
+    pub async fn change_access(
+        &self,
+        author: Option<Author>,
+        change: ChangeAccess,
+    ) -> Result<(), AccessError> {
+        let message = |reply| SupervisorMessage::ChangeAccess { author, change, reply };
         self.ask_supervisor(message).await?.map_err(AccessError::Refused)
     }
 

@@ -58,7 +58,11 @@ pub(crate) enum SupervisorMessage {
     /// One second has passed.
     SecondElapsed,
     /// The operator changes keys or professionals.
-    ChangeAccess { change: ChangeAccess, reply: oneshot::Sender<Result<(), AccessRefusal>> },
+    ChangeAccess {
+        author: Option<Author>,
+        change: ChangeAccess,
+        reply: oneshot::Sender<Result<(), AccessRefusal>>,
+    },
     /// An operator founds a group.
     FoundGroup { author: Author, command: FoundGroup, reply: oneshot::Sender<Arc<GroupState>> },
     /// The first group of the store is founded.

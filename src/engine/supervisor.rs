@@ -138,8 +138,8 @@ impl Actor for Supervisor {
             }
             SupervisorMessage::GroupDrained(group) => state.allow_restart(group),
             SupervisorMessage::SecondElapsed => state.sync_watermark(),
-            SupervisorMessage::ChangeAccess { change, reply } => {
-                state.change_access(&change, reply);
+            SupervisorMessage::ChangeAccess { author, change, reply } => {
+                state.change_access(author, &change, reply);
             }
             SupervisorMessage::FoundGroup { author, command, reply } => {
                 state.found_group(author, &command, reply);
@@ -246,6 +246,7 @@ impl SupervisorState {
     /// is a bug, the reply port is dropped.
     fn change_access(
         &mut self,
+        author: Option<Author>,
         change: &ChangeAccess,
         reply: oneshot::Sender<Result<(), AccessRefusal>>,
     ) {
@@ -255,7 +256,7 @@ impl SupervisorState {
         let decided = std::panic::catch_unwind(AssertUnwindSafe(|| {
             let exists = |group| published.group_state(group).is_some();
             let groups = StoreGroups::new(exists, published.groups());
-            let event = access::decide(&directory, &groups, change, now)?;
+            let event = access::decide_by(author, &directory, &groups, change, now)?;
             let next = directory.apply(&event);
             Ok::<_, AccessRefusal>((event, next))
         }));
@@ -340,7 +341,7 @@ impl SupervisorState {
         }
         let groups = StoreGroups::new(|group| group == id, [id]);
         let owner = ChangeAccess::AddPro(shop.owner_of(id));
-        let owner = access::decide(&directory, &groups, &owner, now)?;
+        let owner = access::decide_by(Some(author), &directory, &groups, &owner, now)?;
         directory.apply_in_place(&owner);
         directory_events.push(owner);
         let mut environment = GroupEnvironment {

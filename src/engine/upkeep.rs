@@ -2,6 +2,7 @@
 //! their retention, and old rows of the history end. Reference 6.15, 6.16, 16.4.
 
 use crate::domain::decisions::upkeep;
+use crate::domain::directory::access::ChangeAccess;
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, EmptyCancelled, EndHistory, RemoveDeleted};
@@ -80,6 +81,25 @@ impl Engine {
     /// the number of steps. Ends none while the clock is in doubt.
     pub async fn end_history(&self) -> usize {
         self.count_steps(|group| self.end_history_step(group)).await
+    }
+
+    /// Ends the rows of the history of access that no group keeps any more. Ends none while the clock
+    /// is in doubt.
+    pub async fn end_access_history(&self) {
+        let published = self.published();
+        let now = self.steady_now();
+        let states = published.groups().filter_map(|group| published.group_state(group));
+        let kept_from = states.map(|state| upkeep::history_end(&state, now)).min();
+        let Some(before) = kept_from.filter(|_| self.clock_doubt_seconds().is_none()) else {
+            return;
+        };
+        if published.directory().access_history.first_since(before).is_none() {
+            return;
+        }
+        let ended = self.change_access(None, ChangeAccess::EndAccessRows { before }).await;
+        if let Err(error) = ended {
+            tracing::warn!(?error, "old rows of the history of access are not ended");
+        }
     }
 
     /// Makes one step in one group. `None` if it has no old rows, or rejects the step.

@@ -38,6 +38,7 @@ use crate::http::limits::source_shares::SourceShares;
 use crate::http::limits::under_way::UnderWay;
 use crate::http::metrics::HttpMetrics;
 use crate::http::openapi::known_names::KnownNames;
+use crate::http::read_log::ReadLog;
 use crate::notify::Gateways;
 
 /// Writes the export document of these states.
@@ -63,6 +64,7 @@ pub struct Server {
     pub(crate) engine: Engine,
     /// Identifies callers.
     pub(crate) authenticator: Authenticator,
+    pub(crate) read_log: ReadLog,
     /// Refusals that tell of a client, by e-mail address and source.
     pub(crate) guesses: EnumerationLimit,
     /// Limits bookings by the public and by accounts.
@@ -117,6 +119,7 @@ impl Server {
     pub fn new(engine: Engine, cores: usize) -> Self {
         Self {
             authenticator: Authenticator::new(cores, engine.clone()),
+            read_log: ReadLog::new(engine.clone()),
             engine,
             guesses: EnumerationLimit::default(),
             under_way: UnderWay::default(),

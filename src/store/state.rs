@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::directory::Directory;
+use crate::domain::directory::access_history::AccessRow;
 use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::id_blocks::{Block, IdKind};
 use crate::domain::directory::invitations::Invitation;
@@ -112,6 +113,10 @@ enum DirectoryFrame {
     Roles(Vec<((GroupId, ProId), ProRole)>),
     /// Open invitations to groups.
     Invitations(Vec<((GroupId, u64), Invitation)>),
+    /// Rows of the history of access, by number.
+    AccessRows(Vec<(u64, Arc<AccessRow>)>),
+    /// The number of the last such row; absent without one.
+    LastAccessRow(u64),
 }
 
 fn write_frames<T, F: Serialize, E>(
@@ -312,6 +317,12 @@ pub fn write_directory<E>(
     write_frames(roles, DirectoryFrame::Roles, &mut write)?;
     let invitations = directory.invitations.iter().map(|(place, one)| (place, one.clone()));
     write_frames(invitations, DirectoryFrame::Invitations, &mut write)?;
+    let rows = directory.access_history.iter().map(|(number, row)| (number, Arc::clone(row)));
+    write_frames(rows, DirectoryFrame::AccessRows, &mut write)?;
+    match directory.access_history.last() {
+        0 => {}
+        last => write(&codec::encode(&DirectoryFrame::LastAccessRow(last)))?,
+    }
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
@@ -338,6 +349,8 @@ pub fn read_directory(
         DirectoryFrame::ProLogins(rows) => directory.pro_logins.extend(rows),
         DirectoryFrame::Roles(rows) => directory.roles.extend(rows),
         DirectoryFrame::Invitations(rows) => directory.invitations.extend(rows),
+        DirectoryFrame::AccessRows(rows) => directory.access_history.extend(rows),
+        DirectoryFrame::LastAccessRow(last) => directory.access_history.set_last(last),
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::transfer::HISTORY;
 use crate::transfer::faults::ImportFault;
+use crate::transfer::{ACCESS_HISTORY, HISTORY};
 
 /// A part of a document, passed to the reader's sink.
 pub(crate) enum DocumentPart {
@@ -160,7 +160,9 @@ impl<'de> Visitor<'de> for LevelWalker<'_, '_> {
         while let Some(key) = map.next_key::<String>()? {
             if let Some(below) = level.below(&key) {
                 map.next_value_seed(walker.at(below))?;
-            } else if walker.rows.is_some() || (is_group && key == HISTORY) {
+            } else if walker.rows.is_some()
+                || (is_group && (key == HISTORY || key == ACCESS_HISTORY))
+            {
                 map.next_value::<IgnoredAny>()?;
             } else if is_group {
                 let value = map.next_value()?;

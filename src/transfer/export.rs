@@ -17,7 +17,8 @@ use crate::domain::records::account::Account;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
 use crate::transfer::message_row::render_message;
-use crate::transfer::{HIGHEST_IDS, HISTORY, MESSAGES_MADE};
+use crate::transfer::{ACCESS_HISTORY, HIGHEST_IDS, HISTORY, MESSAGES_MADE};
+use crate::wire::access_history::AccessRowAnswer;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;
@@ -110,6 +111,11 @@ fn write_group(
     let history = state.history.latest_first(u64::MAX);
     let rows = history.map(|row| HistoryRowAnswer::new(&row, state, directory).to_json());
     write_section(HISTORY, rows, out)?;
+    let rows = directory.access_history.iter();
+    let rows = rows.filter(|(_, row)| row.concerns(catalogue.group.id));
+    let rows =
+        rows.map(|(number, row)| AccessRowAnswer::new(number, row, state, directory).to_json());
+    write_section(ACCESS_HISTORY, rows, out)?;
     out.write_all(b"}")
 }
 

@@ -33,6 +33,8 @@ const HIGHEST_IDS: &str = "highest_ids";
 /// Section of a group in a document: the history, for those who read it. It is not imported, since
 /// the history of a group tells what its own store has done.
 const HISTORY: &str = "history";
+/// The section of a group with the history of access, which an import does not read.
+const ACCESS_HISTORY: &str = "access_history";
 
 /// The whole content of a store.
 #[derive(Clone, Debug, Default)]

@@ -150,6 +150,7 @@ pub fn is_known(object: HistoryObject, state: &GroupState) -> bool {
         ObjectKind::Fiche | ObjectKind::Account => {
             FicheId::new(id).is_some_and(|id| state.fiches.contains_key(&id))
         }
+        ObjectKind::Fiches => id == state.catalogue.group.id.number(),
         ObjectKind::Vevent => VeventId::new(id).is_some_and(|id| state.rows.contains_key(&id)),
     };
     exists || state.history.tells_of(object)

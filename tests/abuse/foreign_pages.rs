@@ -25,7 +25,7 @@ async fn name_origins(practice: &Practice, origins: &[&str]) {
     }
     let name = ApikeyName { hash: Sha256::digest(KEY).into(), text: KEY.to_owned() };
     let change = ChangeAccess::SetApikey { name, holder: None, origins: Some(named) };
-    practice.engine.change_access(change).await.expect("the key is known");
+    practice.engine.change_access(None, change).await.expect("the key is known");
 }
 
 /// Adds headers, some of which may stand twice.

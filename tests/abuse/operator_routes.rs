@@ -15,13 +15,16 @@ const OPERATOR_KEY: &str = "a key that a program of the operator holds";
 #[tokio::test]
 async fn no_request_over_tcp_reaches_what_the_socket_alone_may() {
     let practice = Practice::open().await;
-    let added = practice.engine.change_access(ChangeAccess::AddApikey {
-        hash: Sha256::digest(OPERATOR_KEY).into(),
-        label: Text::default(),
-        groups: None,
-        holder: ApikeyHolder::Operator,
-        origins: Vec::new(),
-    });
+    let added = practice.engine.change_access(
+        None,
+        ChangeAccess::AddApikey {
+            hash: Sha256::digest(OPERATOR_KEY).into(),
+            label: Text::default(),
+            groups: None,
+            holder: ApikeyHolder::Operator,
+            origins: Vec::new(),
+        },
+    );
     added.await.expect("it takes writes and the key is new");
     let directory = practice.engine.published().directory();
     let stranger = practice.visitor("127.0.0.2");

@@ -1,5 +1,6 @@
 //! The HTTP API against a real server: shapes, the order of errors, rights.
 
+mod access_history;
 mod accounts;
 mod agenda;
 mod appointments;

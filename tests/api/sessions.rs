@@ -340,7 +340,7 @@ async fn a_session_ends_with_the_key_that_opened_it() {
     let cookie = cookie_of_ann(&server).await;
     answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.is(200);
     let name = ApikeyName { hash: Sha256::digest(KEY).into(), text: KEY.to_owned() };
-    let revoked = server.engine.change_access(ChangeAccess::RevokeApikey(name)).await;
+    let revoked = server.engine.change_access(None, ChangeAccess::RevokeApikey(name)).await;
     revoked.expect("writes are taken and the key is known");
     answer(with(&server, Method::GET, PROS_ONLY, &cookie)).await.refused(403, 1, None);
 }

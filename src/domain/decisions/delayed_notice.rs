@@ -228,6 +228,7 @@ fn is_by_professional(command: &Command) -> bool {
         | Command::FollowLink(_)
         | Command::RemoveDeleted(_)
         | Command::EndHistory(_)
+        | Command::NoteReads(_)
         | Command::EmptyCancelled(_)
         | Command::ConfirmBooking(_)
         | Command::HoldTime(_)

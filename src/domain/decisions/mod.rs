@@ -33,9 +33,12 @@ pub(crate) mod unconfirmed;
 pub mod upkeep;
 pub(crate) mod within;
 
-use crate::domain::decisions::decision::{Context, Decision};
+use std::sync::Arc;
+
+use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::decisions::dry_run::Foreseen;
 use crate::domain::state::command::{Command, PutVevents};
+use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::domain::time::Instant;
@@ -85,6 +88,10 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::WarnShop(command) => Ok(shop_warning::decide(context, command)),
         Command::NotifyOfLogin(command) => Ok(login_notice::decide(context, command)),
         Command::Batch(batch) => Ok(batch::decide(context, batch, decide)),
+        Command::NoteReads(reads) => {
+            let event = Event::ReadsNoted { at: context.stamp(), reads: Arc::clone(reads) };
+            Ok(Decision::Event(event, Outcome::default()))
+        }
         Command::Within(command) => within::decide(context, command, decide),
     }
 }

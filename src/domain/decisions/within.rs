@@ -8,7 +8,7 @@ use crate::domain::state::command::{Command, CommandWithin};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::ObservedChange;
-use crate::domain::state::history::row::{HistoryField, ObjectKind};
+use crate::domain::state::history::row::{HistoryField, HistoryVerb, ObjectKind};
 use crate::domain::state::refusal::{Refusal, Refusals};
 
 /// Decides a command, and refuses it if its event changes what the role may not write.
@@ -49,6 +49,9 @@ fn check_change(
     change: &ObservedChange,
     role: &ProRole,
 ) -> Result<(), Refusal> {
+    if change.verb == HistoryVerb::Read {
+        return Ok(());
+    }
     match change.object.kind {
         ObjectKind::Vevent => {
             let id = VeventId::from_number(change.object.id);
@@ -68,7 +71,8 @@ fn check_change(
                 Some(_) | None => Ok(()),
             }
         }
-        ObjectKind::Group
+        ObjectKind::Fiches
+        | ObjectKind::Group
         | ObjectKind::Calendar
         | ObjectKind::Calendarset
         | ObjectKind::Intervention

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
+use crate::domain::directory::access_history::AccessRow;
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
 use crate::domain::directory::invitations::Invitation;
 use crate::domain::directory::joining::{self, Acceptance, JoinRefusal, NewPerson};
@@ -14,7 +15,7 @@ use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::roles::ProRole;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::{Directory, DirectoryEvent};
-use crate::domain::records::author::KeyId;
+use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
@@ -119,6 +120,13 @@ pub enum ChangeAccess {
     },
     /// Records that a person has logged in at a source.
     RecordLogin(LoginPlace),
+    /// Adds rows to the history of access.
+    Note(Vec<AccessRow>),
+    /// Ends the rows of the history of access that are older than a moment.
+    EndAccessRows {
+        /// The moment.
+        before: Instant,
+    },
     /// Opens a login of a professional at the screens.
     LogIn(Box<ProLoginDraft>),
     /// Ends logins of a professional at the screens.
@@ -251,6 +259,48 @@ pub struct StoreGroups<'s> {
     first: Vec<GroupId>,
 }
 
+impl ChangeAccess {
+    /// Whether it is an act of an author, for the history of access.
+    const fn is_act(&self) -> bool {
+        match self {
+            Self::AddApikey { .. }
+            | Self::SetApikey { .. }
+            | Self::RevokeApikey(_)
+            | Self::AddPro(_)
+            | Self::RemovePro { .. }
+            | Self::RemoveColleague { .. }
+            | Self::SetRole { .. }
+            | Self::Invite { .. }
+            | Self::Uninvite { .. }
+            | Self::AcceptInvitation { .. }
+            | Self::SetPassword { .. }
+            | Self::LogIn(_) => true,
+            Self::RecordLogin(_)
+            | Self::Note(_)
+            | Self::EndAccessRows { .. }
+            | Self::LogOut { .. } => false,
+        }
+    }
+}
+
+/// Decides a change of an author, who stands in the event if it is an act. Else as [`decide`].
+///
+/// # Errors
+/// The reason why the change is refused.
+pub fn decide_by(
+    author: Option<Author>,
+    directory: &Directory,
+    groups: &StoreGroups<'_>,
+    change: &ChangeAccess,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    let event = decide(directory, groups, change, now)?;
+    if change.is_act() {
+        return Ok(DirectoryEvent::Authored { at: now, author, event: Box::new(event) });
+    }
+    Ok(event)
+}
+
 impl<'s> StoreGroups<'s> {
     /// The groups for which `exists` is true, which `ascending` lists. Only the first few are read
     /// from the list.
@@ -366,6 +416,11 @@ pub fn decide(
         }
         ChangeAccess::RecordLogin(place) => {
             Ok(DirectoryEvent::LoginRecorded { place: *place, at: now })
+        }
+        ChangeAccess::Note(rows) => Ok(DirectoryEvent::Noted { rows: rows.clone() }),
+        ChangeAccess::EndAccessRows { before } => {
+            let below = directory.access_history.first_since(*before).unwrap_or(0);
+            Ok(DirectoryEvent::AccessRowsEnded { below })
         }
         ChangeAccess::LogIn(draft) => log_in(directory, draft, now),
         ChangeAccess::LogOut { pro, which } => log_out(directory, *pro, *which, now),

@@ -2,6 +2,7 @@
 //! 3.
 
 pub mod access;
+pub mod access_history;
 pub mod apikeys;
 pub mod confirmation_code;
 pub mod id_blocks;
@@ -9,6 +10,7 @@ pub mod invitations;
 pub mod joining;
 pub mod known_logins;
 pub mod link_secret;
+mod observed;
 pub mod password_link;
 pub mod pro_logins;
 pub mod professionals;
@@ -17,6 +19,7 @@ pub mod site_origin;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::directory::access_history::{AccessHistory, AccessRow};
 use crate::domain::directory::apikeys::{Apikey, Apikeys};
 use crate::domain::directory::id_blocks::{Block, IdBlocks, IdKind};
 use crate::domain::directory::invitations::{Invitation, Invitations};
@@ -25,6 +28,7 @@ use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin, ProLogins};
 use crate::domain::directory::professionals::{Pro, Professionals};
 use crate::domain::directory::roles::{ProRole, Roles};
+use crate::domain::records::author::Author;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::time::Instant;
 
@@ -48,6 +52,8 @@ pub struct Directory {
     pub roles: Roles,
     /// The invitations to groups.
     pub invitations: Invitations,
+    /// The history of access.
+    pub access_history: AccessHistory,
     /// The sequence number of the last event; 0 before the first.
     pub sequence: u64,
 }
@@ -152,6 +158,25 @@ pub enum DirectoryEvent {
         /// The role that the professional has got, if the invitation was accepted.
         role: ProRole,
     },
+    /// An event with its author. The history of access is made of these.
+    Authored {
+        /// The stamp of the event.
+        at: Instant,
+        /// The author; `None` for one who is not known.
+        author: Option<Author>,
+        /// The event.
+        event: Box<DirectoryEvent>,
+    },
+    /// Acts happened that changed nothing else.
+    Noted {
+        /// The acts, in order.
+        rows: Vec<AccessRow>,
+    },
+    /// Rows of the history of access that are no longer kept were ended.
+    AccessRowsEnded {
+        /// Rows with a lower number end.
+        below: u64,
+    },
 }
 
 impl Directory {
@@ -184,7 +209,20 @@ impl Directory {
     /// As [`Directory::apply`]. The state is then half changed and must be dropped.
     pub fn apply_in_place(&mut self, event: &DirectoryEvent) {
         self.sequence += 1;
+        self.apply_one(event);
+    }
+
+    fn apply_one(&mut self, event: &DirectoryEvent) {
         match event {
+            DirectoryEvent::Authored { at, author, event } => {
+                let rows = self.observe(event, *author, *at);
+                self.apply_one(event);
+                rows.into_iter().for_each(|row| self.access_history.add(row));
+            }
+            DirectoryEvent::Noted { rows } => {
+                rows.iter().cloned().for_each(|row| self.access_history.add(row));
+            }
+            DirectoryEvent::AccessRowsEnded { below } => self.access_history.end_below(*below),
             DirectoryEvent::BlockGranted { kind, block, group } => {
                 let before = self.blocks.insert(*kind, *block, Block::Granted(*group));
                 assert!(before.is_none(), "a block is granted once");

@@ -8,7 +8,7 @@ use crate::domain::records::ids::{FicheId, ProId};
 
 /// The cause of an event of a group. The order of the variants is the format on disk: new ones go
 /// to the end, and none is reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Author {
     /// The server itself: upkeep, deliveries, warnings, a new release of the zone database.
     Server,
@@ -37,7 +37,7 @@ pub enum Author {
 /// The short id of an application key: the first bytes of its SHA-256. As text these are lower-case
 /// hexadecimal digits, as `slotbook key list` shows them. It also names a key that was revoked
 /// since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KeyId([u8; Self::BYTES]);
 
 impl KeyId {

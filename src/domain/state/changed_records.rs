@@ -100,7 +100,8 @@ impl ChangedRecords {
             | Event::CodeRefused { .. }
             | Event::GroupFounded { .. }
             | Event::BatchDone { .. }
-            | Event::HistoryEnded { .. } => {}
+            | Event::HistoryEnded { .. }
+            | Event::ReadsNoted { .. } => {}
         }
     }
 

@@ -32,6 +32,7 @@ use crate::domain::state::precondition::{ExpectedEffect, Precondition};
 use crate::domain::time::{Civil, Instant};
 
 pub use crate::domain::state::put_vevent::{PutVevent, PutVevents, VeventDraft, VeventDraws};
+use crate::domain::state::read_note::ReadNote;
 
 /// Maximum number of ids of one kind that a command uses, if it is no batch and about one vevent at
 /// most.
@@ -76,6 +77,7 @@ pub enum Command {
     PutVevents(Box<PutVevents>),
     Expecting(Box<ExpectingCommand>),
     Within(Box<CommandWithin>),
+    NoteReads(Arc<[ReadNote]>),
 }
 
 /// Warns the professionals of a group, once in 24 hours of the same. Reference 7.3.
@@ -308,6 +310,7 @@ impl Command {
             | Self::ReleaseHold(_)
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
+            | Self::NoteReads(_)
             | Self::Within(_)) => {
                 Self::Within(Box::new(CommandWithin { command, role: role.clone() }))
             }
@@ -338,6 +341,7 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
+            | Self::NoteReads(_)
             | Self::Batch(_) => false,
             Self::ConfirmBooking(_) => true,
         }
@@ -367,6 +371,7 @@ impl Command {
             | Self::ReleaseHold(_)
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
+            | Self::NoteReads(_)
             | Self::Batch(_) => false,
         }
     }
@@ -397,6 +402,7 @@ impl Command {
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
+            | Self::NoteReads(_)
             | Self::EndHistory(_) => &[],
         };
         Cow::Borrowed(kinds)
@@ -426,6 +432,7 @@ impl Command {
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
+            | Self::NoteReads(_)
             | Self::EndHistory(_) => 1,
             Self::ConfirmBooking(_) => IDS_MAX,
         }

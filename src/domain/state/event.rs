@@ -18,6 +18,7 @@ use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::idempotency::IdempotencyRecord;
+use crate::domain::state::read_note::ReadNote;
 use crate::domain::time::Instant;
 
 /// A change of one group. It was decided once and is never checked again. The order of the variants
@@ -263,6 +264,13 @@ pub enum Event {
         /// Rows with a lower number end.
         below: u64,
     },
+    /// A professional has read clients.
+    ReadsNoted {
+        /// The stamp of the event.
+        at: Instant,
+        /// The reads, in order.
+        reads: Arc<[ReadNote]>,
+    },
 }
 
 impl Event {
@@ -300,7 +308,8 @@ impl Event {
             | Self::GroupFounded { at, .. }
             | Self::BatchDone { at, .. }
             | Self::FichesMerged { at, .. }
-            | Self::HistoryEnded { at, .. } => *at,
+            | Self::HistoryEnded { at, .. }
+            | Self::ReadsNoted { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
@@ -336,7 +345,8 @@ impl Event {
             | Self::BookingConfirmed { .. }
             | Self::GroupFounded { .. }
             | Self::FichesMerged { .. }
-            | Self::HistoryEnded { .. } => &[],
+            | Self::HistoryEnded { .. }
+            | Self::ReadsNoted { .. } => &[],
         }
     }
 

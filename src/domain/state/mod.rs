@@ -21,6 +21,7 @@ pub mod login_notice;
 pub mod outbox;
 pub mod precondition;
 pub mod put_vevent;
+pub mod read_note;
 pub mod recipient_quota;
 pub mod refusal;
 pub mod space;

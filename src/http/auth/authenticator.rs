@@ -17,6 +17,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, Text};
 use crate::domain::time::Instant;
 use crate::engine::Engine;
+use crate::http::auth::access_log::AccessLog;
 use crate::http::auth::apikey;
 use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
@@ -53,6 +54,7 @@ pub(crate) struct Authenticator {
     pub(crate) login_proofs: LoginProofs,
     /// `None` on a server that sends no mails.
     pub(crate) login_mailer: Option<LoginMailer>,
+    pub(crate) access_log: AccessLog,
     pub(crate) engine: Engine,
 }
 
@@ -80,6 +82,7 @@ impl Authenticator {
             login_uses: LoginUses::new(),
             login_proofs: LoginProofs::new(None),
             login_mailer: None,
+            access_log: AccessLog::new(engine.clone()),
             engine,
         }
     }
@@ -359,6 +362,10 @@ impl Authenticator {
         let Some(index) = matching.await? else {
             self.failures.count_failure(credential.email_hash, request.from, known, request.now);
             log_failure(&credential.email_hash, request.from);
+            for candidate in &candidates {
+                let AuthRequest { directory, from, now, .. } = *request;
+                self.access_log.note_failure(&candidate.person, from, directory, now);
+            }
             return Ok(None);
         };
         self.record_login(place, request.directory, request.now);
@@ -436,7 +443,7 @@ impl Authenticator {
         }
         let engine = self.engine.clone();
         tokio::spawn(async move {
-            if let Err(error) = engine.change_access(ChangeAccess::RecordLogin(place)).await {
+            if let Err(error) = engine.change_access(None, ChangeAccess::RecordLogin(place)).await {
                 tracing::warn!(?error, "a login is not recorded: strangers can delay the next one");
             }
         });

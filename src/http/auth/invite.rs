@@ -4,7 +4,8 @@ use crate::domain::directory::access::ChangeAccess;
 use crate::domain::directory::invitations::{INVITATION_SECONDS, Invitation};
 use crate::domain::directory::joining::NewPerson;
 use crate::domain::directory::roles::ProRole;
-use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::author::Author;
+use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::time::Instant;
 use crate::engine::{AccessError, Rejection};
@@ -30,15 +31,23 @@ impl Authenticator {
         group: GroupId,
         email: Email,
         role: ProRole,
-        by: Option<ProId>,
+        author: Author,
         now: Instant,
     ) -> Result<Invited, AccessError> {
         let steady_now = self.engine.steady_now();
         let expires = steady_now.plus_seconds(INVITATION_SECONDS);
+        let by = match author {
+            Author::Professional { id, .. } => Some(id),
+            Author::Server
+            | Author::Operator
+            | Author::Visitor
+            | Author::Application(_)
+            | Author::Account { .. } => None,
+        };
         let invitation = Invitation { email, role, by, expires };
         let change =
             ChangeAccess::Invite { group, invitation: Box::new(invitation.clone()), steady_now };
-        self.engine.change_access(change).await?;
+        self.engine.change_access(Some(author), change).await?;
         let directory = self.engine.published().directory();
         let email = invitation.email.folded();
         let mut open = directory.invitations.of_group(group);
@@ -65,6 +74,6 @@ impl Authenticator {
         let InvitationLink { group, number, .. } = *link;
         let steady_now = self.engine.steady_now();
         let accept = ChangeAccess::AcceptInvitation { group, number, person, steady_now };
-        self.engine.change_access(accept).await
+        self.engine.change_access(Some(Author::Visitor), accept).await
     }
 }

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue};
 
 use crate::domain::directory::Directory;
 use crate::domain::directory::access::{ChangeAccess, ProLoginDraft, WhichLogins};
+use crate::domain::records::author::Author;
 use crate::domain::records::ids::ProId;
 use crate::domain::records::text::Name;
 use crate::domain::time::Instant;
@@ -96,7 +97,8 @@ impl Authenticator {
             device: Name::new(&device_name(&parts.headers)).expect("the name was shortened"),
             replaced: replaced.map(|login| login.hash),
         };
-        match self.engine.change_access(ChangeAccess::LogIn(Box::new(draft))).await {
+        let author = Some(Author::Professional { id, key: None });
+        match self.engine.change_access(author, ChangeAccess::LogIn(Box::new(draft))).await {
             Ok(()) => {}
             Err(AccessError::Refused(_)) => return Ok(None),
             Err(AccessError::Rejected(rejection)) => return Err(ApiError::from_store(rejection)),
@@ -132,7 +134,8 @@ impl Authenticator {
         let password_hash = self.password_pool.run(from, hash).await?;
         let former = Some(pro.password_hash.clone());
         let change = ChangeAccess::SetPassword { email: pro.email.clone(), former, password_hash };
-        match self.engine.change_access(change).await {
+        let author = Some(Author::Professional { id: login.pro, key: None });
+        match self.engine.change_access(author, change).await {
             Ok(()) => {}
             // Another one was set meanwhile.
             Err(AccessError::Refused(_)) => return Ok(PasswordChange::WrongCurrent),
@@ -177,7 +180,7 @@ impl Authenticator {
     /// # Errors
     /// 503 if the store takes no writes.
     pub(crate) async fn end_logins(&self, pro: ProId, which: WhichLogins) -> Result<(), ApiError> {
-        match self.engine.change_access(ChangeAccess::LogOut { pro, which }).await {
+        match self.engine.change_access(None, ChangeAccess::LogOut { pro, which }).await {
             // Another request may have ended them meanwhile.
             Ok(()) | Err(AccessError::Refused(_)) => Ok(()),
             Err(AccessError::Rejected(rejection)) => Err(ApiError::from_store(rejection)),

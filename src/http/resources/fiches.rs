@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::response::Response;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
@@ -35,6 +36,7 @@ use crate::http::response::{HandlerResult, object_response};
 use crate::http::writes::prepared_write::{PreparedWrite, Written};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::Table;
+use crate::wire::list::PagePlace;
 use crate::wire::schema::{GivenId, object_of};
 use crate::wire::value;
 
@@ -117,7 +119,10 @@ async fn list(request: GroupRequest) -> HandlerResult {
         let sight = request.sight();
         let rows = request.state.fiches.len();
         let wanted = move |fiche: &Fiche, state: &GroupState| state.shows_client(&sight, fiche.id);
-        return crud::list_wanted(&request, crud::parse_query(&request)?, rows, wanted).await;
+        let query = crud::parse_query(&request)?;
+        let listed = crud::list_wanted(&request, query, rows, wanted).await?;
+        note_list(&request, &listed);
+        return Ok(listed);
     };
     let own = own_fiches(Arc::clone(account));
     crud::list_of(&request, crud::parse_query(&request)?, 1, own, |_, _| true).await
@@ -128,6 +133,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
 async fn show(request: GroupRequest) -> HandlerResult {
     check_ownership(&request)?;
     let id = request.id(FicheId::new)?;
+    note_read(&request, id);
     let kept = request.state.kept_client(id);
     if kept == id {
         return crud::show::<Fiche>(request).await;
@@ -135,6 +141,25 @@ async fn show(request: GroupRequest) -> HandlerResult {
     let kept = Fiche::find(&request.state, kept).ok_or_else(ApiError::no_result)?;
     let shown = Fiche { merged_into: Some(kept.id), ..kept.clone() };
     Ok(crud::record_response(&shown, &request.state, request.audience()))
+}
+
+/// Notes in the history that a professional reads a client, if there is one.
+fn note_read(request: &GroupRequest, id: FicheId) {
+    if request.state.fiches.contains_key(&id) {
+        let (group, author) = (request.state.catalogue.group.id, request.identity.author());
+        request.server.read_log.note_client(group, author, id, request.now);
+    }
+}
+
+/// Notes in the history that a professional reads a list of clients, with their number.
+fn note_list(request: &GroupRequest, listed: &Response) {
+    let Some(place) = listed.extensions().get::<PagePlace>() else { return };
+    let rest = place.total.saturating_sub(place.start);
+    let count = if place.size == 0 { rest } else { rest.min(place.size) };
+    let chooses = |name: &str| name == "search" || name.starts_with("conditions");
+    let is_search = request.params.iter().any(|(name, _)| chooses(name));
+    let (group, author) = (request.state.catalogue.group.id, request.identity.author());
+    request.server.read_log.note_list(group, author, count, is_search, request.now);
 }
 
 /// PUT /api/v1/groups/{group_id}/fiches/{id} by a professional.

@@ -10,7 +10,6 @@ use crate::domain::directory::roles::ProRole;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::records::text::Email;
-use crate::domain::state::command::Caller;
 use crate::engine::AccessError;
 use crate::http::auth::Invited;
 use crate::http::endpoint::{Answer, Body, Endpoint, EndpointPath, Shape, handler};
@@ -79,12 +78,9 @@ async fn invite(request: GroupRequest) -> HandlerResult {
     let (email, role) = parse_invitation(object, &request)?;
     let server = &request.server;
     server.links.count_requested(request.from, request.now)?;
-    let by = match request.caller() {
-        Caller::Pro(id) if !request.identity.is_at_socket() => Some(*id),
-        Caller::Pro(_) | Caller::Account(_) | Caller::Application => None,
-    };
+    let author = request.identity.author();
     let group = request.state.catalogue.group.id;
-    let invited = server.authenticator.invite(group, email, role, by, request.now).await;
+    let invited = server.authenticator.invite(group, email, role, author, request.now).await;
     let Invited { number, invitation } = invited.map_err(|error| refuse(error, &request))?;
     let answer = InvitationAnswer::new(number, &invitation, request.zone());
     Ok(json_response(StatusCode::CREATED, to_json(&answer)))
@@ -139,7 +135,8 @@ async fn withdraw(request: GroupRequest) -> HandlerResult {
     let invitation = open.into_iter().find(|(of, _)| *of == number);
     let (_, invitation) = invitation.ok_or_else(ApiError::no_result)?;
     let change = ChangeAccess::Uninvite { group, number };
-    let changed = request.server.engine.change_access(change).await;
+    let changed =
+        request.server.engine.change_access(Some(request.identity.author()), change).await;
     changed.map_err(|error| refuse(error, &request))?;
     Ok(ok_response(&InvitationAnswer::new(number, invitation, request.zone())))
 }

@@ -251,7 +251,8 @@ fn pro_response(pro: &Pro, request: &GroupRequest) -> Response {
 
 /// Carries out a change of professionals, and waits until it is durable.
 async fn change_access(request: &GroupRequest, change: ChangeAccess) -> Result<(), ApiError> {
-    let changed = request.server.engine.change_access(change).await;
+    let author = Some(request.identity.author());
+    let changed = request.server.engine.change_access(author, change).await;
     changed.map_err(|error| match error {
         AccessError::Refused(AccessRefusal::PasswordChanged(_)) => login_failed().into(),
         AccessError::Refused(last @ AccessRefusal::LastOfGroup(_)) => {

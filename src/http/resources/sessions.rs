@@ -279,6 +279,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     };
     let cookie = authenticator.sessions.open(login, auth.published, auth.directory);
     let Some(cookie) = cookie else { return Ok(login_failed_response(role)) };
+    authenticator.access_log.note_session(&person, &apikey, auth.from, auth.directory, auth.now);
     if session.is_some() && !PlantedFault::SessionKeptOverLogin.is_active() {
         authenticator.sessions.end(session.as_ref());
     }

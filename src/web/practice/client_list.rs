@@ -88,7 +88,13 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
     let wanted =
         ClientSearch { search, with_deleted, for_booking: false, first, results: PAGE_CLIENTS };
     match find_clients(&visit, wanted).await {
-        Ok(Some(found)) => respond_with(&visit, StatusCode::OK, first, &found),
+        Ok(Some(found)) => {
+            let read_log = &visit.request.pages.server.read_log;
+            let (count, is_search) = (found.page.len(), !search.is_empty());
+            let (group, author) = (visit.group().id, visit.author());
+            read_log.note_list(group, author, count, is_search, visit.request.now);
+            respond_with(&visit, StatusCode::OK, first, &found)
+        }
         Ok(None) => {
             let nothing = FoundClients { page: Vec::new(), total: 0 };
             respond_with(&visit, StatusCode::BAD_REQUEST, first, &nothing)

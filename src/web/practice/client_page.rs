@@ -98,6 +98,8 @@ pub(crate) async fn show(Path(path): Path<RecordPath>, visit: ProVisit) -> Respo
     if let Some(kept) = fiche.merged_into {
         return redirect(&visit.url(&format!("/clients/{kept}"), &[]));
     }
+    let read_log = &visit.request.pages.server.read_log;
+    read_log.note_client(visit.group().id, visit.author(), fiche.id, visit.request.now);
     let edit = EditForm {
         fields: fiche_fields(&visit.state, fiche, visit.language()),
         revision: revision(show_record::<Fiche>(fiche.id, Audience::Pro)(&visit.state)),

@@ -111,11 +111,12 @@ const fn verb_in_words(verb: HistoryVerb, text: &HistoryTexts) -> &'static str {
         HistoryVerb::Removed => text.removed,
         HistoryVerb::Emptied => text.emptied,
         HistoryVerb::Merged => text.merged,
+        HistoryVerb::Read => text.read,
     }
 }
 
 /// Returns an author in words: a professional by name, with the key of the request, if any.
-fn who(visit: &ProVisit, author: Option<Author>) -> String {
+pub(crate) fn who(visit: &ProVisit, author: Option<Author>) -> String {
     let text = HistoryTexts::in_language(visit.language());
     let Some(author) = author else { return text.by_unknown.to_owned() };
     let name = match author {
@@ -151,6 +152,7 @@ pub(crate) fn object_in_words(visit: &ProVisit, object: HistoryObject) -> String
         ObjectKind::Customfield => (text.customfield, None),
         ObjectKind::Fiche => (text.fiche, client_name(visit, id)),
         ObjectKind::Vevent => (text.vevent, None),
+        ObjectKind::Fiches => return text.fiches.to_owned(),
         ObjectKind::Account => (text.account, client_name(visit, id)),
     };
     format!("{kind} {}", name.unwrap_or_else(|| object.id.to_string()))
@@ -206,6 +208,7 @@ enum ValueForm {
     Calendar,
     Service,
     Client,
+    Number,
     /// The history keeps no value.
     NameAlone,
 }
@@ -244,6 +247,8 @@ fn words_of(visit: &ProVisit, field: HistoryField) -> Option<FieldWords> {
         HistoryField::PrivacyText => named(text.privacy_text),
         HistoryField::Description => named(text.description),
         HistoryField::Tzdata => named(text.tzdata),
+        HistoryField::Count => valued(text.count, ValueForm::Number),
+        HistoryField::Search => named(text.search),
         HistoryField::Lastname
         | HistoryField::Firstname
         | HistoryField::Firstphone
@@ -273,7 +278,7 @@ fn value_of(visit: &ProVisit, form: ValueForm, number: i64) -> String {
         ValueForm::Calendar => calendar_name(visit, number),
         ValueForm::Service => service_name(visit, number),
         ValueForm::Client => client_name(visit, number),
-        ValueForm::NameAlone => None,
+        ValueForm::Number | ValueForm::NameAlone => None,
     };
     name.unwrap_or_else(|| number.to_string())
 }
@@ -309,7 +314,7 @@ fn value_in_words(value: &Value, text: &HistoryTexts) -> String {
     }
 }
 
-fn when(visit: &ProVisit, moment: Instant) -> String {
+pub(crate) fn when(visit: &ProVisit, moment: Instant) -> String {
     local(visit, visit.zone().civil_of(moment))
 }
 

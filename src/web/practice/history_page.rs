@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::web::page::{Privacy, render, respond};
+use crate::web::practice::access_page;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::history_lines::{HistoryLine, history_line, object_in_words};
 use crate::web::practice::message;
@@ -25,6 +26,8 @@ struct HistoryScreen<'v> {
     older_url: String,
     /// The way from one object to all of them; empty on the screen of all.
     all_url: String,
+    /// The history of access; empty on the screen of one object.
+    access_url: String,
 }
 
 /// GET /p/{urlname}/history, with the parameters of GET G/history. 404 for a wrong one.
@@ -60,6 +63,10 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         all_url: match query.object {
             Some(_) => visit.url(Section::History.path(), &[]),
             None => String::new(),
+        },
+        access_url: match query.object {
+            Some(_) => String::new(),
+            None => visit.url(access_page::PATH, &[]),
         },
     };
     respond(StatusCode::OK, Privacy::Client, render(&screen))

@@ -5,6 +5,7 @@
 //! [`visit::ProVisit`], or with a [`form::ProForm`] if it sends something.
 
 mod absence;
+mod access_page;
 mod agenda;
 mod appointment_lines;
 mod book_again;
@@ -89,6 +90,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
             get(event_page::show).post(series_event::settle_booked),
         )
         .route("/p/{urlname}/history", get(history_page::show))
+        .route("/p/{urlname}/history/access", get(access_page::show))
         .route("/p/{urlname}/absences/new", get(absence::show).post(absence::make))
         .merge(hours::routes())
         .merge(settings::routes())

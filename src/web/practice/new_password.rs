@@ -7,6 +7,7 @@ use axum::response::Response;
 
 use crate::domain::directory::access::ChangeAccess;
 use crate::domain::directory::professionals::Pro;
+use crate::domain::records::author::Author;
 use crate::engine::AccessError;
 use crate::http::{ApiError, Incoming};
 use crate::notify::links::LoginLink;
@@ -67,7 +68,8 @@ pub(crate) async fn act(
     };
     let former = Some(pro.password_hash.clone());
     let change = ChangeAccess::SetPassword { email: pro.email.clone(), former, password_hash };
-    match server.engine.change_access(change).await {
+    let author = Some(Author::Professional { id: pro.id, key: None });
+    match server.engine.change_access(author, change).await {
         Ok(()) => {}
         // The link was followed meanwhile, or the professional removed.
         Err(AccessError::Refused(_)) => return gone(request),

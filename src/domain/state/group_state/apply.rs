@@ -105,7 +105,8 @@ impl GroupState {
             | Event::DoneOnce { .. }
             | Event::BatchDone { .. }
             | Event::CancelledEmptied { .. }
-            | Event::HistoryEnded { .. } => Some(Vec::new()),
+            | Event::HistoryEnded { .. }
+            | Event::ReadsNoted { .. } => Some(Vec::new()),
             Event::CalendarsetRemoved { .. }
             | Event::GroupChanged { .. }
             | Event::GroupFounded { .. }
@@ -244,6 +245,7 @@ impl GroupState {
             }
             Event::GroupFounded { .. } => panic!("a group is founded once"),
             Event::HistoryEnded { below, .. } => self.history.end_below(*below),
+            Event::ReadsNoted { .. } => {}
         }
     }
 

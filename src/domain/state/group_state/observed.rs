@@ -11,6 +11,7 @@ use crate::domain::state::history::ObservedChange;
 use crate::domain::state::history::row::{
     FieldChange, HistoryField, HistoryObject, HistoryVerb, ObjectKind,
 };
+use crate::domain::state::read_note::ReadNote;
 
 impl GroupState {
     /// Returns the changes that an event makes to this state, without those of the events that it
@@ -25,6 +26,9 @@ impl GroupState {
             Event::AppointmentCancelled { id, .. } => {
                 let fields = FieldChanges::default().with(HistoryField::Deleted, Some(0), Some(1));
                 vec![of_vevent(*id, HistoryVerb::Deleted, fields)]
+            }
+            Event::ReadsNoted { reads, .. } => {
+                reads.iter().map(|read| self.observe_read(*read)).collect()
             }
             Event::VeventPut { row, .. } => self.observe_vevent(row).into_iter().collect(),
             Event::FichePut { fiche, .. } => self.observe_fiche(fiche).into_iter().collect(),
@@ -113,6 +117,21 @@ impl GroupState {
         let fields = vevent_fields(before, after);
         let verb = verb_of(before.map(|before| before.deleted), after.deleted);
         (before.is_none() || !fields.0.is_empty()).then(|| of_vevent(after.id, verb, fields))
+    }
+
+    fn observe_read(&self, read: ReadNote) -> ObservedChange {
+        let (kind, id, fields) = match read {
+            ReadNote::Client(id) => (ObjectKind::Fiche, id.number(), FieldChanges::default()),
+            ReadNote::List { count, is_search } => {
+                let group = self.catalogue.group.id.number();
+                let fields = FieldChanges::default()
+                    .with(HistoryField::Count, None, Some(count.into()))
+                    .named(HistoryField::Search, is_search);
+                (ObjectKind::Fiches, group, fields)
+            }
+        };
+        let object = HistoryObject { kind, id };
+        ObservedChange { object, verb: HistoryVerb::Read, fields: fields.0, settings: None }
     }
 
     fn observe_fiche(&self, after: &Fiche) -> Option<ObservedChange> {

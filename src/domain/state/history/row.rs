@@ -94,6 +94,8 @@ coded! {
         Vevent => "vevent",
         /// The account of a client, by the client's id.
         Account => "account",
+        /// All clients, by the group's id.
+        Fiches => "fiches",
     }
 }
 
@@ -116,6 +118,8 @@ coded! {
         Emptied => "emptied",
         /// It became part of another record, `fiche_id`.
         Merged => "merged",
+        /// A professional has read it.
+        Read => "read",
     }
 }
 
@@ -195,11 +199,15 @@ coded! {
         Description => "description",
         /// The release of the zone database, which gave local times other instants.
         Tzdata => "tzdata",
+        /// The number of clients of a list that was read. It comes with its value.
+        Count => "count",
+        /// The words of a search.
+        Search => "search",
     }
 }
 
 impl HistoryField {
-    /// The last field that comes with values.
+    /// The last field of a change that comes with values.
     pub const VALUED: Self = Self::Note;
 
     /// Whether its values are numbers of seconds of a wall clock.

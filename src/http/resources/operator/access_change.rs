@@ -7,6 +7,7 @@ use axum::response::IntoResponse as _;
 use serde_json::{Map, Value};
 
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
+use crate::domain::records::author::Author;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::InvalidValue;
@@ -70,7 +71,7 @@ pub(crate) fn refused(refusal: &AccessRefusal) -> ApiError {
 /// # Errors
 /// The rule that the change breaks, or 503 if the store takes no writes.
 pub(crate) async fn change_access(request: &ApiRequest, change: ChangeAccess) -> HandlerResult {
-    match request.server.engine.change_access(change).await {
+    match request.server.engine.change_access(Some(Author::Operator), change).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT.into_response()),
         Err(AccessError::Refused(refusal)) => Err(refused(&refusal)),
         Err(AccessError::Rejected(rejection)) => Err(ApiError::from_store(rejection)),

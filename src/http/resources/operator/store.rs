@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::domain::directory::access::ChangeAccess;
+use crate::domain::directory::access_history::{AccessAct, AccessRow};
+use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::Message;
 use crate::domain::state::group_state::GroupState;
@@ -20,6 +23,7 @@ use crate::http::resources::messages::render_entry;
 use crate::http::resources::operator::access_change::text;
 use crate::http::response::HandlerResult;
 use crate::http::server::ServedStore;
+use crate::wire::access_history::{AccessRowAnswer, parse_access_query};
 use crate::wire::errors::{ErrorEntry, Problem};
 use crate::wire::field::Audience;
 use crate::wire::history::{HistoryRowAnswer, is_known, parse_query};
@@ -47,6 +51,17 @@ async fn export(request: ApiRequest) -> HandlerResult {
     let published = request.server.engine.published();
     if let Err(incomplete) = IncompleteDocument::refuse(published.quarantined().values()) {
         return Err(ApiError::new(Problem::Conflict, incomplete.to_string()));
+    }
+    let row = AccessRow {
+        at: request.now,
+        author: Some(Author::Operator),
+        act: AccessAct::Exported,
+        groups: None,
+    };
+    let noted = request.server.engine.change_access(None, ChangeAccess::Note(vec![row])).await;
+    // A store that takes no writes is exported all the same.
+    if let Err(error) = noted {
+        tracing::warn!(?error, "an export is not noted in the history");
     }
     let directory = published.directory();
     let group_states = group_states(published);
@@ -119,6 +134,9 @@ async fn messages(request: ApiRequest) -> HandlerResult {
 async fn history(request: ApiRequest) -> HandlerResult {
     let published = request.server.engine.published();
     let group_state = find_group(published, request.params.value("group_id").unwrap_or(""))?;
+    if request.params.value("of") == Some("access") {
+        return access_history(&request, &group_state);
+    }
     let mut query = parse_query(&request.params, &group_state, request.now)?;
     if let Some(object) = query.object.filter(|object| !is_known(*object, &group_state)) {
         let rule = format!("the group has no {} {}", object.kind.name(), object.id);
@@ -130,6 +148,26 @@ async fn history(request: ApiRequest) -> HandlerResult {
             let page = group_state.history.page(&query);
             for row in &page.rows {
                 let answer = HistoryRowAnswer::new(row, &group_state, &directory);
+                writeln!(out, "{}", serde_json::to_string(&answer)?)?;
+            }
+            match page.next {
+                Some(next) => query.below = next,
+                None => return Ok(()),
+            }
+        }
+    }))
+}
+
+/// The same with `of=access`: the rows of the history of access.
+fn access_history(request: &ApiRequest, group_state: &Arc<GroupState>) -> HandlerResult {
+    let mut query = parse_access_query(&request.params, group_state, request.now)?;
+    let directory = request.server.engine.published().directory();
+    let group_state = Arc::clone(group_state);
+    Ok(json_lines(move |out| {
+        loop {
+            let page = directory.access_history.page(&query);
+            for (number, row) in &page.rows {
+                let answer = AccessRowAnswer::new(*number, row, &group_state, &directory);
                 writeln!(out, "{}", serde_json::to_string(&answer)?)?;
             }
             match page.next {

@@ -80,9 +80,9 @@ pub(crate) async fn invite(form: ProForm) -> Response {
     if let Err(error) = server.links.count_requested(visit.request.from, visit.request.now) {
         return message::failed(&visit.request, &error);
     }
-    let by = Some(visit.login.pro);
+    let author = visit.author();
     let group = visit.group().id;
-    let invited = server.authenticator.invite(group, email, role, by, visit.request.now).await;
+    let invited = server.authenticator.invite(group, email, role, author, visit.request.now).await;
     match invited {
         Ok(_) => redirect(&visit.url(PATH, &[("done", "invited")])),
         Err(AccessError::Refused(AccessRefusal::Joining(JoinRefusal::WorksHere))) => {
@@ -100,7 +100,7 @@ pub(crate) async fn withdraw(Path(path): Path<RecordPath>, form: ProForm) -> Res
     let ProForm { visit, .. } = form;
     let Some(number) = path.id(Some) else { return message::not_found(&visit.request) };
     let change = ChangeAccess::Uninvite { group: visit.group().id, number };
-    match visit.request.pages.server.engine.change_access(change).await {
+    match visit.request.pages.server.engine.change_access(Some(visit.author()), change).await {
         Ok(()) | Err(AccessError::Refused(_)) => {
             redirect(&visit.url(PATH, &[("done", "withdrawn")]))
         }

@@ -57,7 +57,7 @@ pub(crate) async fn change(Path(path): Path<RecordPath>, form: ProForm) -> Respo
     let groups = [visit.group().id].into();
     let change = ChangeAccess::SetRole { pro: pro.id, groups, role, is_operator: false };
     let text = TeamTexts::in_language(visit.language());
-    match visit.request.pages.server.engine.change_access(change).await {
+    match visit.request.pages.server.engine.change_access(Some(visit.author()), change).await {
         Ok(()) => redirect(&visit.url(PATH, &[("done", "saved")])),
         Err(AccessError::Refused(AccessRefusal::LastAdministrator(_))) => {
             respond_with_member(&visit, pro, text.last_administrator, Some(form), false)
@@ -83,15 +83,18 @@ pub(crate) async fn remove(Path(path): Path<RecordPath>, form: ProForm) -> Respo
     let Some(pro) = find_member(&visit, &path) else { return message::not_found(&visit.request) };
     let change = ChangeAccess::RemoveColleague { id: pro.id, group: visit.group().id };
     let text = TeamTexts::in_language(visit.language());
-    let refusal = match visit.request.pages.server.engine.change_access(change).await {
-        Ok(()) => return redirect(&visit.url(PATH, &[("done", "removed")])),
-        Err(AccessError::Refused(AccessRefusal::LastAdministrator(_))) => text.last_administrator,
-        Err(AccessError::Refused(AccessRefusal::LastOfGroup(_))) => text.last_of_group,
-        Err(AccessError::Refused(_)) => return message::not_found(&visit.request),
-        Err(AccessError::Rejected(rejection)) => {
-            return message::failed(&visit.request, &ApiError::from_store(rejection));
-        }
-    };
+    let refusal =
+        match visit.request.pages.server.engine.change_access(Some(visit.author()), change).await {
+            Ok(()) => return redirect(&visit.url(PATH, &[("done", "removed")])),
+            Err(AccessError::Refused(AccessRefusal::LastAdministrator(_))) => {
+                text.last_administrator
+            }
+            Err(AccessError::Refused(AccessRefusal::LastOfGroup(_))) => text.last_of_group,
+            Err(AccessError::Refused(_)) => return message::not_found(&visit.request),
+            Err(AccessError::Rejected(rejection)) => {
+                return message::failed(&visit.request, &ApiError::from_store(rejection));
+            }
+        };
     respond_with_member(&visit, pro, refusal, None, true)
 }
 

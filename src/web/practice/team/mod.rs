@@ -3,7 +3,7 @@
 pub(crate) mod invitation_page;
 mod list;
 mod member;
-mod role_form;
+pub(crate) mod role_form;
 
 use std::sync::Arc;
 

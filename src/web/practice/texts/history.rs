@@ -17,6 +17,28 @@ text_table! {
     nothing_on_page: "Rien sur cette page.", "Nothing on this page.";
     older: "Plus ancien", "Older";
 
+    access_title: "Historique des accès", "History of access";
+    access_about: "Connexions, exports, clés et équipe, le plus récent d’abord.",
+        "Logins, exports, keys and the team, latest first.";
+    to_access: "Connexions, exports, clés et équipe", "Logins, exports, keys and the team";
+    to_changes: "Ce qui a été modifié ou consulté", "What was changed or read";
+    key_added: "clé {key} créée", "key {key} made";
+    key_changed: "clé {key} modifiée", "key {key} changed";
+    key_revoked: "clé {key} révoquée", "key {key} revoked";
+    pro_added: "{name} travaille ici", "{name} works here";
+    pro_removed: "{name} ne travaille plus ici", "{name} works here no more";
+    password_set: "nouveau mot de passe : {name}", "another password: {name}";
+    role_set: "rôle de {name} : {role}", "role of {name}: {role}";
+    was_invited: "invitation n° {number}", "invitation no. {number}";
+    was_withdrawn: "invitation n° {number} retirée", "invitation no. {number} withdrawn";
+    was_accepted: "invitation n° {number} acceptée par {name}",
+        "invitation no. {number} accepted by {name}";
+    logged_in: "connexion : {name}, depuis {source}", "login: {name}, from {source}";
+    login_failed: "mot de passe refusé : {name}, depuis {source}",
+        "wrong password: {name}, from {source}";
+    exported: "export", "export";
+    client_exported: "export du client n° {client}", "export of client no. {client}";
+
     begun: "L’historique commence ici ; ce qui précède n’est pas connu.",
         "The history begins here; what was before is not known.";
     made: "créé", "made";
@@ -26,6 +48,10 @@ text_table! {
     removed: "effacé définitivement", "removed for good";
     emptied: "vidé de ce qui concerne une personne", "emptied of what tells of a person";
     merged: "fusionné dans une autre fiche", "merged into another record";
+    read: "consulté", "read";
+    fiches: "Liste des clients", "List of clients";
+    count: "Clients affichés", "Clients shown";
+    search: "avec une recherche", "with a search";
 
     by_server: "slotbook, de lui-même", "slotbook by itself";
     by_operator: "l’exploitant du serveur", "the operator of the server";
