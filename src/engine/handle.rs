@@ -285,8 +285,8 @@ impl Engine {
         command.within(directory.roles.role_of(group, id))
     }
 
-    /// Changes keys or professionals in the name of an author. Waits until the change is durable and
-    /// applies to every later request.
+    /// Changes keys or professionals in the name of an author. Waits until the change is durable
+    /// and applies to every later request.
     ///
     /// # Errors
     /// The rule that the change breaks, [`Rejection::Overloaded`] while the engine shuts down, or

@@ -83,8 +83,8 @@ impl Engine {
         self.count_steps(|group| self.end_history_step(group)).await
     }
 
-    /// Ends the rows of the history of access that no group keeps any more. Ends none while the clock
-    /// is in doubt.
+    /// Ends the rows of the history of access that no group keeps any more. Ends none while the
+    /// clock is in doubt.
     pub async fn end_access_history(&self) {
         let published = self.published();
         let now = self.steady_now();

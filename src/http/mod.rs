@@ -17,7 +17,6 @@ mod openapi;
 pub mod permissions;
 mod pipeline;
 mod preferences;
-pub(crate) mod read_log;
 mod request;
 pub(crate) mod resources;
 mod response;

@@ -26,6 +26,7 @@ use crate::http::auth::Authenticator;
 use crate::http::auth::first_run::FirstRun;
 use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::LoginProofs;
+use crate::http::auth::read_log::ReadLog;
 use crate::http::auth::source_hasher::SourceHasher;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, UnbelievedHeaders};
 use crate::http::limits::blocking_pool::BlockingPool;
@@ -38,7 +39,6 @@ use crate::http::limits::source_shares::SourceShares;
 use crate::http::limits::under_way::UnderWay;
 use crate::http::metrics::HttpMetrics;
 use crate::http::openapi::known_names::KnownNames;
-use crate::http::read_log::ReadLog;
 use crate::notify::Gateways;
 
 /// Writes the export document of these states.

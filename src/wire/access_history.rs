@@ -73,7 +73,7 @@ schema_names! {
     AccessAuthor => pattern("^[a-z]+(:[0-9a-f]+)?$");
     /// A text, or null.
     AccessText => of_types([Type::String, Type::Null]);
-    /// What an act was about.
+    /// The object of an act.
     AccessObject => pattern("^[a-z]+:[0-9a-f]+$");
     /// The act.
     AccessVerb => one_of(VERBS);
@@ -110,7 +110,7 @@ pub struct AccessRowAnswer {
     /// The id of the key of the request; null without one.
     #[schema(value_type = AccessText)]
     key: Option<String>,
-    /// What it was about: key, pro, account, invitation, fiche or group, with its id.
+    /// The object: key, pro, account, invitation, fiche or group, with its id.
     #[schema(value_type = AccessObject)]
     object: String,
     /// The act.

@@ -198,8 +198,8 @@ impl AccessHistory {
         }
     }
 
-    /// Returns the number of the first row that is not older than a moment, if older ones are there.
-    /// Times ascend but for steps of the clock, so a later row may be older.
+    /// Returns the number of the first row that is not older than a moment, if older ones are
+    /// there. Times ascend but for steps of the clock, so a later row may be older.
     pub fn first_since(&self, moment: Instant) -> Option<u64> {
         let oldest = [&self.acts, &self.failures].into_iter().filter_map(|rows| rows.get_min());
         if oldest.map(|(_, row)| row.at).min()? >= moment {

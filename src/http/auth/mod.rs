@@ -16,6 +16,7 @@ pub(crate) mod login_proof;
 pub(crate) mod login_uses;
 pub(crate) mod own_sessions;
 pub(crate) mod person;
+pub(crate) mod read_log;
 pub(crate) mod request_origin;
 pub(crate) mod screen_login;
 pub(crate) mod session;
