@@ -3,6 +3,7 @@
 mod arguments;
 mod documents;
 mod error;
+mod forget;
 mod history;
 mod logging;
 mod maintenance;
@@ -102,6 +103,7 @@ fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError
             messages::list(&store.data, &links.public_url, &groups)
         }
         CliCommand::History { store, rows } => history::list(&store.data, &rows),
+        CliCommand::Forget(arguments) => forget::forget(&arguments),
         CliCommand::MessageTest { config_file: _, options, to } => {
             messages::send_test_message(&options, &to)
         }

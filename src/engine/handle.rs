@@ -20,6 +20,7 @@ use crate::domain::time::Instant;
 use crate::engine::admission::{Admission, AdmissionLimits};
 use crate::engine::backup::{self, BackupError};
 use crate::engine::compaction::{CompactionLimits, Compactor};
+use crate::engine::forgotten_list::ForgottenList;
 use crate::engine::group_routes::GroupRoutes;
 use crate::engine::health::Health;
 use crate::engine::journal::{Journal, WeakJournalHandle};
@@ -70,6 +71,8 @@ pub struct Engine {
     steady_clock: Arc<SteadyClock>,
     decision_timeout: Duration,
     metrics: Arc<EngineMetrics>,
+    /// The list of erased clients.
+    pub(super) forgotten: ForgottenList,
 }
 
 impl Engine {
@@ -137,6 +140,7 @@ impl Engine {
             steady_clock,
             decision_timeout: parts.decision_timeout,
             metrics,
+            forgotten: ForgottenList::default(),
         };
         (engine, journal)
     }
@@ -160,7 +164,8 @@ impl Engine {
         Compactor::new(generations, Arc::clone(&self.published), self.journal.clone(), limits)
     }
 
-    /// Writes all durable states, group by group, as a store of its own. Writes go on meanwhile.
+    /// Writes all durable states, group by group, as a store of its own, with a copy of the list of
+    /// erased clients. Writes go on meanwhile.
     /// It blocks its thread for long: never call it in a task.
     ///
     /// # Errors
@@ -170,7 +175,12 @@ impl Engine {
         to: &Path,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<(), BackupError> {
-        backup::write_backup(&self.published, to, progress)
+        backup::write_backup(&self.published, to, progress)?;
+        // Last, so that it lists all that the copy still holds.
+        match self.forgotten.0.blocking_lock().as_ref() {
+            Some(file) => Ok(file.copy_to(to)?),
+            None => Ok(()),
+        }
     }
 
     /// Returns the health of the store.

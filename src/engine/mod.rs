@@ -13,7 +13,9 @@ mod cancel_many;
 pub mod check;
 pub mod compaction;
 mod due_reminders;
+mod erasure;
 mod fair_queue;
+mod forgotten_list;
 pub mod group;
 mod group_map;
 mod group_routes;
@@ -39,8 +41,10 @@ mod supervisor;
 mod upkeep;
 mod write;
 
+pub use self::forgotten_list::ErasureError;
 pub use self::handle::{Engine, EngineParts};
 pub use self::messaging::{MessagingHandle, MessagingOptions};
 pub use self::write::{
     AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
+pub use crate::store::ForgottenClient;

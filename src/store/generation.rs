@@ -7,6 +7,7 @@
 //! mark               durable watermark: the last batch known to be on disk
 //! snapshots-000001/  sled: one snapshot per stream
 //! journal-000001/    sled: the batches since
+//! forgotten          the records of erased clients, part of no generation
 //! ```
 //!
 //! Generation numbers only grow. A journal is made under the name `….new` and renamed when it is
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{list_paths, remove_directory, replace_file};
+use crate::store::forgotten::FORGOTTEN;
 
 /// Name of the subdirectory for a copy that a check reads.
 pub(crate) const COPY: &str = ".slotbook-copy-to-read";
@@ -141,7 +143,7 @@ impl DirectoryLayout {
                 layout.journals.push(generation);
             } else if is_unfinished(name) {
                 layout.unfinished.push(path);
-            } else if !["lock", "mark", "CURRENT.new", "lost+found"].contains(&name) {
+            } else if !["lock", "mark", "CURRENT.new", "lost+found", FORGOTTEN].contains(&name) {
                 layout.foreign.get_or_insert(path);
             }
         }

@@ -122,6 +122,7 @@ pub fn draft_messages(
         | Event::BatchDone { .. }
         | Event::FichesMerged { .. }
         | Event::HistoryEnded { .. }
+        | Event::ClientsErased { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

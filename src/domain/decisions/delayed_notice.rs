@@ -227,6 +227,7 @@ fn is_by_professional(command: &Command) -> bool {
         | Command::FollowLink(_)
         | Command::RemoveDeleted(_)
         | Command::EndHistory(_)
+        | Command::EraseClients(_)
         | Command::EmptyCancelled(_)
         | Command::ConfirmBooking(_)
         | Command::HoldTime(_)

@@ -65,6 +65,7 @@ pub enum Command {
     RemoveDeleted(RemoveDeleted),
     EmptyCancelled(EmptyCancelled),
     EndHistory(EndHistory),
+    EraseClients(EraseClients),
     ConfirmBooking(Box<ConfirmBooking>),
     MoveAppointment(MoveAppointment),
     HoldTime(Box<HoldTime>),
@@ -305,6 +306,7 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
+            | Self::EraseClients(_)
             | Self::Batch(_) => false,
             Self::ConfirmBooking(_) => true,
         }
@@ -327,6 +329,7 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
+            | Self::EraseClients(_)
             | Self::ConfirmBooking(_)
             | Self::MoveAppointment(_)
             | Self::HoldTime(_)
@@ -362,7 +365,8 @@ impl Command {
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
-            | Self::EndHistory(_) => &[],
+            | Self::EndHistory(_)
+            | Self::EraseClients(_) => &[],
         };
         Cow::Borrowed(kinds)
     }
@@ -390,7 +394,8 @@ impl Command {
             | Self::Deliver(_)
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
-            | Self::EndHistory(_) => 1,
+            | Self::EndHistory(_)
+            | Self::EraseClients(_) => 1,
             Self::ConfirmBooking(_) => IDS_MAX,
         }
     }
@@ -417,6 +422,19 @@ pub struct EmptyCancelled {
 pub struct EndHistory {
     /// The time, which is never ahead of the clock.
     pub now: Instant,
+}
+
+/// Erases clients. Reference 17.1.
+#[derive(Clone, Debug)]
+pub struct EraseClients {
+    /// The clients, at least one, at most 1,000. The record that one was merged into goes with it,
+    /// and those that were merged into that.
+    pub ids: Vec<FicheId>,
+    /// All records that go, as they were listed before. Nothing is erased if there are others.
+    pub records: Vec<FicheId>,
+    /// Whether their upcoming appointments are cancelled, without a message. Else the command is
+    /// refused if they have any.
+    pub cancels_upcoming: bool,
 }
 
 /// Moves one appointment to another start. Reference 6.9.

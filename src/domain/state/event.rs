@@ -17,6 +17,7 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
+use crate::domain::state::erasure::Erasure;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
 
@@ -263,6 +264,13 @@ pub enum Event {
         /// Rows with a lower number end.
         below: u64,
     },
+    /// Clients were erased.
+    ClientsErased {
+        /// The stamp of the event.
+        at: Instant,
+        /// The parts that go. They are ids: no text is in the event.
+        erasure: Box<Erasure>,
+    },
 }
 
 impl Event {
@@ -300,7 +308,8 @@ impl Event {
             | Self::GroupFounded { at, .. }
             | Self::BatchDone { at, .. }
             | Self::FichesMerged { at, .. }
-            | Self::HistoryEnded { at, .. } => *at,
+            | Self::HistoryEnded { at, .. }
+            | Self::ClientsErased { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
@@ -336,7 +345,8 @@ impl Event {
             | Self::BookingConfirmed { .. }
             | Self::GroupFounded { .. }
             | Self::FichesMerged { .. }
-            | Self::HistoryEnded { .. } => &[],
+            | Self::HistoryEnded { .. }
+            | Self::ClientsErased { .. } => &[],
         }
     }
 

@@ -113,7 +113,9 @@ pub(crate) async fn find_clients(
     let state = Arc::clone(&visit.state);
     let find = move || {
         let mut wanted: Vec<&Fiche> = state.fiches.values().map(AsRef::as_ref).collect();
-        wanted.retain(|it| it.merged_into.is_none() && (with_deleted || !it.deleted));
+        wanted.retain(|it| {
+            it.merged_into.is_none() && it.erased_at.is_none() && (with_deleted || !it.deleted)
+        });
         let page = query.select_page(wanted, &Scope::for_group(&state));
         FoundClients {
             page: page.records.iter().map(|fiche| fiche.id).collect(),

@@ -106,6 +106,7 @@ const fn verb_in_words(verb: HistoryVerb, text: &HistoryTexts) -> &'static str {
         HistoryVerb::Removed => text.removed,
         HistoryVerb::Emptied => text.emptied,
         HistoryVerb::Merged => text.merged,
+        HistoryVerb::Erased => text.erased,
     }
 }
 

@@ -116,6 +116,8 @@ coded! {
         Emptied => "emptied",
         /// It became part of another record, `fiche_id`.
         Merged => "merged",
+        /// The client was erased.
+        Erased => "erased",
     }
 }
 

@@ -26,6 +26,7 @@ text_table! {
     removed: "effacé définitivement", "removed for good";
     emptied: "vidé de ce qui concerne une personne", "emptied of what tells of a person";
     merged: "fusionné dans une autre fiche", "merged into another record";
+    erased: "effacé", "erased";
 
     by_server: "slotbook, de lui-même", "slotbook by itself";
     by_operator: "l’exploitant du serveur", "the operator of the server";
