@@ -113,6 +113,17 @@ pub(crate) enum CliCommand {
     /// Erase a client for good, whether a server runs on the store or not; or repeat the erasures
     /// that a list names, on a store that was restored from a backup.
     Forget(Box<ForgetArguments>),
+    /// Make two new generations of the store, so that no file of it holds any more what was erased.
+    /// A server does it by itself within a day after an erasure.
+    Compact {
+        #[command(flatten)]
+        store: StoreOptions,
+        #[command(flatten)]
+        disk: DiskReserveOptions,
+        /// Do it now.
+        #[arg(long, required = true)]
+        now: bool,
+    },
     /// Send a test message to an e-mail address or a telephone number.
     MessageTest {
         #[command(flatten)]

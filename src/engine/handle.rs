@@ -19,7 +19,8 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::admission::{Admission, AdmissionLimits};
 use crate::engine::backup::{self, BackupError};
-use crate::engine::compaction::{CompactionLimits, Compactor};
+use crate::engine::compaction::{CompactionLimits, Compactor, CompactorParts};
+use crate::engine::compaction_requests::{CompactionRequests, PairOutcome};
 use crate::engine::forgotten_list::ForgottenList;
 use crate::engine::group_routes::GroupRoutes;
 use crate::engine::health::Health;
@@ -73,6 +74,8 @@ pub struct Engine {
     metrics: Arc<EngineMetrics>,
     /// The list of erased clients.
     pub(super) forgotten: ForgottenList,
+    /// Requests for generations at once.
+    compactions: CompactionRequests,
 }
 
 impl Engine {
@@ -141,6 +144,7 @@ impl Engine {
             decision_timeout: parts.decision_timeout,
             metrics,
             forgotten: ForgottenList::default(),
+            compactions: CompactionRequests::default(),
         };
         (engine, journal)
     }
@@ -161,7 +165,20 @@ impl Engine {
         reserve_bytes: u64,
     ) -> Compactor {
         let limits = CompactionLimits { journal_bytes, reserve_bytes };
-        Compactor::new(generations, Arc::clone(&self.published), self.journal.clone(), limits)
+        let parts = CompactorParts {
+            published: Arc::clone(&self.published),
+            journal: self.journal.clone(),
+            clock: Arc::clone(&self.clock),
+            requests: self.compactions.clone(),
+        };
+        Compactor::new(generations, parts, limits)
+    }
+
+    /// Has the compactor make two generations at once, and waits for them. So no file of the store
+    /// holds any more what was erased before. Without a running compactor it waits for one.
+    /// Reference 17.3.
+    pub async fn compact_twice(&self) -> PairOutcome {
+        self.compactions.add().await.unwrap_or(PairOutcome::Failed)
     }
 
     /// Writes all durable states, group by group, as a store of its own, with a copy of the list of

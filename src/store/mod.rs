@@ -43,6 +43,7 @@
 //! ```
 
 mod batch;
+mod cleaned;
 pub mod codec;
 mod compaction;
 mod creation;
@@ -64,6 +65,7 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 
+pub use cleaned::{CleanedMarks, ErasureMarks};
 pub use compaction::{Compaction, Generations, StoreSizes, store_sizes};
 pub use creation::NewGeneration;
 pub(crate) use error::panic_message;
