@@ -61,6 +61,7 @@ pub enum Resource {
     Hours,
     DryRun,
     History,
+    Export,
 }
 
 /// An action on a resource.

@@ -6,12 +6,12 @@ use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{erasures, first_run, keys, pros as operator_pros, store};
 use crate::http::resources::{
     accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, customfields, docs,
-    dry_runs, fiches, groups, health, history, holds, hours, interventions, messages, modules,
-    pros, sessions, sets, slots, vevents,
+    dry_runs, exports, fiches, groups, health, history, holds, hours, interventions, messages,
+    modules, pros, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 24] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 25] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -36,6 +36,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 24] = [
     batch::ENDPOINTS,
     dry_runs::ENDPOINTS,
     history::ENDPOINTS,
+    exports::ENDPOINTS,
 ];
 
 /// The endpoint lists for the operator's socket.

@@ -97,8 +97,12 @@ async fn a_client_is_erased_with_all_that_tells_of_it() {
     let history = server.pro_get(&format!("/groups/4/history?object=fiche:{id}")).await.is(200);
     assert_eq!(history["rows"][0]["verb"], "erased");
 
+    let list = std::fs::read_to_string(server.data.path().join("forgotten")).expect("a list");
+    assert_eq!(list, format!("4 {id} 2025-06-02T06:00:00Z\n"));
     let again = erase(&server, id, "").await.is(200);
     assert_eq!((again, bytes_of(&server)), (erased, after), "the same again changes nothing");
+    let listed = std::fs::read_to_string(server.data.path().join("forgotten")).expect("a list");
+    assert_eq!(listed, list, "nor is it listed twice");
     let restored = json!({"fiche": {"deleted": false, "lastname": "Back"}});
     let restored = server.by_pro(Method::PUT, &format!("{FICHES}/{id}")).json(&restored);
     answer(restored).await.refused(400, 2, Some("id"));
@@ -167,4 +171,45 @@ async fn the_records_that_were_merged_go_together() {
     let kept = server.pro_get(&format!("{FICHES}/{KNOWN_FICHE}")).await.is(200);
     assert_eq!((&kept["lastname"], kept["erased_at"].is_null()), (&json!("$"), false));
     assert!(!holds(&bytes_of(&server), "known@example.org"));
+}
+
+#[tokio::test]
+async fn everything_about_one_client_is_exported_and_nothing_of_others() {
+    let server = TestServer::with_account(|_| {}).await;
+    let vevent = appoint(&server, OWN_FICHE, "2025-06-03 09:00:00", "Canary-own").await;
+    appoint(&server, KNOWN_FICHE, "2025-06-04 09:00:00", "Canary-other").await;
+    let wish = json!({"fiche": {"email": "asked@example.org", "current_password": CLEO.1}});
+    let wish = server.by_account(Method::PUT, &format!("{FICHES}/{OWN_FICHE}")).json(&wish);
+    answer(wish).await.is(200);
+    let path = format!("{FICHES}/{OWN_FICHE}/export");
+    let export = server.pro_get(&path).await.is(200);
+    assert_eq!(export["fiche"]["comments"], "pays late");
+    assert_eq!(export["accounts"][0]["email"], CLEO.0);
+    assert!(!export.to_string().contains("$argon2"), "no password: {export}");
+    assert_eq!(export["vevents"][0]["id"], vevent);
+    assert_eq!(export["vevents"][0]["internal_comments"], "Canary-own-b");
+    assert_eq!(export["links"][0]["email"], "asked@example.org");
+    assert_eq!(export["messages"][0]["recipient"], "asked@example.org");
+    assert_eq!(export["history"][0]["object"], format!("vevent:{vevent}"));
+    assert!(!export.to_string().contains("Canary-other") && export["holds"] == json!([]));
+    answer(server.by_account(Method::GET, &path)).await.refused(403, 1, None);
+    answer(server.by_key(Method::GET, &path)).await.refused(403, 1, None);
+    server.pro_get(&format!("{FICHES}/9999/export")).await.refused(404, 3, None);
+    erase(&server, OWN_FICHE, "?cancel=1").await.is(200);
+    let left = server.pro_get(&path).await.is(200);
+    assert_eq!((&left["accounts"], &left["messages"]), (&json!([]), &json!([])));
+    assert!(!left.to_string().contains("anary"), "{left}");
+}
+
+#[tokio::test]
+async fn a_group_is_exported_as_a_document_without_what_belongs_to_others() {
+    let server = TestServer::start().await;
+    let document = server.pro_get("/groups/4/export").await.is(200);
+    let groups = document["groups"].as_array().expect("a list");
+    assert_eq!((groups.len(), &groups[0]["id"]), (1, &json!(4)));
+    assert_eq!(groups[0]["fiches"][0]["lastname"], "Known");
+    assert_eq!(groups[0]["pros"].as_array().map(Vec::len), Some(1), "{}", groups[0]["pros"]);
+    assert_eq!(document["apikeys"].as_array().map(Vec::len), Some(1), "{}", document["apikeys"]);
+    server.get("/groups/4/export").await.refused(403, 1, None);
+    server.pro_get("/groups/5/export").await.refused(404, 3, None);
 }

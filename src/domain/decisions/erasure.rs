@@ -77,6 +77,42 @@ pub fn find_upcoming(state: &GroupState, clients: &[FicheId], now: Instant) -> V
     upcoming.into_iter().map(|taken| taken.id).collect()
 }
 
+/// Everything that the state keeps of one person, by id.
+#[derive(Clone, Debug)]
+pub struct PersonRecords {
+    /// The person's records, ascending: erased ones included.
+    pub fiches: Vec<FicheId>,
+    /// The events that name them, deleted ones included, ascending.
+    pub vevents: Vec<VeventId>,
+    /// The messages to the person, or about the person's appointments, ascending.
+    pub messages: Vec<MessageId>,
+    /// The bookings that wait for a code, and the holds of confirmed ones.
+    pub holds: Vec<HoldId>,
+    /// The kept links about the person's accounts, by the hash of the token.
+    pub links: Vec<[u8; 32]>,
+}
+
+/// Finds everything that the state keeps of the person behind a client. Reference 17.4.
+pub fn find_person(state: &GroupState, id: FicheId) -> PersonRecords {
+    let kept = state.kept_client(id);
+    let is_theirs = |fiche: &&Fiche| fiche.id == kept || fiche.merged_into == Some(kept);
+    let all = state.fiches.values().map(AsRef::as_ref).filter(is_theirs);
+    let fiches: Vec<FicheId> = all.map(|fiche| fiche.id).collect();
+    let mut persons = Persons::find(state, &fiches);
+    persons.add_asked_addresses(state);
+    let mut messages = persons.find_messages(state);
+    let holds = persons.find_holds(state);
+    messages.extend(messages_of_codes(state, &holds));
+    let links = state.links.iter().filter(|link| persons.are_in_link(link));
+    PersonRecords {
+        vevents: persons.vevents.iter().copied().collect(),
+        messages: messages.into_iter().collect(),
+        links: links.map(|link| link.hash).collect(),
+        holds,
+        fiches,
+    }
+}
+
 /// Finds everything that tells of some clients.
 fn find_parts(state: &GroupState, fiches: Vec<FicheId>, cancelled: Vec<VeventId>) -> Erasure {
     let mut persons = Persons::find(state, &fiches);

@@ -183,7 +183,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::Batch
         | Resource::Hours
         | Resource::DryRun
-        | Resource::History => return None,
+        | Resource::History
+        | Resource::Export => return None,
     })
 }
 
