@@ -111,6 +111,20 @@ pub(crate) enum CliCommand {
         #[command(flatten)]
         rows: HistoryArguments,
     },
+    /// Erase a client for good, whether a server runs on the store or not; or repeat the erasures
+    /// that a list names, on a store that was restored from a backup.
+    Forget(Box<ForgetArguments>),
+    /// Make two new generations of the store, so that no file of it holds any more what was erased.
+    /// A server does it by itself within a day after an erasure.
+    Compact {
+        #[command(flatten)]
+        store: StoreOptions,
+        #[command(flatten)]
+        disk: DiskReserveOptions,
+        /// Do it now.
+        #[arg(long, required = true)]
+        now: bool,
+    },
     /// Send a test message to an e-mail address or a telephone number.
     MessageTest {
         #[command(flatten)]
@@ -123,6 +137,26 @@ pub(crate) enum CliCommand {
     },
     /// Print every option with its current value, as a configuration file.
     Config(Box<ServeOptions>),
+}
+
+/// The clients to erase.
+#[derive(Args, Debug)]
+pub(crate) struct ForgetArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreOptions,
+    /// Group of the client.
+    #[arg(long, value_name = "ID", required_unless_present = "from", requires = "fiche")]
+    pub(crate) group: Option<u64>,
+    /// Id of the client's fiche.
+    #[arg(long, value_name = "ID", requires = "group")]
+    pub(crate) fiche: Option<u64>,
+    /// Cancel the client's upcoming appointments, without a message.
+    #[arg(long, requires = "fiche")]
+    pub(crate) cancel: bool,
+    /// Erase the clients of this list instead, the file `forgotten` of a data directory. Upcoming
+    /// appointments are cancelled. Records that were made at another time are left alone.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["group", "fiche", "cancel"])]
+    pub(crate) from: Option<PathBuf>,
 }
 
 /// The rows of a history to print.

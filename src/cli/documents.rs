@@ -9,6 +9,7 @@ use axum::http::Method;
 use serde_json::Value;
 
 use crate::cli::error::CommandError;
+use crate::cli::forget;
 use crate::cli::operator::api::{OfflineSettings, with_api};
 use crate::cli::terminal::print_error;
 use crate::clock::{Clock as _, SystemClock};
@@ -41,14 +42,15 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
     let document = read_file_or_stdin(file).map_err(file_error(file))?;
     let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
     if Store::is_empty(data)? {
-        let content = parse_document(document, UsedIds::default())?;
+        let mut content = parse_document(document, UsedIds::default())?;
+        forget::erase_imported(data, &mut content)?;
         drop(recovery::create(data, &content.directory, &content.group_states)?);
         return Ok(());
     }
     let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
     IncompleteDocument::refuse(&quarantined)?;
     let existing = StoreContent { directory, group_states };
-    let content = if is_blank(&existing) {
+    let mut content = if is_blank(&existing) {
         parse_document(document, UsedIds::default())?
     } else if merge {
         let new = parse_document(document, UsedIds::from_content(&existing))?;
@@ -56,6 +58,7 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
     } else {
         return Err(StoreError::Occupied { directory: data.to_owned() }.into());
     };
+    forget::erase_imported(data, &mut content)?;
     drop(recovery::replace(store, &content.directory, &content.group_states)?);
     Ok(())
 }

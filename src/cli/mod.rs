@@ -1,8 +1,10 @@
 //! The program's command line: the server and the operator's commands. Reference 11.1.
 
 mod arguments;
+mod compaction;
 mod documents;
 mod error;
+mod forget;
 mod history;
 mod logging;
 mod maintenance;
@@ -102,6 +104,10 @@ fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError
             messages::list(&store.data, &links.public_url, &groups)
         }
         CliCommand::History { store, rows } => history::list(&store.data, &rows),
+        CliCommand::Compact { store, disk, now: _ } => {
+            compaction::compact(&store.data, disk.disk_reserve_mib)
+        }
+        CliCommand::Forget(arguments) => forget::forget(&arguments),
         CliCommand::MessageTest { config_file: _, options, to } => {
             messages::send_test_message(&options, &to)
         }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Stopwatch};
 
+use crate::clock::Clock;
 use crate::domain::state::group_state::GroupState;
+use crate::engine::compaction_requests::{CompactionRequests, PairOutcome};
+use crate::engine::erasure_cleanup::{ErasureCleanup, marks_of};
 use crate::engine::journal::WeakJournalHandle;
 use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
@@ -32,14 +35,23 @@ pub(crate) struct CompactionLimits {
     pub(crate) reserve_bytes: u64,
 }
 
+/// The parts of the engine that a compactor uses.
+pub(crate) struct CompactorParts {
+    /// Durable states. After a rotation they hold everything in the ended journals.
+    pub(crate) published: Arc<Published>,
+    pub(crate) journal: WeakJournalHandle,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Requests for generations at once.
+    pub(crate) requests: CompactionRequests,
+}
+
 /// Makes new generations. It runs on a thread of its own.
-#[derive(Debug)]
 pub struct Compactor {
     generations: Generations,
-    /// Durable states. After a rotation they hold everything in the ended journals.
-    published: Arc<Published>,
-    journal: WeakJournalHandle,
+    parts: CompactorParts,
     limits: CompactionLimits,
+    /// The erasures that the generations are after.
+    erasures: ErasureCleanup,
     /// Whether snapshots of unchanged groups are copied as bytes. `false` after damage, until the
     /// next generation is complete.
     copy_unchanged: bool,
@@ -76,11 +88,11 @@ type CompactionResult = Result<Option<CompactionStats>, StoreError>;
 impl Compactor {
     pub(crate) fn new(
         generations: Generations,
-        published: Arc<Published>,
-        journal: WeakJournalHandle,
+        parts: CompactorParts,
         limits: CompactionLimits,
     ) -> Self {
-        Self { generations, published, journal, limits, copy_unchanged: true }
+        let erasures = ErasureCleanup::read(generations.directory());
+        Self { generations, parts, limits, erasures, copy_unchanged: true }
     }
 
     /// Checks every second whether a new generation is due, until `stop` is dropped or the journal
@@ -89,17 +101,58 @@ impl Compactor {
     /// # Errors
     /// The first failed write. Then the process has to end, as after a failed append.
     pub fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
-        let mut delay = CHECK_INTERVAL;
-        while stop.recv_timeout(delay) == Err(RecvTimeoutError::Timeout) {
-            delay = match self.compact_if_due()? {
+        let mut next_check = Stopwatch::now();
+        while stop.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            self.answer_requests()?;
+            if Stopwatch::now() < next_check {
+                continue;
+            }
+            match self.compact_if_due()? {
                 CompactionCheck::NotDue
                 | CompactionCheck::Completed(_)
-                | CompactionCheck::SourceDamaged => CHECK_INTERVAL,
-                CompactionCheck::Postponed => RETRY_DELAY,
+                | CompactionCheck::SourceDamaged => {}
+                CompactionCheck::Postponed => next_check = Stopwatch::now() + RETRY_DELAY,
                 CompactionCheck::JournalEnded => return Ok(()),
-            };
+            }
         }
         Ok(())
+    }
+
+    /// Makes two generations, if that was asked for, and answers all who have asked.
+    fn answer_requests(&mut self) -> Result<(), StoreError> {
+        let requests = self.parts.requests.take();
+        if requests.is_empty() {
+            return Ok(());
+        }
+        let outcome = self.compact_twice()?;
+        for request in requests {
+            // Who has asked may have left.
+            let _ = request.send(outcome);
+        }
+        Ok(())
+    }
+
+    /// Makes two generations now, so that no file of the store holds any more what was erased
+    /// before. Reference 17.3.
+    ///
+    /// # Errors
+    /// As [`Compactor::run`].
+    pub fn compact_twice(&mut self) -> Result<PairOutcome, StoreError> {
+        let mut made = 0;
+        // One more attempt after a damaged snapshot, which is then not copied.
+        for _ in 0..3 {
+            match self.make_generation()? {
+                CompactionCheck::Completed(_) => made += 1,
+                CompactionCheck::SourceDamaged => {}
+                CompactionCheck::NotDue
+                | CompactionCheck::Postponed
+                | CompactionCheck::JournalEnded => return Ok(PairOutcome::Failed),
+            }
+            if made == 2 {
+                return Ok(PairOutcome::Made);
+            }
+        }
+        Ok(PairOutcome::Failed)
     }
 
     /// Checks once, and makes a new generation if one is due. A problem that leaves the current
@@ -114,11 +167,17 @@ impl Compactor {
             Ok(true) => {}
             Err(error) => return Ok(postpone_after(&error)),
         }
+        self.make_generation()
+    }
+
+    /// Makes a generation if the disk has room for it. A problem that leaves the current generation
+    /// intact is logged.
+    fn make_generation(&mut self) -> Result<CompactionCheck, StoreError> {
         match self.has_room() {
             Ok(true) => {}
             Ok(false) => {
                 tracing::warn!(
-                    "the journal is long, but the disk has no room for a new generation of the store"
+                    "a new generation of the store is due, but the disk has no room for it"
                 );
                 return Ok(CompactionCheck::Postponed);
             }
@@ -171,7 +230,8 @@ impl Compactor {
         }
     }
 
-    /// Returns whether the journals exceed half of the snapshots, and the minimum size.
+    /// Returns whether the journals exceed half of the snapshots, and the minimum size; or whether
+    /// a file holds what was erased, and no pair of generations was made for a day.
     ///
     /// # Errors
     /// A directory that cannot be read.
@@ -179,7 +239,9 @@ impl Compactor {
         let sizes = self.generations.sizes()?;
         let are_long =
             sizes.journals > self.limits.journal_bytes && sizes.journals > sizes.snapshots / 2;
-        Ok(are_long || sizes.journal_count > JOURNALS_MAX)
+        let now = self.parts.clock.now();
+        let holds_erased = || self.erasures.is_due(&self.parts.published, now);
+        Ok(are_long || sizes.journal_count > JOURNALS_MAX || holds_erased())
     }
 
     /// Returns whether a generation as large as the current one leaves the reserve free.
@@ -196,8 +258,10 @@ impl Compactor {
     /// Damage of a snapshot to copy, a failed write, or a failed verification of what was written.
     /// The current generation then stays.
     pub fn compact(&mut self) -> CompactionResult {
+        // Read before the journal rotates, so that the new snapshots are after all of them.
+        let marks = marks_of(&self.parts.published);
         let next = self.generations.next_journal()?;
-        let Some(turned) = self.journal.rotate(next) else { return Ok(None) };
+        let Some(turned) = self.parts.journal.rotate(next) else { return Ok(None) };
         let data = self.generations.directory().to_owned();
         let reserve_bytes = self.limits.reserve_bytes;
         let check_room = || match free_bytes(&data) {
@@ -206,8 +270,12 @@ impl Compactor {
             Ok(_) | Err(_) => Ok(()),
         };
         let mut compaction = self.generations.begin_compaction(turned)?;
-        let written =
-            write_generation(&mut compaction, &self.published, self.copy_unchanged, &check_room);
+        let written = write_generation(
+            &mut compaction,
+            &self.parts.published,
+            self.copy_unchanged,
+            &check_room,
+        );
         let stats = match written {
             Ok(stats) => stats,
             Err(error) => {
@@ -217,6 +285,8 @@ impl Compactor {
         };
         compaction.publish()?;
         self.copy_unchanged = true;
+        let directory = self.generations.directory();
+        self.erasures.advance(marks, self.parts.clock.now(), directory);
         Ok(Some(stats))
     }
 }
@@ -330,7 +400,13 @@ mod tests {
         );
         let journal = std::thread::spawn(move || journal.run());
         let limits = CompactionLimits { journal_bytes: 0, reserve_bytes: 0 };
-        let mut compactor = Compactor::new(generations, published, handle.downgrade(), limits);
+        let parts = CompactorParts {
+            published,
+            journal: handle.downgrade(),
+            clock: Arc::new(crate::clock::SystemClock),
+            requests: CompactionRequests::default(),
+        };
+        let mut compactor = Compactor::new(generations, parts, limits);
         let unfinished = folder.path().join("snapshots-000007");
         std::fs::create_dir(&unfinished).unwrap();
         let bug = std::panic::catch_unwind(|| -> CompactionResult { panic!("a bug") });

@@ -19,7 +19,9 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::admission::{Admission, AdmissionLimits};
 use crate::engine::backup::{self, BackupError};
-use crate::engine::compaction::{CompactionLimits, Compactor};
+use crate::engine::compaction::{CompactionLimits, Compactor, CompactorParts};
+use crate::engine::compaction_requests::{CompactionRequests, PairOutcome};
+use crate::engine::forgotten_list::ForgottenList;
 use crate::engine::group_routes::GroupRoutes;
 use crate::engine::health::Health;
 use crate::engine::journal::{Journal, WeakJournalHandle};
@@ -70,6 +72,10 @@ pub struct Engine {
     steady_clock: Arc<SteadyClock>,
     decision_timeout: Duration,
     metrics: Arc<EngineMetrics>,
+    /// The list of erased clients.
+    pub(super) forgotten: ForgottenList,
+    /// Requests for generations at once.
+    compactions: CompactionRequests,
 }
 
 impl Engine {
@@ -137,6 +143,8 @@ impl Engine {
             steady_clock,
             decision_timeout: parts.decision_timeout,
             metrics,
+            forgotten: ForgottenList::default(),
+            compactions: CompactionRequests::default(),
         };
         (engine, journal)
     }
@@ -157,10 +165,24 @@ impl Engine {
         reserve_bytes: u64,
     ) -> Compactor {
         let limits = CompactionLimits { journal_bytes, reserve_bytes };
-        Compactor::new(generations, Arc::clone(&self.published), self.journal.clone(), limits)
+        let parts = CompactorParts {
+            published: Arc::clone(&self.published),
+            journal: self.journal.clone(),
+            clock: Arc::clone(&self.clock),
+            requests: self.compactions.clone(),
+        };
+        Compactor::new(generations, parts, limits)
     }
 
-    /// Writes all durable states, group by group, as a store of its own. Writes go on meanwhile.
+    /// Has the compactor make two generations at once, and waits for them. So no file of the store
+    /// holds any more what was erased before. Without a running compactor it waits for one.
+    /// Reference 17.3.
+    pub async fn compact_twice(&self) -> PairOutcome {
+        self.compactions.add().await.unwrap_or(PairOutcome::Failed)
+    }
+
+    /// Writes all durable states, group by group, as a store of its own, with a copy of the list of
+    /// erased clients. Writes go on meanwhile.
     /// It blocks its thread for long: never call it in a task.
     ///
     /// # Errors
@@ -170,7 +192,12 @@ impl Engine {
         to: &Path,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<(), BackupError> {
-        backup::write_backup(&self.published, to, progress)
+        backup::write_backup(&self.published, to, progress)?;
+        // Last, so that it lists all that the copy still holds.
+        match self.forgotten.0.blocking_lock().as_ref() {
+            Some(file) => Ok(file.copy_to(to)?),
+            None => Ok(()),
+        }
     }
 
     /// Returns the health of the store.

@@ -12,8 +12,12 @@ mod calendar;
 mod cancel_many;
 pub mod check;
 pub mod compaction;
+mod compaction_requests;
 mod due_reminders;
+mod erasure;
+mod erasure_cleanup;
 mod fair_queue;
+mod forgotten_list;
 pub mod group;
 mod group_map;
 mod group_routes;
@@ -39,8 +43,11 @@ mod supervisor;
 mod upkeep;
 mod write;
 
+pub use self::compaction_requests::PairOutcome;
+pub use self::forgotten_list::ErasureError;
 pub use self::handle::{Engine, EngineParts};
 pub use self::messaging::{MessagingHandle, MessagingOptions};
 pub use self::write::{
     AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
+pub use crate::store::ForgottenClient;

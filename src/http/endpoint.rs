@@ -537,7 +537,7 @@ impl Endpoint {
 
     /// Whether the pipeline requires a JSON body.
     pub(crate) fn requires_body(&self) -> bool {
-        matches!(self.method, EndpointMethod::Post | EndpointMethod::Put)
+        matches!(self.method, EndpointMethod::Post | EndpointMethod::Put) && self.body.is_some()
     }
 
     /// Checks that the caller's role in a group may use the endpoint at all. Reference 3.2.

@@ -9,6 +9,7 @@ use crate::domain::records::fault::Fault;
 use crate::domain::state::precondition::ShownObject;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::zone::Zone;
+use crate::engine::ErasureError;
 use crate::engine::Rejection;
 use crate::engine::health::WritesUnavailable;
 use crate::http::answer::answer_parts::AnswerParts;
@@ -169,6 +170,20 @@ impl ApiError {
         };
         let retry_after = retry_seconds.and_then(|seconds| u32::try_from(seconds).ok());
         Self { retry_after, ..Self::new(problem, message) }
+    }
+
+    /// The error of an erasure that was not carried out.
+    pub(crate) fn from_erasure(error: ErasureError, zone: Zone, audience: Audience) -> Self {
+        match error {
+            ErasureError::Rejected(rejection) => Self::from_rejection(rejection, zone, audience),
+            ErasureError::Unlisted(error) => {
+                tracing::error!(%error, "a client was not erased");
+                let message = "the list of erased clients cannot be written; nothing was erased: \
+                               ask the operator";
+                let retry_after = Some(CLOSED_RETRY_SECONDS);
+                Self { retry_after, ..Self::new(Problem::ServiceUnavailable, message) }
+            }
+        }
     }
 
     /// 409 for an idempotency key that was used with another body.

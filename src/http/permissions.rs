@@ -68,6 +68,7 @@ pub enum Resource {
     Hours,
     DryRun,
     History,
+    Export,
 }
 
 /// An action on a resource.
@@ -186,6 +187,7 @@ impl Resource {
             Self::Pro | Self::Invitation => GroupRight::Team,
             Self::Account | Self::Session => GroupRight::Keys,
             Self::History => GroupRight::History,
+            Self::Export => GroupRight::Export,
         }
     }
 }

@@ -3,15 +3,15 @@
 use axum::http::Method;
 
 use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
-use crate::http::resources::operator::{first_run, keys, pros as operator_pros, store};
+use crate::http::resources::operator::{erasures, first_run, keys, pros as operator_pros, store};
 use crate::http::resources::{
     accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, customfields, docs,
-    dry_runs, fiches, groups, health, history, holds, hours, interventions, invitations, messages,
-    modules, pros, sessions, sets, slots, vevents,
+    dry_runs, exports, fiches, groups, health, history, holds, hours, interventions, invitations,
+    messages, modules, pros, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 25] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 26] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -37,11 +37,17 @@ static ENDPOINT_LISTS: [&[Endpoint]; 25] = [
     batch::ENDPOINTS,
     dry_runs::ENDPOINTS,
     history::ENDPOINTS,
+    exports::ENDPOINTS,
 ];
 
 /// The endpoint lists for the operator's socket.
-static OPERATOR_ENDPOINT_LISTS: [&[OperatorEndpoint]; 4] =
-    [keys::ENDPOINTS, operator_pros::ENDPOINTS, store::ENDPOINTS, first_run::ENDPOINTS];
+static OPERATOR_ENDPOINT_LISTS: [&[OperatorEndpoint]; 5] = [
+    keys::ENDPOINTS,
+    operator_pros::ENDPOINTS,
+    store::ENDPOINTS,
+    erasures::ENDPOINTS,
+    first_run::ENDPOINTS,
+];
 
 /// Returns the endpoints for the operator's socket.
 pub(crate) fn operator_endpoints() -> impl Iterator<Item = &'static OperatorEndpoint> {

@@ -260,9 +260,11 @@ impl Server {
         Self { by_key_daily_max: quota.by_key_daily_max, ..self }
     }
 
-    /// Sets the store that the operator may export and back up.
+    /// Sets the store that the operator may export and back up, and that keeps the list of erased
+    /// clients.
     #[must_use]
     pub fn with_store(self, store: ServedStore) -> Self {
+        self.engine.list_forgotten_in(&store.data);
         Self { store: Some(store), ..self }
     }
 

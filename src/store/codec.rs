@@ -10,7 +10,8 @@
 //! | records 2, snapshots 2 | 0.1.0 |
 //! | records 3: batches; snapshots 3 | no version |
 //! | records 4: authors; with snapshots 4: delayed notices, merged clients | no version |
-//! | records 5 and snapshots 5: the history and its days | the next version |
+//! | records 5 and snapshots 5: the history and its days | no version |
+//! | records 6 and snapshots 6: erased clients, retention, last logins | the next version |
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

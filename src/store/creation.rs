@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::store::cleaned::CLEANED;
 use crate::store::database::Database;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::StoreError;
@@ -71,7 +72,7 @@ impl CreationCleanup {
             }
         }
         DirectoryLayout::read(directory)?.remove_leftovers(None)?;
-        for name in ["CURRENT", "CURRENT.new", "mark", "lock"] {
+        for name in ["CURRENT", "CURRENT.new", "mark", "lock", CLEANED] {
             let path = directory.join(name);
             if path.exists() {
                 fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;

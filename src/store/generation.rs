@@ -7,6 +7,8 @@
 //! mark               durable watermark: the last batch known to be on disk
 //! snapshots-000001/  sled: one snapshot per stream
 //! journal-000001/    sled: the batches since
+//! forgotten          the records of erased clients, part of no generation
+//! cleaned            the erasures that no generation holds any more
 //! ```
 //!
 //! Generation numbers only grow. A journal is made under the name `….new` and renamed when it is
@@ -16,11 +18,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::store::cleaned::CLEANED;
 use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{list_paths, remove_directory, replace_file};
+use crate::store::forgotten::FORGOTTEN;
 
 /// Name of the subdirectory for a copy that a check reads.
 pub(crate) const COPY: &str = ".slotbook-copy-to-read";
+
+/// Names of files beside the generations, which are no reason to refuse a directory.
+const KNOWN_FILES: [&str; 6] = ["lock", "mark", "CURRENT.new", "lost+found", FORGOTTEN, CLEANED];
 
 /// Number of a generation, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,7 +148,7 @@ impl DirectoryLayout {
                 layout.journals.push(generation);
             } else if is_unfinished(name) {
                 layout.unfinished.push(path);
-            } else if !["lock", "mark", "CURRENT.new", "lost+found"].contains(&name) {
+            } else if !KNOWN_FILES.contains(&name) {
                 layout.foreign.get_or_insert(path);
             }
         }

@@ -43,6 +43,7 @@
 //! ```
 
 mod batch;
+mod cleaned;
 pub mod codec;
 mod compaction;
 mod creation;
@@ -50,6 +51,7 @@ mod database;
 mod durable_watermark;
 mod error;
 mod files;
+mod forgotten;
 mod generation;
 mod io_throttle;
 mod journal;
@@ -63,11 +65,13 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 
+pub use cleaned::{CleanedMarks, ErasureMarks};
 pub use compaction::{Compaction, Generations, StoreSizes, store_sizes};
 pub use creation::NewGeneration;
 pub(crate) use error::panic_message;
 pub use error::{DamageLocation, StoreError};
 pub use files::free_bytes;
+pub use forgotten::{FORGOTTEN, ForgottenClient, ForgottenFile, LINE_BYTES_MAX, read_forgotten};
 pub use journal::{JournalRotation, Log, NextJournal, SledLog};
 pub use record::{BatchNumber, JournalRecord, Position, Stream};
 pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};

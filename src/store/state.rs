@@ -30,6 +30,7 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
+use crate::domain::state::erasure::PrivacyMarks;
 use crate::domain::state::group_state::{GroupState, HighestIds};
 use crate::domain::state::history::settings::SettingsChange;
 use crate::domain::state::history::{History, HistoryChunk};
@@ -76,6 +77,8 @@ enum GroupFrame {
     HistorySettings(Vec<(u64, Arc<SettingsChange>)>),
     /// The number of the last row that the history ever had; absent without one.
     LastHistoryRow(u64),
+    /// Marks of the privacy of the group's clients; absent without any. Reference 17.
+    Privacy(PrivacyMarks),
 }
 
 /// An event of a group that could not be applied, kept unchanged for a release that can apply it.
@@ -170,6 +173,9 @@ pub fn write_group<E>(
     write_frames(group_state.links.iter().cloned(), GroupFrame::Links, &mut write)?;
     write_frames(group_state.holds().iter().cloned(), GroupFrame::Holds, &mut write)?;
     write_history(&group_state.history, &mut write)?;
+    if group_state.privacy != PrivacyMarks::default() {
+        write(&codec::encode(&GroupFrame::Privacy(group_state.privacy)))?;
+    }
     match group_state.cancelled().emptied_until() {
         Some(until) => write(&codec::encode(&GroupFrame::EmptiedUntil(until))),
         None => Ok(()),
@@ -224,6 +230,7 @@ pub struct GroupReader {
     history: Vec<Arc<HistoryChunk>>,
     history_settings: Vec<(u64, Arc<SettingsChange>)>,
     last_history_row: u64,
+    privacy: PrivacyMarks,
 }
 
 impl GroupReader {
@@ -253,6 +260,7 @@ impl GroupReader {
             GroupFrame::History(chunks) => self.history.extend(chunks),
             GroupFrame::HistorySettings(rows) => self.history_settings.extend(rows),
             GroupFrame::LastHistoryRow(last) => self.last_history_row = last,
+            GroupFrame::Privacy(marks) => self.privacy = marks,
         }
         Ok(())
     }
@@ -293,6 +301,7 @@ impl GroupReader {
         }
         group_state.history =
             History::from_stored(self.history, self.history_settings, self.last_history_row);
+        group_state.privacy = self.privacy;
         Some(group_state)
     }
 }

@@ -103,7 +103,10 @@ impl GroupDraft {
         let Some(object) = row.as_object() else { return faults.add(path, "must be an object") };
         let scope = Scope::for_group(&self.state);
         let id = ids.claim("fiches", object, &path, faults).and_then(FicheId::new);
-        let parsed = if is_emptied_client(object) || is_filled(object, "merged_into") {
+        let parsed = if is_emptied_client(object)
+            || is_filled(object, "merged_into")
+            || is_filled(object, "erased_at")
+        {
             FICHE.parse(object, &scope, Audience::Store)
         } else {
             FICHE.parse_new(object, &scope, Audience::Store)

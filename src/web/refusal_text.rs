@@ -63,6 +63,7 @@ pub(crate) fn describe(
         | Refusal::PreconditionFailed(_)
         | Refusal::OtherEffect(_)
         | Refusal::ExternidHeldTwice { .. }
+        | Refusal::UpcomingAppointments { .. }
         | Refusal::TooManyHolds { .. } => general(text.other_fault),
         Refusal::NotAvailable { .. } => other_time(fill(text.taken, "when", when)),
     }

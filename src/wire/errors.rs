@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::domain::availability::obstacle::{NotOffered, Obstacle, TakenBy};
 use crate::domain::records::fault::Fault;
-use crate::domain::records::ids::FicheId;
+use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::state::refusal::{HoldBound, Refusal};
 use crate::domain::time::Instant;
 use crate::domain::time::interval_set::Interval;
@@ -20,6 +20,8 @@ use crate::wire::schema::{one_of, schema_names, whole};
 const IF_MATCH: &str = "If-Match";
 /// Maximum number of characters of a field's name that an answer repeats.
 const ECHO_MAX: usize = 100;
+/// Maximum number of upcoming appointments that a refusal names.
+const UPCOMING_MAX: usize = 100;
 
 /// Reasons for which a request is refused. Reference 2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,6 +273,7 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
         )
         .with_field("expected"),
         Refusal::ExternidHeldTwice { first, second } => describe_held_twice(*first, *second),
+        Refusal::UpcomingAppointments { ids } => describe_upcoming(ids),
         Refusal::TooManyHolds { bound, retry_seconds: _ } => {
             ErrorEntry::new(Problem::TooManyRequests, too_many_holds(*bound))
         }
@@ -303,6 +306,17 @@ fn describe_held_twice(first: FicheId, second: FicheId) -> ErrorEntry {
     let message =
         format!("externid: fiches {first} and {second} both have it: change or delete one");
     ErrorEntry::new(Problem::Conflict, message).with_field("externid")
+}
+
+/// Names the appointments, the first 100 of them.
+fn describe_upcoming(ids: &[VeventId]) -> ErrorEntry {
+    let named: Vec<String> = ids.iter().take(UPCOMING_MAX).map(VeventId::to_string).collect();
+    let more = if ids.len() > UPCOMING_MAX { " and more" } else { "" };
+    let message = format!(
+        "the client has upcoming appointments: {}{more}; cancel them first, or give cancel=1",
+        named.join(", ")
+    );
+    ErrorEntry::new(Problem::Conflict, message).with_field("cancel")
 }
 
 fn describe_same_time(other: Interval, zone: Zone, audience: Audience) -> ErrorEntry {

@@ -8,7 +8,9 @@ use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{InvalidValue, Name};
 use crate::domain::time::Instant;
 use crate::wire::custom_values::CustomMember;
-use crate::wire::field::{Audience, ColumnValue, Field, FieldType, PRO, Table, fields, plain};
+use crate::wire::field::{
+    Audience, ColumnValue, Field, FieldType, PRO, STAMP, Table, fields, plain,
+};
 use crate::wire::field_codec::FieldCodec as _;
 use crate::wire::value;
 
@@ -35,6 +37,7 @@ pub static FICHE: LazyLock<Table<Fiche>> = LazyLock::new(|| Table {
             plain!("externid", externid, PRO),
             plain!("deleted", deleted, PRO),
             merged_into_field(),
+            plain!("erased_at", erased_at, STAMP),
         ]
     ),
     required: &[&["lastname", "firstname"]],

@@ -319,6 +319,9 @@ async fn a_new_record_has_every_field_of_the_specification_and_its_default() {
             // Only a merge sets it.
             assert_eq!(made["merged_into"], Value::Null);
             all.push("merged_into");
+            // Only an erasure sets it.
+            assert_eq!(made["erased_at"], Value::Null);
+            all.push("erased_at");
         }
         // Beside each time stands its instant.
         names.retain(|name| match name.strip_suffix("_utc") {

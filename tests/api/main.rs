@@ -14,6 +14,7 @@ mod dry_runs;
 mod enrolment;
 mod entity_tags;
 mod enumeration_limit;
+mod erasure;
 mod examples;
 mod fiches;
 mod fields;

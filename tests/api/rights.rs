@@ -300,12 +300,14 @@ async fn everybody_may_what_the_table_says_and_no_more() {
     let mut walk = Walk::begin().await;
     let mut wrong = Vec::new();
     let mut asked = 0;
-    // Holds and codes need a token, a change of a professional a password, an invitation an address, and a bulk cancellation
-    // the origin of a booking, and a merge two clients. They have tests of their own.
+    // Holds and codes need a token, a change of a professional a password, an invitation an address,
+    // and a bulk cancellation the origin of a booking, a merge two clients, and an erasure one whom
+    // no other request needs. They have tests of their own.
     let has_own_test = |route: &Route, right: &Right| {
         route.path().ends_with("/holds")
             || route.path().ends_with("/appointments/confirm")
             || route.path().ends_with("/merge")
+            || route.path().ends_with("/erase")
             || right.verb == Verb::DeleteMany
             || (matches!(right.resource, Resource::Pro | Resource::Invitation)
                 && route.method() != Method::GET)

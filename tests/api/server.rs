@@ -1,5 +1,6 @@
 //! A server in this process, on a port of its own, whose clock stands still.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +16,13 @@ use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
 use slotbook::http::BookingLimits;
-use slotbook::http::{Server, serve};
+use slotbook::http::{ServedStore, Server, serve};
 use slotbook::notify::Gateways;
 use slotbook::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 use slotbook::password::hash_password;
 use slotbook::store::{BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError};
 use slotbook::transfer::demo::demo_content;
+use slotbook::transfer::export;
 use slotbook::web;
 use tokio::sync::Mutex;
 
@@ -46,6 +48,8 @@ pub(crate) struct TestServer {
     client: reqwest::Client,
     clock: Arc<ManualClock>,
     pub(crate) engine: Engine,
+    /// The data directory, which holds the list of erased clients alone.
+    pub(crate) data: tempfile::TempDir,
     /// While somebody holds it, nothing reaches the disk, and no write is answered.
     pub(crate) disk: Arc<Mutex<()>>,
 }
@@ -198,13 +202,20 @@ impl TestServer {
         std::thread::spawn(move || journal.run());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let data = tempfile::tempdir().expect("a directory");
+        let write_document =
+            |directory: &Directory, states: &[Arc<GroupState>], out: &mut dyn Write| {
+                export::write_document(directory, states, out)
+            };
+        let store = ServedStore { data: data.path().to_owned(), reserve_mib: 0, write_document };
         let routes = web::service(configure(
             Server::new(engine.clone(), 2)
                 .limit_bookings(BookingLimits::NONE)
+                .with_store(store)
                 .with_gateways(Arc::new(gateways(""))),
         ));
         tokio::spawn(serve(listener, routes, 100, std::future::pending()));
-        Self { base, client: reqwest::Client::new(), clock, engine, disk }
+        Self { base, client: reqwest::Client::new(), clock, engine, data, disk }
     }
 
     /// Moves the clock.

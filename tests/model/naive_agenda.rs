@@ -627,6 +627,7 @@ fn reason(refusal: &Refusal) -> Reason {
         Refusal::PreconditionFailed(_) => ("PreconditionFailed", 0),
         Refusal::OtherEffect(_) => ("OtherEffect", 0),
         Refusal::ExternidHeldTwice { .. } => ("ExternidHeldTwice", 0),
+        Refusal::UpcomingAppointments { .. } => ("UpcomingAppointments", 0),
         Refusal::TooManyHolds { .. } => ("TooManyHolds", 0),
         Refusal::NotAvailable { .. } => ("NotAvailable", 0),
     }

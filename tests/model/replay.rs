@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use slotbook::domain::availability::slot_request::BookingMode;
 use slotbook::domain::availability::taken_time::TakenInterval;
+use slotbook::domain::decisions::erasure::records_of;
 use slotbook::domain::decisions::upkeep;
 use slotbook::domain::records::account::Account;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
@@ -17,8 +18,8 @@ use slotbook::domain::records::vevent::{Permits, VeventKind};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
-    CancelRight, Command, EmptyCancelled, FollowLink, HoldTime, LinkRequest, MergeFiches, Patch,
-    Put, RecordChange, RemoveDeleted, RequestLink,
+    CancelRight, Command, EmptyCancelled, EraseClients, FollowLink, HoldTime, LinkRequest,
+    MergeFiches, Patch, Put, RecordChange, RemoveDeleted, RequestLink,
 };
 use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::state::editable_record::EditableRecord;
@@ -64,6 +65,8 @@ pub(crate) enum Step {
         kept: prop::sample::Index,
         merged: prop::sample::Index,
     },
+    /// The client of an appointment erased.
+    Erase(prop::sample::Index),
     /// A calendar or a set made, changed or removed.
     Offer {
         what: u8,
@@ -119,6 +122,7 @@ pub(crate) fn a_step() -> impl Strategy<Value = Step> {
             .prop_map(|(of, name, deleted)| Step::Client { of, name, deleted }),
         1 => (any::<prop::sample::Index>(), any::<prop::sample::Index>())
             .prop_map(|(kept, merged)| Step::Merge { kept, merged }),
+        1 => any::<prop::sample::Index>().prop_map(Step::Erase),
         1 => (0..8_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
         1 => (0..3_u8).prop_map(Step::Zone),
         2 => (0..6_u8, any::<bool>()).prop_map(|(client, moves)| Step::Link { client, moves }),
@@ -192,6 +196,16 @@ impl Story {
         }
     }
 
+    /// Erases the client of an appointment, if it has one, with its other records.
+    fn erase(&mut self, which: prop::sample::Index) {
+        let rows = &self.shop.group_state.rows;
+        let Some(id) = self.one_of(which).and_then(|id| rows.get(&id)?.fiche_id()) else { return };
+        let records = records_of(&self.shop.group_state, &[id]);
+        let command = EraseClients { ids: vec![id], records, cancels_upcoming: true };
+        let draws = Draws::none(self.shop.now);
+        self.shop.does(Command::EraseClients(command), draws).expect("legal");
+    }
+
     pub(crate) fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         let shop = &mut self.shop;
         match step {
@@ -224,9 +238,12 @@ impl Story {
                     id: appointment.map(|appointment| appointment.fiche_id),
                     fields: client(name, deleted),
                 };
-                prop_assert!(self.shop.changes(&RecordChange::Fiche(put)).is_ok());
+                let fiche = put.id.and_then(|id| group_state.fiches.get(&id));
+                let is_erased = fiche.is_some_and(|fiche| fiche.erased_at.is_some());
+                prop_assert!(self.shop.changes(&RecordChange::Fiche(put)).is_ok() || is_erased);
             }
             Step::Merge { kept, merged } => self.merge(kept, merged),
+            Step::Erase(which) => self.erase(which),
             Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
             Step::Zone(which) => {
                 let changed =

@@ -6,6 +6,7 @@
 mod authors;
 mod commands;
 mod damage;
+mod erasure;
 mod faults;
 mod full;
 mod generations;

@@ -18,6 +18,7 @@ mod offered;
 mod practice_absence;
 mod practice_agenda;
 mod practice_create;
+mod practice_erasure;
 mod practice_first_run;
 mod practice_grid;
 mod practice_grid_absence;

@@ -123,6 +123,7 @@ pub fn draft_messages(
         | Event::FichesMerged { .. }
         | Event::HistoryEnded { .. }
         | Event::ReadsNoted { .. }
+        | Event::ClientsErased { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

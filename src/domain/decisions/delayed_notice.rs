@@ -229,6 +229,7 @@ fn is_by_professional(command: &Command) -> bool {
         | Command::RemoveDeleted(_)
         | Command::EndHistory(_)
         | Command::NoteReads(_)
+        | Command::EraseClients(_)
         | Command::EmptyCancelled(_)
         | Command::ConfirmBooking(_)
         | Command::HoldTime(_)

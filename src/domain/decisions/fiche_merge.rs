@@ -36,7 +36,7 @@ pub(crate) fn decide(
     if merged.merged_into == Some(kept.id) {
         return Ok(Decision::Unchanged(outcome));
     }
-    if let Some(rule) = merged.merged_rule() {
+    if let Some(rule) = merged.final_rule() {
         return Err(Fault::new("fiche_id", rule).into());
     }
     let mut row = complete(kept, merged);

@@ -17,6 +17,7 @@ pub mod delivery;
 pub mod displaced;
 pub mod dry_run;
 pub mod enrolment;
+pub mod erasure;
 pub(crate) mod fiche_merge;
 pub mod founding;
 pub(crate) mod held_share;
@@ -81,6 +82,7 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::RemoveDeleted(command) => upkeep::decide_removal(context, command),
         Command::EmptyCancelled(command) => upkeep::decide_emptying(context, command),
         Command::EndHistory(command) => Ok(upkeep::decide_history_end(context, command)),
+        Command::EraseClients(command) => erasure::decide(context, command),
         Command::ConfirmBooking(command) => confirmation::decide(context, command),
         Command::MoveAppointment(command) => appointment_move::decide(context, command),
         Command::HoldTime(command) => hold::decide(context, command),

@@ -42,6 +42,10 @@ pub struct Fiche {
     /// other. A merged record is deleted and empty, and does not change any more.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_4")]
     pub merged_into: Option<FicheId>,
+    /// The moment at which the client was erased. An erased record is deleted and empty, and does
+    /// not change any more. Reference 17.1.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_6")]
+    pub erased_at: Option<Instant>,
 }
 
 impl Fiche {
@@ -68,6 +72,7 @@ impl Fiche {
             sms_since: now,
             is_only_unsubscribed: false,
             merged_into: None,
+            erased_at: None,
         }
     }
 
@@ -80,6 +85,7 @@ impl Fiche {
             deleted: self.deleted,
             created_at: self.created_at,
             merged_into: self.merged_into,
+            erased_at: self.erased_at,
             ..Self::new(self.id, at)
         }
     }
@@ -90,14 +96,30 @@ impl Fiche {
         Self { deleted: true, externid: self.externid, merged_into: Some(kept), ..self.emptied(at) }
     }
 
+    /// Returns what is left of the record when its client is erased: its id, the moments at which
+    /// it was made and erased, and the record that it was merged into. Reference 17.1.
+    pub fn erased(&self, at: Instant) -> Self {
+        Self {
+            deleted: true,
+            erased_at: Some(at),
+            created_at: self.created_at,
+            merged_into: self.merged_into,
+            ..Self::new(self.id, at)
+        }
+    }
+
     /// The reason why nothing new may name the client; `None` for a live one.
     pub fn closed_rule(&self) -> Option<String> {
         let is_deleted = || format!("fiche {} is deleted: restore it first", self.id);
-        self.merged_rule().or_else(|| self.deleted.then(is_deleted))
+        self.final_rule().or_else(|| self.deleted.then(is_deleted))
     }
 
-    /// The reason why the record does not change; `None` for one that was not merged.
-    pub fn merged_rule(&self) -> Option<String> {
+    /// The reason why the record does not change any more; `None` for one that was neither merged
+    /// nor erased.
+    pub fn final_rule(&self) -> Option<String> {
+        if self.erased_at.is_some() {
+            return Some(format!("fiche {} was erased: make a new one", self.id));
+        }
         let kept = self.merged_into?;
         Some(format!("fiche {} was merged into fiche {kept}: use that one", self.id))
     }

@@ -80,6 +80,12 @@ impl ChangedRecords {
                 self.fiches.extend(merged_before);
                 self.vevents.extend(vevents);
             }
+            Event::ClientsErased { erasure, .. } => {
+                self.fiches.extend(&erasure.fiches);
+                self.vevents.extend(&erasure.cancelled);
+                self.vevents.extend(&erasure.vevents);
+                self.messages.extend(&erasure.messages);
+            }
             Event::Announced { messages, .. } => {
                 for message in messages {
                     self.add_message(message);

@@ -67,6 +67,7 @@ pub enum Command {
     RemoveDeleted(RemoveDeleted),
     EmptyCancelled(EmptyCancelled),
     EndHistory(EndHistory),
+    EraseClients(EraseClients),
     ConfirmBooking(Box<ConfirmBooking>),
     MoveAppointment(MoveAppointment),
     HoldTime(Box<HoldTime>),
@@ -311,6 +312,7 @@ impl Command {
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
             | Self::NoteReads(_)
+            | Self::EraseClients(_)
             | Self::Within(_)) => {
                 Self::Within(Box::new(CommandWithin { command, role: role.clone() }))
             }
@@ -342,6 +344,7 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
             | Self::NoteReads(_)
+            | Self::EraseClients(_)
             | Self::Batch(_) => false,
             Self::ConfirmBooking(_) => true,
         }
@@ -365,6 +368,7 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
+            | Self::EraseClients(_)
             | Self::ConfirmBooking(_)
             | Self::MoveAppointment(_)
             | Self::HoldTime(_)
@@ -403,7 +407,8 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::NoteReads(_)
-            | Self::EndHistory(_) => &[],
+            | Self::EndHistory(_)
+            | Self::EraseClients(_) => &[],
         };
         Cow::Borrowed(kinds)
     }
@@ -433,7 +438,8 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::NoteReads(_)
-            | Self::EndHistory(_) => 1,
+            | Self::EndHistory(_)
+            | Self::EraseClients(_) => 1,
             Self::ConfirmBooking(_) => IDS_MAX,
         }
     }
@@ -460,6 +466,19 @@ pub struct EmptyCancelled {
 pub struct EndHistory {
     /// The time, which is never ahead of the clock.
     pub now: Instant,
+}
+
+/// Erases clients. Reference 17.1.
+#[derive(Clone, Debug)]
+pub struct EraseClients {
+    /// The clients, at least one, at most 1,000. The record that one was merged into goes with it,
+    /// and those that were merged into that.
+    pub ids: Vec<FicheId>,
+    /// All records that go, as they were listed before. Nothing is erased if there are others.
+    pub records: Vec<FicheId>,
+    /// Whether their upcoming appointments are cancelled, without a message. Else the command is
+    /// refused if they have any.
+    pub cancels_upcoming: bool,
 }
 
 /// Moves one appointment to another start. Reference 6.9.

@@ -63,7 +63,7 @@ impl EditableRecord for Fiche {
 
     fn faults(&self, before: Option<&Self>, state: &GroupState) -> Vec<Fault> {
         let is_nameless = |fiche: &Self| fiche.lastname.is_blank() && fiche.firstname.is_blank();
-        if let Some(rule) = before.and_then(Self::merged_rule) {
+        if let Some(rule) = before.and_then(Self::final_rule) {
             return vec![Fault::new("id", rule)];
         }
         let mut faults = Vec::new();

@@ -17,6 +17,7 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
+use crate::domain::state::erasure::Erasure;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::state::read_note::ReadNote;
 use crate::domain::time::Instant;
@@ -271,6 +272,13 @@ pub enum Event {
         /// The reads, in order.
         reads: Arc<[ReadNote]>,
     },
+    /// Clients were erased.
+    ClientsErased {
+        /// The stamp of the event.
+        at: Instant,
+        /// The parts that go. They are ids: no text is in the event.
+        erasure: Box<Erasure>,
+    },
 }
 
 impl Event {
@@ -309,7 +317,8 @@ impl Event {
             | Self::BatchDone { at, .. }
             | Self::FichesMerged { at, .. }
             | Self::HistoryEnded { at, .. }
-            | Self::ReadsNoted { at, .. } => *at,
+            | Self::ReadsNoted { at, .. }
+            | Self::ClientsErased { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
@@ -346,7 +355,8 @@ impl Event {
             | Self::GroupFounded { .. }
             | Self::FichesMerged { .. }
             | Self::HistoryEnded { .. }
-            | Self::ReadsNoted { .. } => &[],
+            | Self::ReadsNoted { .. }
+            | Self::ClientsErased { .. } => &[],
         }
     }
 

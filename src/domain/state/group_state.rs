@@ -20,6 +20,7 @@ use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
 use crate::domain::state::client_index::ClientIndex;
+use crate::domain::state::erasure::PrivacyMarks;
 use crate::domain::state::history::History;
 use crate::domain::state::holds::Holds;
 use crate::domain::state::idempotency::IdempotencyRecords;
@@ -32,6 +33,7 @@ use crate::domain::time::zone::tzdata_version;
 use crate::planted_faults::PlantedFault;
 
 mod apply;
+mod erase;
 pub(crate) mod held_time;
 mod observed;
 mod observed_settings;
@@ -81,6 +83,8 @@ pub struct GroupState {
     pub unverified_rate: UnverifiedRate,
     /// The changes so far, with their authors.
     pub history: History,
+    /// Marks of the privacy of the group's clients.
+    pub privacy: PrivacyMarks,
 }
 
 /// Highest ids ever used; 0 if none was.
@@ -116,6 +120,7 @@ impl GroupState {
             holds: Holds::default(),
             unverified_rate: UnverifiedRate::default(),
             history: History::default(),
+            privacy: PrivacyMarks::default(),
         }
     }
 

@@ -135,7 +135,8 @@ impl IdempotencyRecords {
         self.bytes.iter().map(|bytes| *bytes as u64).sum()
     }
 
-    fn remove(&mut self, scope: &[u8; 32]) {
+    /// Removes an answer, if it exists.
+    pub(crate) fn remove(&mut self, scope: &[u8; 32]) {
         let Some(old) = self.by_scope.remove(scope) else { return };
         self.by_age.remove(&(old.at, old.scope));
         self.bytes[old.share as usize] -= old.bytes();

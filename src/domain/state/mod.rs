@@ -10,6 +10,7 @@ mod client_index;
 pub mod command;
 pub mod delivery_step;
 pub mod editable_record;
+pub mod erasure;
 pub mod event;
 pub mod group_record;
 pub mod group_state;

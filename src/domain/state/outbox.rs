@@ -412,6 +412,13 @@ impl Outbox {
         }
     }
 
+    /// Removes a message, if it exists.
+    pub(crate) fn remove(&mut self, id: MessageId) {
+        if let Some(message) = self.messages.remove(&id) {
+            self.unindex(&message);
+        }
+    }
+
     fn index(&mut self, message: &Message) {
         self.bytes += message_bytes(message);
         if message.is_unsent_link() {

@@ -75,6 +75,11 @@ pub enum Refusal {
         /// The next one.
         second: FicheId,
     },
+    /// Code 2: the client has upcoming appointments, which must be cancelled first.
+    UpcomingAppointments {
+        /// The appointments, ascending by start; at least one.
+        ids: Vec<VeventId>,
+    },
     /// Code 4: too much time is held already.
     TooManyHolds {
         /// The bound that is reached.

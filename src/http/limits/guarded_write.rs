@@ -421,6 +421,7 @@ fn tells_of_client(refusal: &Refusal, takes_known_only: bool) -> bool {
         | Refusal::PreconditionFailed(_)
         | Refusal::OtherEffect(_)
         | Refusal::ExternidHeldTwice { .. }
+        | Refusal::UpcomingAppointments { .. }
         | Refusal::TooManyHolds { .. } => false,
     }
 }

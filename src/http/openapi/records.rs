@@ -184,7 +184,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::Hours
         | Resource::DryRun
         | Resource::Invitation
-        | Resource::History => return None,
+        | Resource::History
+        | Resource::Export => return None,
     })
 }
 

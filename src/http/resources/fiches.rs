@@ -37,6 +37,7 @@ use crate::http::writes::prepared_write::{PreparedWrite, Written};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::Table;
 use crate::wire::list::PagePlace;
+use crate::wire::query::parse_flag;
 use crate::wire::schema::{GivenId, object_of};
 use crate::wire::value;
 
@@ -46,6 +47,8 @@ const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiche
 const ONE_LEGACY: EndpointPath = EndpointPath::legacy("/api/v1/fiches/{id}", LegacyRecord::Fiche);
 
 const MERGE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches/{id}/merge");
+
+const ERASE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/fiches/{id}/erase");
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
@@ -72,6 +75,15 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .right(Resource::Fiche, Verb::Delete, RECEPTION)
         .idempotency_key(false)
         .body(Body::plain(merge_schema))
+        .answers(&[Answer::RECORD]),
+    Endpoint::post(&[ERASE], handler!(InGroup, erase))
+        .named("EraseFiche", "Erase a client for good")
+        .right(Resource::Fiche, Verb::Delete, RECEPTION)
+        .idempotency_key(false)
+        .conflicting()
+        .query(&[QueryKind::Flag
+            .named("cancel", "1: upcoming appointments are cancelled, without a message")])
+        .without_body()
         .answers(&[Answer::RECORD]),
 ];
 
@@ -195,6 +207,20 @@ async fn merge(request: GroupRequest) -> HandlerResult {
     let merge = RecordChange::MergeFiches(MergeFiches { kept, merged: body.fiche_id, fields });
     let command = Command::ChangeRecord(merge).only_if(request.precondition(show.clone()));
     let done = request.write(command).await?;
+    show(&done.group_state).map(object_response).ok_or_else(ApiError::no_result)
+}
+
+/// POST /api/v1/groups/{group_id}/fiches/{id}/erase. Sent again, it answers the same. Reference
+/// 17.1.
+async fn erase(request: GroupRequest) -> HandlerResult {
+    let id = request.id(FicheId::new)?;
+    let cancels = parse_flag(&request.params, "cancel", false)?;
+    let group = request.state.catalogue.group.id;
+    let author = request.identity.author();
+    let audience = request.audience();
+    let erased = request.server.engine.erase_clients(group, author, vec![id], cancels).await;
+    let done = erased.map_err(|error| ApiError::from_erasure(error, request.zone(), audience))?;
+    let show = crud::show_record::<Fiche>(id, audience);
     show(&done.group_state).map(object_response).ok_or_else(ApiError::no_result)
 }
 

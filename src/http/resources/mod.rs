@@ -11,6 +11,7 @@ pub(crate) mod crud;
 pub(crate) mod customfields;
 pub(crate) mod docs;
 pub(crate) mod dry_runs;
+pub(crate) mod exports;
 pub(crate) mod fiches;
 pub(crate) mod groups;
 pub(crate) mod health;

@@ -125,7 +125,9 @@ pub(crate) async fn find_clients(
     let sight = if for_booking { Sight::All } else { visit.sight() };
     let find = move || {
         let mut wanted: Vec<&Fiche> = state.fiches.values().map(AsRef::as_ref).collect();
-        wanted.retain(|it| it.merged_into.is_none() && (with_deleted || !it.deleted));
+        wanted.retain(|it| {
+            it.merged_into.is_none() && it.erased_at.is_none() && (with_deleted || !it.deleted)
+        });
         wanted.retain(|it| state.shows_client(&sight, it.id));
         let page = query.select_page(wanted, &Scope::for_group(&state));
         FoundClients {

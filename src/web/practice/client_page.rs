@@ -31,6 +31,7 @@ use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::revision::{REVISION, faults_among, revision, still_at, write};
 use crate::web::practice::role_gate;
 use crate::web::practice::texts::client::ClientTexts;
+use crate::web::practice::texts::erasure::ErasureTexts;
 use crate::web::practice::texts::form::FormTexts;
 use crate::web::practice::texts::merge::MergeTexts;
 use crate::web::practice::visit::ProVisit;
@@ -54,8 +55,10 @@ struct ClientScreen<'v> {
     name: String,
     /// Whether the professional changes the record.
     is_writable: bool,
+    /// Whether the professional merges and erases clients.
     can_merge: bool,
     is_deleted: bool,
+    is_erased: bool,
     is_saved: bool,
     facts: Vec<Fact>,
     upcoming: Vec<ListedAppointment>,
@@ -66,6 +69,8 @@ struct ClientScreen<'v> {
     book_again: String,
     merge: String,
     merge_text: &'static MergeTexts,
+    erase: String,
+    erasure_text: &'static ErasureTexts,
     list: String,
     edit: EditForm,
     history: ObjectHistory,
@@ -206,7 +211,14 @@ fn respond_with_client(
     let latest =
         appointments.last().and_then(|taken| visit.state.rows.get(&taken.id)).map(AsRef::as_ref);
     let name = fiche.names();
-    let title = if name.trim().is_empty() { text.no_name } else { name.as_str() };
+    let erasure_text = ErasureTexts::in_language(visit.language());
+    let title = if fiche.erased_at.is_some() {
+        erasure_text.erased_name
+    } else if name.trim().is_empty() {
+        text.no_name
+    } else {
+        name.as_str()
+    };
     let screen = ClientScreen {
         frame: visit.frame(title, Section::Clients),
         text,
@@ -214,6 +226,7 @@ fn respond_with_client(
         is_writable: visit.state.lets_write_client(visit.role(), fiche.id),
         can_merge: role_gate::has(visit.role(), GroupRight::Clients),
         is_deleted: fiche.deleted,
+        is_erased: fiche.erased_at.is_some(),
         is_saved: status == StatusCode::OK && params.value("saved").is_some(),
         facts: facts(&stored, visit.language()),
         upcoming: appointment_lines(visit, upcoming.iter().take(LISTED_MAX).map(|taken| taken.id)),
@@ -227,6 +240,8 @@ fn respond_with_client(
         book_again: book_again_url(visit, fiche.id, latest),
         merge: visit.url(&format!("{here}/merge"), &[]),
         merge_text: MergeTexts::in_language(visit.language()),
+        erase: visit.url(&format!("{here}/erase"), &[]),
+        erasure_text,
         list: visit.url(Section::Clients.path(), &[]),
         here: visit.url(&here, &[]),
         name: title.to_owned(),

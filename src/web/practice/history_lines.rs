@@ -112,6 +112,7 @@ const fn verb_in_words(verb: HistoryVerb, text: &HistoryTexts) -> &'static str {
         HistoryVerb::Emptied => text.emptied,
         HistoryVerb::Merged => text.merged,
         HistoryVerb::Read => text.read,
+        HistoryVerb::Erased => text.erased,
     }
 }
 

@@ -63,7 +63,7 @@ impl RoleGate<'_> {
         if !self.state.shows_client(&self.role.sight(), id) {
             return Err(message::not_found(self.request));
         }
-        if action == Some("merge") {
+        if matches!(action, Some("merge" | "erase")) {
             return self.require(GroupRight::Clients);
         }
         if self.request.is_form() && !self.state.lets_write_client(self.role, id) {

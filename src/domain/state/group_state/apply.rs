@@ -83,6 +83,7 @@ impl GroupState {
                 let rows = vevents.iter().filter_map(|id| self.rows.get(id));
                 Some(rows.map(|row| row.calendar_id).collect())
             }
+            Event::ClientsErased { erasure, .. } => Some(self.calendars_of_erasure(erasure)),
             Event::CalendarPut { row, .. } => Some(vec![row.id]),
             Event::HoldMade { hold, replaced, .. } => {
                 let replaced = replaced.and_then(|id| self.holds().get(id));
@@ -246,6 +247,7 @@ impl GroupState {
             Event::GroupFounded { .. } => panic!("a group is founded once"),
             Event::HistoryEnded { below, .. } => self.history.end_below(*below),
             Event::ReadsNoted { .. } => {}
+            Event::ClientsErased { at, erasure } => self.erase(*at, erasure),
         }
     }
 
@@ -316,7 +318,7 @@ impl GroupState {
     }
 
     /// Marks an appointment as deleted, which frees its time.
-    fn cancel_appointment(&mut self, id: VeventId, at: Instant) {
+    pub(super) fn cancel_appointment(&mut self, id: VeventId, at: Instant) {
         let mut row = Vevent::clone(self.rows.get(&id).expect("a cancelled appointment exists"));
         assert!(
             !row.deleted && row.appointment().is_some(),

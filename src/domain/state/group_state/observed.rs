@@ -52,6 +52,7 @@ impl GroupState {
             Event::FichesMerged { kept, merged, merged_before, vevents, accounts, .. } => {
                 self.observe_merge(kept, *merged, merged_before, vevents, accounts)
             }
+            Event::ClientsErased { erasure, .. } => self.observe_erasure(erasure),
             Event::GroupChanged { group, .. } => vec![self.observe_group(group)],
             Event::CalendarPut { row, .. } => vec![self.observe_calendar(row)],
             Event::CalendarsetPut { row, .. } => vec![self.observe_calendarset(row)],
@@ -148,7 +149,12 @@ pub(super) struct FieldChanges(pub(super) Vec<FieldChange>);
 
 impl FieldChanges {
     /// Adds a field with its values, if they differ.
-    fn with(mut self, field: HistoryField, before: Option<i64>, after: Option<i64>) -> Self {
+    pub(super) fn with(
+        mut self,
+        field: HistoryField,
+        before: Option<i64>,
+        after: Option<i64>,
+    ) -> Self {
         if before != after {
             self.0.push(FieldChange { field, before, after });
         }
@@ -164,17 +170,17 @@ impl FieldChanges {
     }
 }
 
-fn of_vevent(id: VeventId, verb: HistoryVerb, fields: FieldChanges) -> ObservedChange {
+pub(super) fn of_vevent(id: VeventId, verb: HistoryVerb, fields: FieldChanges) -> ObservedChange {
     let object = HistoryObject { kind: ObjectKind::Vevent, id: id.number() };
     ObservedChange { object, verb, fields: fields.0, settings: None }
 }
 
-fn of_fiche(id: FicheId, verb: HistoryVerb, fields: FieldChanges) -> ObservedChange {
+pub(super) fn of_fiche(id: FicheId, verb: HistoryVerb, fields: FieldChanges) -> ObservedChange {
     let object = HistoryObject { kind: ObjectKind::Fiche, id: id.number() };
     ObservedChange { object, verb, fields: fields.0, settings: None }
 }
 
-fn of_account(before: Option<&Account>, after: &Account) -> Option<ObservedChange> {
+pub(super) fn of_account(before: Option<&Account>, after: &Account) -> Option<ObservedChange> {
     let client = |account: &Account| signed(account.fiche_id.number());
     let has_other_email = before.is_none_or(|before| before.email != after.email);
     let has_other_password =

@@ -120,6 +120,8 @@ coded! {
         Merged => "merged",
         /// A professional has read it.
         Read => "read",
+        /// The client was erased.
+        Erased => "erased",
     }
 }
 

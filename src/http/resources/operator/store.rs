@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
+use axum::response::IntoResponse as _;
 use serde_json::{Value, json};
 
 use crate::domain::directory::access::ChangeAccess;
@@ -12,9 +14,9 @@ use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::Message;
 use crate::domain::state::group_state::GroupState;
-use crate::engine::backup;
 use crate::engine::published::Published;
 use crate::engine::quarantine::IncompleteDocument;
+use crate::engine::{PairOutcome, backup};
 use crate::http::answer::streamed::{json_lines, streamed};
 use crate::http::endpoint::{EndpointMethod, OperatorEndpoint};
 use crate::http::error::ApiError;
@@ -31,6 +33,7 @@ use crate::wire::message::Ledger;
 
 const EXPORT: &str = "/api/v1/operator/export";
 const BACKUPS: &str = "/api/v1/operator/backups";
+const COMPACTIONS: &str = "/api/v1/operator/compactions";
 const MESSAGES: &str = "/api/v1/operator/messages";
 const HISTORY: &str = "/api/v1/operator/history";
 
@@ -38,6 +41,7 @@ const HISTORY: &str = "/api/v1/operator/history";
 pub(crate) static ENDPOINTS: &[OperatorEndpoint] = &[
     OperatorEndpoint::new(EndpointMethod::Get, EXPORT, |request| Box::pin(export(request))),
     OperatorEndpoint::new(EndpointMethod::Post, BACKUPS, |request| Box::pin(back_up(request))),
+    OperatorEndpoint::new(EndpointMethod::Post, COMPACTIONS, |request| Box::pin(compact(request))),
     OperatorEndpoint::new(EndpointMethod::Get, MESSAGES, |request| Box::pin(messages(request))),
     OperatorEndpoint::new(EndpointMethod::Get, HISTORY, |request| Box::pin(history(request))),
 ];
@@ -100,6 +104,18 @@ async fn back_up(request: ApiRequest) -> HandlerResult {
         };
         writeln!(out, "{last}")
     }))
+}
+
+/// POST: makes two generations of the store, one after the other, and answers 204 when no file
+/// holds any more what was erased before. 409 if they cannot be made.
+async fn compact(request: ApiRequest) -> HandlerResult {
+    match request.server.engine.compact_twice().await {
+        PairOutcome::Made => Ok(StatusCode::NO_CONTENT.into_response()),
+        PairOutcome::Failed => {
+            let rule = "the generations were not made: the log says why";
+            Err(ApiError::new(Problem::Conflict, rule))
+        }
+    }
 }
 
 /// GET, with the optional parameter `group_ids[]`: the messages of these groups as GET

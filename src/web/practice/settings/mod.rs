@@ -16,7 +16,7 @@ mod listed_record;
 mod part;
 mod record_form;
 mod rule_text;
-mod saving;
+pub(crate) mod saving;
 
 use std::sync::Arc;
 

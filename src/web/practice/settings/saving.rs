@@ -74,6 +74,7 @@ fn judge(visit: &ProVisit, refusals: &[Refusal]) -> Unsaved {
             | Refusal::SameTimeRdv { .. }
             | Refusal::EmailNotFound
             | Refusal::ExternidHeldTwice { .. }
+            | Refusal::UpcomingAppointments { .. }
             | Refusal::TooManyHolds { .. }
             | Refusal::NotAvailable { .. } => text.not_possible.clone_into(&mut sentence),
         }

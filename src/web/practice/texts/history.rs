@@ -52,6 +52,7 @@ text_table! {
     fiches: "Liste des clients", "List of clients";
     count: "Clients affichés", "Clients shown";
     search: "avec une recherche", "with a search";
+    erased: "effacé", "erased";
 
     by_server: "slotbook, de lui-même", "slotbook by itself";
     by_operator: "l’exploitant du serveur", "the operator of the server";

@@ -3,6 +3,7 @@
 pub(crate) mod absence;
 pub(crate) mod agenda;
 pub(crate) mod client;
+pub(crate) mod erasure;
 pub(crate) mod event;
 pub(crate) mod field_labels;
 pub(crate) mod first_run;

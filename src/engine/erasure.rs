@@ -1,0 +1,118 @@
+//! The erasing of clients, each of which is written to the list of the data directory first.
+//! Reference 17.1, 17.2.
+
+use std::path::Path;
+
+use crate::domain::decisions::erasure::{find_upcoming, records_of};
+use crate::domain::records::author::Author;
+use crate::domain::records::ids::{FicheId, GroupId};
+use crate::domain::state::command::{Command, EraseClients};
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::refusal::Refusal;
+use crate::engine::Engine;
+use crate::engine::forgotten_list::ErasureError;
+use crate::engine::write::{Committed, Rejection};
+use crate::store::{ForgottenClient, ForgottenFile};
+
+/// Maximum number of attempts while records of the clients are merged meanwhile.
+const ATTEMPTS_MAX: usize = 5;
+
+impl Engine {
+    /// Keeps the list of erased clients in a data directory from now on. Without one, nothing is
+    /// listed.
+    ///
+    /// # Panics
+    /// While a client is being erased.
+    pub fn list_forgotten_in(&self, directory: &Path) {
+        let mut list = self.forgotten.0.try_lock().expect("it is set before anything is erased");
+        *list = Some(ForgottenFile::new(directory));
+    }
+
+    /// Erases clients, and waits until that is on the disk. Before, their records are written to
+    /// the list of the data directory. Clients that were erased already stay so, and are not listed
+    /// again. Reference 17.1.
+    ///
+    /// # Errors
+    /// NoResult, UpcomingAppointments, another rejection, or a list that cannot be written. With
+    /// any of them nothing is erased.
+    pub async fn erase_clients(
+        &self,
+        group: GroupId,
+        author: Author,
+        ids: Vec<FicheId>,
+        cancels_upcoming: bool,
+    ) -> Result<Committed, ErasureError> {
+        let engine = self.clone();
+        // A task of its own: a caller who leaves would leave the list without its outcome.
+        let erasing =
+            tokio::spawn(
+                async move { engine.erase_listed(group, author, ids, cancels_upcoming).await },
+            );
+        erasing.await.unwrap_or(Err(ErasureError::Rejected(Rejection::InternalError)))
+    }
+
+    async fn erase_listed(
+        &self,
+        group: GroupId,
+        author: Author,
+        ids: Vec<FicheId>,
+        cancels_upcoming: bool,
+    ) -> Result<Committed, ErasureError> {
+        let list = self.forgotten.0.lock().await;
+        for _ in 0..ATTEMPTS_MAX {
+            let state = self.published().group_state(group).ok_or(Rejection::GroupNotFound)?;
+            if ids.iter().any(|id| !state.fiches.contains_key(id)) {
+                return Err(Rejection::Refused(Refusal::NoResult.into()).into());
+            }
+            let records = records_of(&state, &ids);
+            let upcoming = find_upcoming(&state, &records, self.clock().now());
+            if !cancels_upcoming && !upcoming.is_empty() {
+                let refusal = Refusal::UpcomingAppointments { ids: upcoming };
+                return Err(Rejection::Refused(refusal.into()).into());
+            }
+            let before = append(list.as_ref(), list_lines(&state, &records)).await?;
+            let ids = ids.clone();
+            let command = Command::EraseClients(EraseClients { ids, records, cancels_upcoming });
+            let done = self.write(group, author, command).await;
+            if done.is_err()
+                && let (Some(file), Some(length)) = (list.as_ref(), before)
+                && let Err(error) = file.take_back(length)
+            {
+                tracing::error!(%error, "the list of erased clients names some that were not erased");
+            }
+            match done {
+                Err(Rejection::Refused(refusals))
+                    if refusals == [Refusal::PreconditionFailed(None)] => {}
+                done => return done.map_err(ErasureError::Rejected),
+            }
+        }
+        Err(Rejection::Overloaded.into())
+    }
+}
+
+/// The lines of some records.
+fn list_lines(state: &GroupState, records: &[FicheId]) -> Vec<ForgottenClient> {
+    let group = state.catalogue.group.id;
+    let mut lines = Vec::with_capacity(records.len());
+    for fiche in records.iter().filter_map(|id| state.fiches.get(id)) {
+        lines.push(ForgottenClient { group, fiche: fiche.id, created_at: fiche.created_at });
+    }
+    lines
+}
+
+/// Writes lines to the list, if there is one and if there are any. Returns its length before.
+async fn append(
+    file: Option<&ForgottenFile>,
+    lines: Vec<ForgottenClient>,
+) -> Result<Option<u64>, ErasureError> {
+    let Some(file) = file.cloned() else { return Ok(None) };
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let writing = tokio::task::spawn_blocking(move || file.append(&lines));
+    match writing.await {
+        Ok(Ok(length)) => Ok(Some(length)),
+        Ok(Err(error)) => Err(ErasureError::Unlisted(error)),
+        Err(_) => Err(ErasureError::Rejected(Rejection::InternalError)),
+    }
+}
