@@ -10,7 +10,8 @@
 //! | records 2, snapshots 2 | 0.1.0 |
 //! | records 3: batches; snapshots 3 | no version |
 //! | records 4: authors; with snapshots 4: delayed notices, merged clients | no version |
-//! | records 5 and snapshots 5: the history and its days | the next version |
+//! | records 5 and snapshots 5: the history and its days | no version |
+//! | records 6 and snapshots 6: second factors, last uses of keys and accounts | the next version |
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,9 +19,9 @@ use serde::de::DeserializeOwned;
 use crate::domain::records::added;
 
 /// Format of the bytes inside a record of the journal. Each record carries its own.
-pub const RECORD_FORMAT: u16 = 5;
+pub const RECORD_FORMAT: u16 = 6;
 /// Format of the frames inside a snapshot. Each snapshot's header carries its own.
-pub const SNAPSHOT_FORMAT: u16 = 5;
+pub const SNAPSHOT_FORMAT: u16 = 6;
 /// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 

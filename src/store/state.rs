@@ -15,6 +15,7 @@ use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::second_factor::SecondFactor;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::{AccountLink, AccountLinks};
 use crate::domain::records::calendar::{Calendar, Calendarset};
@@ -22,6 +23,7 @@ use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::Hold;
+use crate::domain::records::ids::ProId;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
@@ -105,6 +107,8 @@ enum DirectoryFrame {
     KnownLogins(Vec<(LoginPlace, Instant)>),
     /// Logins of professionals at their screens.
     ProLogins(Vec<(LoginHash, ProLogin)>),
+    /// Second factors of professionals.
+    SecondFactors(Vec<(ProId, SecondFactor)>),
 }
 
 fn write_frames<T, F: Serialize, E>(
@@ -301,6 +305,8 @@ pub fn write_directory<E>(
     write_frames(directory.known_logins.iter(), DirectoryFrame::KnownLogins, &mut write)?;
     let logins = directory.pro_logins.iter().map(|(hash, login)| (hash, login.clone()));
     write_frames(logins, DirectoryFrame::ProLogins, &mut write)?;
+    let factors = directory.second_factors.iter().map(|(pro, factor)| (*pro, factor.clone()));
+    write_frames(factors, DirectoryFrame::SecondFactors, &mut write)?;
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
@@ -325,6 +331,7 @@ pub fn read_directory(
         DirectoryFrame::LinkSecret(secret) => directory.link_secret = Some(secret),
         DirectoryFrame::KnownLogins(rows) => directory.known_logins.extend(rows),
         DirectoryFrame::ProLogins(rows) => directory.pro_logins.extend(rows),
+        DirectoryFrame::SecondFactors(rows) => directory.second_factors.extend(rows),
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
 use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::{Claimant, LoginProofs};
+use crate::http::auth::login_steps::LoginSteps;
 use crate::http::auth::login_uses::{ActiveLogin, LoginUse, LoginUses, find_login};
 use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::request_origin::{
@@ -51,6 +52,8 @@ pub(crate) struct Authenticator {
     /// Last uses of logins at the screens.
     pub(crate) login_uses: LoginUses,
     pub(crate) login_proofs: LoginProofs,
+    /// Logins at the screens that still need a code.
+    pub(crate) login_steps: LoginSteps,
     /// `None` on a server that sends no mails.
     pub(crate) login_mailer: Option<LoginMailer>,
     pub(crate) engine: Engine,
@@ -79,6 +82,7 @@ impl Authenticator {
             sessions: Sessions::new(),
             login_uses: LoginUses::new(),
             login_proofs: LoginProofs::new(None),
+            login_steps: LoginSteps::new(),
             login_mailer: None,
             engine,
         }
@@ -508,6 +512,47 @@ impl Authenticator {
             log_failure(&email_hash, from);
         }
         Ok(is_right)
+    }
+
+    /// Refuses a code after too many wrong credentials, as a password would be. Returns the proof
+    /// that the request has of an earlier login.
+    ///
+    /// # Errors
+    /// 429 with the number of seconds to wait.
+    pub(crate) fn admit_code(
+        &self,
+        pro: &Pro,
+        request: &AuthRequest<'_>,
+    ) -> Result<KnownFrom, ApiError> {
+        let email_hash: [u8; 32] = Sha256::digest(pro.email.folded().as_bytes()).into();
+        let password_hash = pro.password_hash.as_str();
+        let claimant = Claimant { email_hash: &email_hash, password_hash };
+        let headers = &request.parts.headers;
+        let place = self.login_proofs.place(&email_hash, request.from);
+        let known = match self.login_proofs.find_device(headers, claimant, request.now) {
+            Some(device) => KnownFrom::Device(device),
+            None if request.directory.known_logins.knows(place, request.now) => KnownFrom::Source,
+            None => KnownFrom::Nowhere,
+        };
+        self.refuse_after_failures(email_hash, request.from, known, request.now)?;
+        Ok(known)
+    }
+
+    /// Counts a wrong code of a professional. Some of them together count as a wrong password;
+    /// returns whether this is the last of these.
+    pub(crate) fn count_wrong_code(
+        &self,
+        pro: &Pro,
+        known: KnownFrom,
+        request: &AuthRequest<'_>,
+    ) -> bool {
+        if !self.login_steps.count_wrong_code(pro.id) {
+            return false;
+        }
+        let email_hash: [u8; 32] = Sha256::digest(pro.email.folded().as_bytes()).into();
+        self.failures.count_failure(email_hash, request.from, known, request.now);
+        log_failure(&email_hash, request.from);
+        true
     }
 
     /// Refuses a credential after too many wrong ones of its address or from the same source.

@@ -5,8 +5,9 @@ use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 
-use crate::http::{AuthRequest, LoginCookies, ScreenLogin};
+use crate::http::{AuthRequest, LoginCookies, ScreenLogin, ScreenLoginResult};
 use crate::web::page::{Privacy, redirect, render, respond};
+use crate::web::practice::code_page;
 use crate::web::practice::forgotten;
 use crate::web::practice::form::ScreenForm;
 use crate::web::practice::frame::ScreenFrame;
@@ -60,20 +61,30 @@ pub(crate) async fn log_in(form: ScreenForm) -> Response {
         stays: given.value("stay").is_some(),
     };
     match server.authenticator.log_in_at_screens(login, &auth).await {
-        Ok(Some(LoginCookies(cookies))) => {
-            let mut response = lead_on(&request);
-            for cookie in cookies {
-                response.headers_mut().append(SET_COOKIE, cookie);
-            }
+        Ok(ScreenLoginResult::LoggedIn(cookies)) => logged_in(&request, cookies),
+        Ok(ScreenLoginResult::CodeNeeded(cookie)) => {
+            let mut response = redirect(&code_page::address(&request));
+            response.headers_mut().append(SET_COOKIE, cookie);
             response
         }
-        Ok(None) => respond_with_form(&request, StatusCode::UNAUTHORIZED, &given),
+        Ok(ScreenLoginResult::Wrong) => {
+            respond_with_form(&request, StatusCode::UNAUTHORIZED, &given)
+        }
         Err(error) => message::failed(&request, &error),
     }
 }
 
+/// Returns the answer that leads on, with the cookies of a login.
+pub(crate) fn logged_in(request: &ScreenRequest, cookies: LoginCookies) -> Response {
+    let mut response = lead_on(request);
+    for cookie in cookies.0 {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
 /// Returns the answer that leads to the page that was asked for.
-fn lead_on(request: &ScreenRequest) -> Response {
+pub(crate) fn lead_on(request: &ScreenRequest) -> Response {
     match next_page(request) {
         Some(next) => redirect(next),
         None => redirect(&request.url(START, &[])),
@@ -81,7 +92,7 @@ fn lead_on(request: &ScreenRequest) -> Response {
 }
 
 /// Returns the page that was asked for, if it is one of this host.
-fn next_page(request: &ScreenRequest) -> Option<&str> {
+pub(crate) fn next_page(request: &ScreenRequest) -> Option<&str> {
     request.params.value("next").and_then(own_page)
 }
 

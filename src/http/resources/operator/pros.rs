@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::domain::directory::access::{ChangeAccess, ProDraft};
+use crate::domain::directory::factor_changes::ChangeFactor;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::{Email, InvalidValue, Name, Text, folded};
 use crate::http::answer::streamed::json_lines;
@@ -18,6 +19,7 @@ use crate::password;
 use crate::wire::value;
 
 const PROS: &str = "/api/v1/operator/pros";
+const SECOND_FACTORS: &str = "/api/v1/operator/second-factors";
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[OperatorEndpoint] = &[
@@ -25,6 +27,9 @@ pub(crate) static ENDPOINTS: &[OperatorEndpoint] = &[
     OperatorEndpoint::new(EndpointMethod::Post, PROS, |request| Box::pin(add(request))),
     OperatorEndpoint::new(EndpointMethod::Put, PROS, |request| Box::pin(set_password(request))),
     OperatorEndpoint::new(EndpointMethod::Delete, PROS, |request| Box::pin(remove(request))),
+    OperatorEndpoint::new(EndpointMethod::Delete, SECOND_FACTORS, |request| {
+        Box::pin(remove_second_factor(request))
+    }),
 ];
 
 /// GET, with the optional parameter `email`, whose case and accents do not matter.
@@ -84,6 +89,13 @@ async fn remove(request: ApiRequest) -> HandlerResult {
         email: text(&request.body, "email", Email::new)?,
         groups: field(&request.body, "groups", group_ids)?,
     };
+    change_access(&request, change).await
+}
+
+/// DELETE `{"email"}`: removes the second factor of a lost telephone. The password stays.
+async fn remove_second_factor(request: ApiRequest) -> HandlerResult {
+    let email = text(&request.body, "email", Email::new)?;
+    let change = ChangeAccess::ChangeFactor(ChangeFactor::RemoveLost(email));
     change_access(&request, change).await
 }
 
