@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
-use crate::domain::directory::factor_changes::{self, ChangeFactor};
+use crate::domain::directory::factor_changes::{self, ChangeFactor, FactorRefusal};
 use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
@@ -188,16 +188,8 @@ pub enum AccessRefusal {
     PasswordChanged(Email),
     #[error("no such login is open")]
     NoLogin,
-    #[error("the login needs a code of the second factor")]
-    CodeNeeded,
-    #[error("the code is wrong, too old, or was used before")]
-    WrongCode,
-    #[error("too many codes were wrong: use a recovery code, or set another password")]
-    CodesExhausted,
-    #[error("a second factor is set up already: remove it first")]
-    FactorKnown,
-    #[error("{} has no second factor", .0.as_str())]
-    NoFactor(Email),
+    #[error(transparent)]
+    Factor(#[from] FactorRefusal),
     #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
@@ -310,14 +302,14 @@ pub fn decide(
         }
         ChangeAccess::LogIn(draft) => log_in(directory, draft, now),
         ChangeAccess::LogOut { pro, which } => log_out(directory, *pro, *which, now),
-        ChangeAccess::ChangeFactor(change) => factor_changes::decide(directory, change, now),
+        ChangeAccess::ChangeFactor(change) => Ok(factor_changes::decide(directory, change, now)?),
     }
 }
 
 /// Returns the refusal that an event stands for. A wrong code is refused, and counts.
 pub fn recorded_refusal(event: &DirectoryEvent) -> Option<AccessRefusal> {
     if matches!(event, DirectoryEvent::WrongCodeGiven { .. }) {
-        Some(AccessRefusal::WrongCode)
+        Some(FactorRefusal::WrongCode.into())
     } else {
         None
     }
@@ -347,11 +339,11 @@ fn log_in(
         return Ok(DirectoryEvent::ProLoggedIn { hash, login, replaced });
     };
     match second_step {
-        SecondStep::NotTaken => Err(AccessRefusal::CodeNeeded),
+        SecondStep::NotTaken => Err(FactorRefusal::CodeNeeded.into()),
         SecondStep::TakenBefore => Ok(DirectoryEvent::ProLoggedIn { hash, login, replaced }),
         SecondStep::Code(code) => match factor.check(*pro, code, now) {
             Ok(used) => Ok(DirectoryEvent::ProLoggedInByCode { hash, login, replaced, used }),
-            Err(fault) => factor_changes::refuse_code(*pro, fault),
+            Err(fault) => Ok(factor_changes::refuse_code(*pro, fault)?),
         },
     }
 }

@@ -1,6 +1,7 @@
 //! Decisions about second factors. Reference 3.9.
 
-use crate::domain::directory::access::AccessRefusal;
+use thiserror::Error;
+
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::second_factor::{
     CodeFault, GivenCode, RecoveryHash, SecondFactor, TotpSecret,
@@ -46,6 +47,26 @@ pub struct FactorProof {
     pub code: GivenCode,
 }
 
+/// The reason why a change of a second factor, or a login with one, is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages explain the variants")]
+pub enum FactorRefusal {
+    #[error("the login needs a code of the second factor")]
+    CodeNeeded,
+    #[error("the code is wrong, too old, or was used before")]
+    WrongCode,
+    #[error("too many codes were wrong: use a recovery code, or set another password")]
+    CodesExhausted,
+    #[error("a second factor is set up already: remove it first")]
+    FactorKnown,
+    #[error("no professional has the address {}", .0.as_str())]
+    NoPro(Email),
+    #[error("{} has no second factor", .0.as_str())]
+    NoFactor(Email),
+    #[error("the professional is gone, or has another password by now")]
+    ProChanged,
+}
+
 /// Decides a change.
 ///
 /// # Errors
@@ -55,7 +76,7 @@ pub fn decide(
     directory: &Directory,
     change: &ChangeFactor,
     now: Instant,
-) -> Result<DirectoryEvent, AccessRefusal> {
+) -> Result<DirectoryEvent, FactorRefusal> {
     match change {
         ChangeFactor::Enrol { proof, secret, recovery } => {
             enrol(directory, proof, secret, recovery, now)
@@ -80,10 +101,10 @@ pub fn decide(
         }
         ChangeFactor::RemoveLost(email) => {
             let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
-                return Err(AccessRefusal::NoPro(email.clone()));
+                return Err(FactorRefusal::NoPro(email.clone()));
             };
             if !directory.second_factors.contains_key(&pro.id) {
-                return Err(AccessRefusal::NoFactor(email.clone()));
+                return Err(FactorRefusal::NoFactor(email.clone()));
             }
             Ok(DirectoryEvent::SecondFactorRemoved { pro: pro.id })
         }
@@ -94,10 +115,10 @@ pub fn decide(
 ///
 /// # Errors
 /// The refusal of a code that counts no more.
-pub fn refuse_code(pro: ProId, fault: CodeFault) -> Result<DirectoryEvent, AccessRefusal> {
+pub fn refuse_code(pro: ProId, fault: CodeFault) -> Result<DirectoryEvent, FactorRefusal> {
     match fault {
         CodeFault::Wrong => Ok(DirectoryEvent::WrongCodeGiven { pro }),
-        CodeFault::Exhausted => Err(AccessRefusal::CodesExhausted),
+        CodeFault::Exhausted => Err(FactorRefusal::CodesExhausted),
     }
 }
 
@@ -108,16 +129,16 @@ fn enrol(
     secret: &TotpSecret,
     recovery: &[RecoveryHash],
     now: Instant,
-) -> Result<DirectoryEvent, AccessRefusal> {
+) -> Result<DirectoryEvent, FactorRefusal> {
     check_password(directory, proof)?;
     if directory.second_factors.contains_key(&proof.pro) {
-        return Err(AccessRefusal::FactorKnown);
+        return Err(FactorRefusal::FactorKnown);
     }
     let GivenCode::Authenticator(digits) = &proof.code else {
-        return Err(AccessRefusal::WrongCode);
+        return Err(FactorRefusal::WrongCode);
     };
     let Some(step) = secret.steps_of(digits, now).next() else {
-        return Err(AccessRefusal::WrongCode);
+        return Err(FactorRefusal::WrongCode);
     };
     let factor = Box::new(SecondFactor::new(secret.clone(), step, recovery.to_vec(), now));
     Ok(DirectoryEvent::SecondFactorPut { pro: proof.pro, factor })
@@ -130,11 +151,11 @@ fn enrol(
 fn find_factor<'d>(
     directory: &'d Directory,
     proof: &FactorProof,
-) -> Result<&'d SecondFactor, AccessRefusal> {
+) -> Result<&'d SecondFactor, FactorRefusal> {
     let pro = check_password(directory, proof)?;
     match directory.second_factors.get(&proof.pro) {
         Some(factor) => Ok(factor),
-        None => Err(AccessRefusal::NoFactor(pro.email.clone())),
+        None => Err(FactorRefusal::NoFactor(pro.email.clone())),
     }
 }
 
@@ -145,10 +166,8 @@ fn find_factor<'d>(
 fn check_password<'d>(
     directory: &'d Directory,
     proof: &FactorProof,
-) -> Result<&'d Pro, AccessRefusal> {
-    let Some(pro) = directory.pros.get(&proof.pro) else { return Err(AccessRefusal::NoLogin) };
-    if pro.password_hash != proof.password_hash {
-        return Err(AccessRefusal::PasswordChanged(pro.email.clone()));
-    }
-    Ok(pro)
+) -> Result<&'d Pro, FactorRefusal> {
+    let pro = directory.pros.get(&proof.pro);
+    let unchanged = pro.filter(|pro| pro.password_hash == proof.password_hash);
+    unchanged.ok_or(FactorRefusal::ProChanged)
 }

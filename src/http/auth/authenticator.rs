@@ -47,7 +47,7 @@ pub(crate) struct Authenticator {
     verified: CredentialCache,
     /// Limits the number of passwords verified at once.
     pub(crate) password_pool: PasswordPool,
-    failures: LoginLimit,
+    pub(crate) failures: LoginLimit,
     pub(crate) sessions: Sessions,
     /// Last uses of logins at the screens.
     pub(crate) login_uses: LoginUses,
@@ -514,52 +514,11 @@ impl Authenticator {
         Ok(is_right)
     }
 
-    /// Refuses a code after too many wrong credentials, as a password would be. Returns the proof
-    /// that the request has of an earlier login.
-    ///
-    /// # Errors
-    /// 429 with the number of seconds to wait.
-    pub(crate) fn admit_code(
-        &self,
-        pro: &Pro,
-        request: &AuthRequest<'_>,
-    ) -> Result<KnownFrom, ApiError> {
-        let email_hash: [u8; 32] = Sha256::digest(pro.email.folded().as_bytes()).into();
-        let password_hash = pro.password_hash.as_str();
-        let claimant = Claimant { email_hash: &email_hash, password_hash };
-        let headers = &request.parts.headers;
-        let place = self.login_proofs.place(&email_hash, request.from);
-        let known = match self.login_proofs.find_device(headers, claimant, request.now) {
-            Some(device) => KnownFrom::Device(device),
-            None if request.directory.known_logins.knows(place, request.now) => KnownFrom::Source,
-            None => KnownFrom::Nowhere,
-        };
-        self.refuse_after_failures(email_hash, request.from, known, request.now)?;
-        Ok(known)
-    }
-
-    /// Counts a wrong code of a professional. Some of them together count as a wrong password;
-    /// returns whether this is the last of these.
-    pub(crate) fn count_wrong_code(
-        &self,
-        pro: &Pro,
-        known: KnownFrom,
-        request: &AuthRequest<'_>,
-    ) -> bool {
-        if !self.login_steps.count_wrong_code(pro.id) {
-            return false;
-        }
-        let email_hash: [u8; 32] = Sha256::digest(pro.email.folded().as_bytes()).into();
-        self.failures.count_failure(email_hash, request.from, known, request.now);
-        log_failure(&email_hash, request.from);
-        true
-    }
-
     /// Refuses a credential after too many wrong ones of its address or from the same source.
     ///
     /// # Errors
     /// 429 with the number of seconds to wait. Reference 3.6.
-    fn refuse_after_failures(
+    pub(crate) fn refuse_after_failures(
         &self,
         email_hash: [u8; 32],
         from: IpAddr,
@@ -599,7 +558,7 @@ fn unnamed_page(apikey: &Apikey, origin: Option<&str>) -> String {
 
 /// Logs a wrong credential, in a form that a filter such as fail2ban reads. The e-mail address
 /// appears as the first digits of its SHA-256.
-fn log_failure(email_hash: &[u8; 32], from: IpAddr) {
+pub(crate) fn log_failure(email_hash: &[u8; 32], from: IpAddr) {
     let email = HEXLOWER.encode(&email_hash[..6]);
     tracing::warn!(source = %from, email, "login failed");
 }

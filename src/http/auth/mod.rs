@@ -5,6 +5,7 @@ pub(crate) mod apikey;
 pub(crate) mod auth_request;
 pub(crate) mod authenticator;
 pub(crate) mod basic;
+mod code_attempts;
 pub(crate) mod credential_cache;
 pub(crate) mod first_run;
 mod first_run_access;

@@ -4,7 +4,7 @@
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess, WhichLogins};
-use crate::domain::directory::factor_changes::{ChangeFactor, FactorProof};
+use crate::domain::directory::factor_changes::{ChangeFactor, FactorProof, FactorRefusal};
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::second_factor::{
     GivenCode, RECOVERY_BYTES, RECOVERY_CODES, RecoveryHash, TotpSecret, hash_recovery,
@@ -176,8 +176,10 @@ impl Authenticator {
     ) -> Result<FactorChange, ApiError> {
         match self.engine.change_access(ChangeAccess::ChangeFactor(change)).await {
             Ok(()) => Ok(FactorChange::Done(codes)),
-            Err(AccessError::Refused(AccessRefusal::WrongCode)) => Ok(FactorChange::WrongCode),
-            Err(AccessError::Refused(AccessRefusal::CodesExhausted)) => {
+            Err(AccessError::Refused(AccessRefusal::Factor(FactorRefusal::WrongCode))) => {
+                Ok(FactorChange::WrongCode)
+            }
+            Err(AccessError::Refused(AccessRefusal::Factor(FactorRefusal::CodesExhausted))) => {
                 Ok(FactorChange::CodesExhausted)
             }
             Err(AccessError::Refused(_)) => Ok(FactorChange::Overtaken),

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue};
 
 use crate::domain::directory::Directory;
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess, ProLoginDraft, WhichLogins};
+use crate::domain::directory::factor_changes::FactorRefusal;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::second_factor::{GivenCode, SecondStep};
 use crate::domain::records::ids::ProId;
@@ -142,9 +143,9 @@ impl Authenticator {
             }
             Err(refusal) => refusal,
         };
-        let result = if refusal == AccessRefusal::WrongCode {
+        let result = if refusal == FactorRefusal::WrongCode.into() {
             CodeResult::WrongCode
-        } else if refusal == AccessRefusal::CodesExhausted {
+        } else if refusal == FactorRefusal::CodesExhausted.into() {
             CodeResult::CodesExhausted
         } else {
             // The professional is gone, or has another password.

@@ -8,14 +8,11 @@ use crate::http::{AuthRequest, CodeResult};
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ScreenForm;
 use crate::web::practice::frame::ScreenFrame;
-use crate::web::practice::login_page::{lead_on, logged_in, next_page};
 use crate::web::practice::message;
+use crate::web::practice::next_page::{CODE_PATH, lead_on, logged_in, step_url};
 use crate::web::practice::screen_request::ScreenRequest;
 use crate::web::practice::texts::second_factor::SecondFactorTexts;
 use crate::wire::params::Params;
-
-/// The path of the page.
-pub(crate) const PATH: &str = "/login/code";
 
 #[derive(Template)]
 #[template(path = "web/practice/login_code.html")]
@@ -29,11 +26,6 @@ struct CodeScreen<'v> {
     fault: &'static str,
 }
 
-/// Returns the address of the page, which keeps the page that was asked for.
-pub(crate) fn address(request: &ScreenRequest) -> String {
-    address_of(request, PATH)
-}
-
 /// GET /login/code. Without the proof of a password it leads to the login.
 pub(crate) async fn show(request: ScreenRequest, headers: HeaderMap) -> Response {
     if request.login.is_some() {
@@ -41,7 +33,7 @@ pub(crate) async fn show(request: ScreenRequest, headers: HeaderMap) -> Response
     }
     let authenticator = &request.pages.server.authenticator;
     if !authenticator.awaits_code(&headers, &request.directory, request.now) {
-        return redirect(&address_of(&request, "/login"));
+        return redirect(&step_url(&request, "/login"));
     }
     respond_with_form(&request, StatusCode::OK, "")
 }
@@ -67,7 +59,7 @@ pub(crate) async fn log_in(form: ScreenForm) -> Response {
         Ok(CodeResult::CodesExhausted) => {
             respond_with_form(&request, StatusCode::UNAUTHORIZED, text.exhausted)
         }
-        Ok(CodeResult::Over) => redirect(&address_of(&request, "/login")),
+        Ok(CodeResult::Over) => redirect(&step_url(&request, "/login")),
         Err(error) => message::failed(&request, &error),
     }
 }
@@ -80,20 +72,13 @@ pub(crate) fn given_code(given: &Params) -> &str {
     }
 }
 
-fn address_of(request: &ScreenRequest, path: &str) -> String {
-    match next_page(request) {
-        Some(next) => request.url(path, &[("next", next)]),
-        None => request.url(path, &[]),
-    }
-}
-
 fn respond_with_form(request: &ScreenRequest, status: StatusCode, fault: &'static str) -> Response {
     let text = SecondFactorTexts::in_language(request.language());
     let screen = CodeScreen {
         frame: request.frame(text.code_title),
         text,
-        action: address(request),
-        login_url: address_of(request, "/login"),
+        action: step_url(request, CODE_PATH),
+        login_url: step_url(request, "/login"),
         fault,
     };
     respond(status, Privacy::Client, render(&screen))

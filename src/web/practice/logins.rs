@@ -9,10 +9,9 @@ use crate::http::{EndedSessions, OwnSessions, Person, SessionView};
 use crate::notify::language::long_date;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
-use crate::web::practice::frame::{ScreenFrame, Section};
+use crate::web::practice::frame::{SECOND_FACTOR_PATH, ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::own_password;
-use crate::web::practice::second_factor;
 use crate::web::practice::texts::logins::LoginsTexts;
 use crate::web::practice::texts::own_password::OwnPasswordTexts;
 use crate::web::practice::texts::second_factor::SecondFactorTexts;
@@ -64,7 +63,7 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         password_text: OwnPasswordTexts::in_language(visit.language()),
         password: visit.url(own_password::PATH, &[]),
         factor_text: SecondFactorTexts::in_language(visit.language()),
-        second_factor: visit.url(second_factor::PATH, &[]),
+        second_factor: visit.url(SECOND_FACTOR_PATH, &[]),
         is_changed: visit.request.params.value("changed").is_some(),
         action: visit.url(Section::Logins.path(), &[]),
         has_others: rows.iter().any(|row| !row.is_current),

@@ -63,7 +63,7 @@ use crate::web::pages::Pages;
 pub(crate) fn routes() -> Router<Arc<Pages>> {
     Router::new()
         .route("/login", get(login_page::show).post(login_page::log_in))
-        .route(code_page::PATH, get(code_page::show).post(code_page::log_in))
+        .route(next_page::CODE_PATH, get(code_page::show).post(code_page::log_in))
         .route(forgotten::PATH, get(forgotten::show).post(forgotten::ask))
         .route("/logout", get(logout::show).post(logout::log_out))
         .route("/first-run/{token}", get(first_run::show).post(first_run::act))

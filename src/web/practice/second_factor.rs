@@ -17,15 +17,13 @@ use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::pages::Pages;
 use crate::web::practice::code_page::given_code;
 use crate::web::practice::form::ScreenForm;
-use crate::web::practice::frame::{ScreenFrame, Section};
+use crate::web::practice::frame::{SECOND_FACTOR_PATH, ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::texts::second_factor::SecondFactorTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
 use crate::wire::params::Params;
 
-/// The path below `/p/<urlname>`.
-pub(crate) const PATH: &str = "/second-factor";
 /// Modules of the quiet zone around a QR code, as its standard asks.
 const QUIET_ZONE: i32 = 4;
 /// Maximum number of characters of the group's name in an authenticator.
@@ -115,7 +113,7 @@ pub(crate) async fn change(form: ScreenForm) -> Response {
         Some("confirm") => confirm(&visit, &given, &auth).await,
         Some("renew") => act(&visit, FactorAction::RenewRecovery, &given, &auth).await,
         Some("remove") => act(&visit, FactorAction::Remove, &given, &auth).await,
-        Some(_) | None => redirect(&visit.url(PATH, &[])),
+        Some(_) | None => redirect(&visit.url(SECOND_FACTOR_PATH, &[])),
     }
 }
 
@@ -124,7 +122,7 @@ async fn begin(visit: &ProVisit, given: &Params, auth: &AuthRequest<'_>) -> Resp
     let authenticator = &visit.request.pages.server.authenticator;
     let current = given.value("current").unwrap_or_default();
     if visit.has_second_factor() {
-        return redirect(&visit.url(PATH, &[]));
+        return redirect(&visit.url(SECOND_FACTOR_PATH, &[]));
     }
     match authenticator.begin_enrolment(visit.login, current, auth).await {
         Ok(Some(begun)) => {
@@ -176,7 +174,7 @@ fn respond_to_change(visit: &ProVisit, changed: FactorChange) -> Response {
     let text = SecondFactorTexts::in_language(visit.language());
     let faults = match changed {
         FactorChange::Done(codes) if codes.is_empty() => {
-            return redirect(&visit.url(PATH, &[("removed", "1")]));
+            return redirect(&visit.url(SECOND_FACTOR_PATH, &[("removed", "1")]));
         }
         FactorChange::Done(codes) => return respond_with_codes(visit, codes),
         FactorChange::WrongCurrent => Faults { current: text.wrong_current, ..Faults::default() },
@@ -199,7 +197,7 @@ fn respond_with_state(visit: &ProVisit, status: StatusCode, faults: Faults) -> R
     let screen = FactorScreen {
         frame: visit.frame(text.title, Section::Logins),
         text,
-        action: visit.url(PATH, &[]),
+        action: visit.url(SECOND_FACTOR_PATH, &[]),
         logins: visit.url(Section::Logins.path(), &[]),
         is_required: visit.lacks_second_factor(),
         active,
@@ -222,7 +220,7 @@ fn respond_with_scan(
     let screen = ScanScreen {
         frame: visit.frame(text.scan_title, Section::Logins),
         text,
-        action: visit.url(PATH, &[]),
+        action: visit.url(SECOND_FACTOR_PATH, &[]),
         qr: draw_qr(&authenticator_url(visit, visit.login, secret)),
         secret: parts.collect::<Vec<_>>().join(" "),
         ticket,

@@ -18,10 +18,11 @@ use crate::web::group_path::{booking_path, practice_path};
 use crate::web::language_choice::LanguageChoice;
 use crate::web::page::redirect;
 use crate::web::pages::Pages;
-use crate::web::practice::frame::{FrameShop, SECTIONS, ScreenFrame, Section, SectionLink};
+use crate::web::practice::frame::{
+    FrameShop, SECOND_FACTOR_PATH, SECTIONS, ScreenFrame, Section, SectionLink,
+};
 use crate::web::practice::message;
 use crate::web::practice::screen_request::ScreenRequest;
-use crate::web::practice::second_factor;
 
 /// A visit of a professional to a screen of a group that is one of theirs. The whole screen is made
 /// from this one state.
@@ -42,7 +43,7 @@ impl FromRequestParts<Arc<Pages>> for ProVisit {
     ) -> Result<Self, Self::Rejection> {
         let visit = Self::before_second_factor(parts, pages).await?;
         if visit.lacks_second_factor() {
-            return Err(redirect(&visit.url(second_factor::PATH, &[])));
+            return Err(redirect(&visit.url(SECOND_FACTOR_PATH, &[])));
         }
         Ok(visit)
     }
