@@ -314,6 +314,14 @@ pub(crate) enum ProCommand {
         #[arg(long = "group", alias = "groups", value_name = "ID", value_delimiter = ',')]
         groups: Vec<u64>,
     },
+    /// Remove the second factor of a professional who has lost the telephone. The password stays.
+    SecondFactor {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// E-mail address of the professional whose second factor is removed.
+        #[arg(long, value_name = "EMAIL")]
+        remove: String,
+    },
     /// List the professionals: id, e-mail address, groups, name.
     List(StoreOptions),
 }

@@ -24,6 +24,7 @@ use crate::store::Store;
 
 const KEYS: &str = "/api/v1/operator/keys";
 const PROS: &str = "/api/v1/operator/pros";
+const SECOND_FACTORS: &str = "/api/v1/operator/second-factors";
 const FIRST_RUN: &str = "/api/v1/operator/first-run";
 const GROUPS: &str = "/api/v1/groups";
 /// Number of groups that are asked for at once.
@@ -207,6 +208,10 @@ pub(crate) fn execute_pro_command(command: ProCommand) -> Result<(), CommandErro
         ProCommand::Remove { store, email, groups } => {
             let body = json!({"email": email, "groups": groups});
             call(&store, Method::DELETE, PROS, Some(&body)).map(drop)
+        }
+        ProCommand::SecondFactor { store, remove } => {
+            let body = json!({"email": remove});
+            call(&store, Method::DELETE, SECOND_FACTORS, Some(&body)).map(drop)
         }
         ProCommand::List(store) => {
             let pros = call(&store, Method::GET, PROS, None)?;

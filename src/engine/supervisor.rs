@@ -263,7 +263,12 @@ impl SupervisorState {
         match decided {
             Err(_) => {}
             Ok(Ok((event, next))) => {
-                let reply = PendingReply::Operator(reply, Ok(()));
+                // A wrong code changes the directory and is refused all the same.
+                let answer = match access::recorded_refusal(&event) {
+                    Some(refusal) => Err(refusal),
+                    None => Ok(()),
+                };
+                let reply = PendingReply::Operator(reply, answer);
                 self.commit_directory(&event, next, Some(reply));
             }
             Ok(Err(refusal)) => {

@@ -27,8 +27,11 @@ mod writes;
 
 pub(crate) use auth::first_run::PATH as FIRST_RUN_PATH;
 pub(crate) use auth::login_uses::ActiveLogin;
+pub(crate) use auth::own_factor::{FactorAction, FactorChange, FactorForm};
 pub(crate) use auth::own_sessions::{EndedSessions, OwnSessions};
-pub(crate) use auth::screen_login::{LoginCookies, OwnPassword, PasswordChange, ScreenLogin};
+pub(crate) use auth::screen_login::{
+    CodeResult, LoginCookies, OwnPassword, PasswordChange, ScreenLogin, ScreenLoginResult,
+};
 pub(crate) use auth::session::SessionView;
 pub(crate) use auth::{AuthRequest, Person};
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX, PRO_FORM_BYTES_MAX};

@@ -285,6 +285,9 @@ async fn check_in_group(
             Err(error) => return Err(error.naming(&name_group(auth.group))),
         },
     };
+    if let Some(state) = named.found() {
+        identity.check_second_factor(&state.catalogue.group)?;
+    }
     write_capacity::admit(body, server, endpoint, &identity, named.found(), auth)?;
     let object = read_body(endpoint, body, &auth.parts.method).await?;
     let group = named.found().map(|state| state.catalogue.group.id);

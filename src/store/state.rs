@@ -18,6 +18,7 @@ use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::roles::ProRole;
+use crate::domain::directory::second_factor::SecondFactor;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::{AccountLink, AccountLinks};
 use crate::domain::records::calendar::{Calendar, Calendarset};
@@ -120,6 +121,8 @@ enum DirectoryFrame {
     AccessRows(Vec<(u64, Arc<AccessRow>)>),
     /// The number of the last such row; absent without one.
     LastAccessRow(u64),
+    /// Second factors of professionals.
+    SecondFactors(Vec<(ProId, SecondFactor)>),
 }
 
 fn write_frames<T, F: Serialize, E>(
@@ -332,6 +335,8 @@ pub fn write_directory<E>(
         0 => {}
         last => write(&codec::encode(&DirectoryFrame::LastAccessRow(last)))?,
     }
+    let factors = directory.second_factors.iter().map(|(pro, factor)| (*pro, factor.clone()));
+    write_frames(factors, DirectoryFrame::SecondFactors, &mut write)?;
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
@@ -360,6 +365,7 @@ pub fn read_directory(
         DirectoryFrame::Invitations(rows) => directory.invitations.extend(rows),
         DirectoryFrame::AccessRows(rows) => directory.access_history.extend(rows),
         DirectoryFrame::LastAccessRow(last) => directory.access_history.set_last(last),
+        DirectoryFrame::SecondFactors(rows) => directory.second_factors.extend(rows),
     }
     Ok(())
 }

@@ -24,7 +24,9 @@ use crate::wire::schema::{UtcTime, at_least, of_types, one_of, pattern, schema_n
 const PAGE_DEFAULT: i64 = 50;
 
 /// The acts, as answers name them.
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 14] = [
+    "factor_set",
+    "factor_removed",
     "made",
     "changed",
     "removed",
@@ -150,7 +152,9 @@ impl AccessRowAnswer {
             | AccessAct::Invited { .. }
             | AccessAct::InvitationEnded { .. }
             | AccessAct::Exported
-            | AccessAct::ClientExported(_) => None,
+            | AccessAct::ClientExported(_)
+            | AccessAct::FactorSet(_)
+            | AccessAct::FactorRemoved(_) => None,
         };
         let role = if let AccessAct::RoleSet { role, .. } = &row.act {
             ProRole::NAMES.get(usize::from(*role)).map(|name| (*name).to_owned())
@@ -189,6 +193,8 @@ pub(crate) fn object_text(act: &AccessAct, state: &GroupState) -> String {
         AccessAct::ProAdded(pro)
         | AccessAct::ProRemoved(pro)
         | AccessAct::PasswordSet(pro)
+        | AccessAct::FactorSet(pro)
+        | AccessAct::FactorRemoved(pro)
         | AccessAct::RoleSet { pro, .. } => format!("pro:{pro}"),
         AccessAct::Invited { number } | AccessAct::InvitationEnded { number, .. } => {
             format!("invitation:{number}")
@@ -219,5 +225,7 @@ pub(crate) const fn verb_of(act: &AccessAct) -> &'static str {
         AccessAct::LoggedIn { .. } => "logged_in",
         AccessAct::LoginFailed { .. } => "login_failed",
         AccessAct::Exported | AccessAct::ClientExported(_) => "exported",
+        AccessAct::FactorSet(_) => "factor_set",
+        AccessAct::FactorRemoved(_) => "factor_removed",
     }
 }

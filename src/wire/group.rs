@@ -62,6 +62,7 @@ fn identity_fields() -> Vec<Field<Group>> {
             |group: &Group, _| ColumnValue::Text(group.timezone.zone().iana_name().into()),
         ),
         plain!("history_days", history_days, PRO),
+        plain!("second_factor_required", second_factor_required, PRO),
         plain!("created_at", created_at, STAMP),
         plain!("updated_at", updated_at, STAMP),
     ]

@@ -172,6 +172,7 @@ static GROUP: &[(&str, Takes)] = &[
     ("zipcode", Text(16)),
     ("country", Text(255)),
     ("history_days", Number(0, 3_650)),
+    ("second_factor_required", Boolean),
     ("sendmail", Boolean),
     ("notice_delay_seconds", Number(0, 600)),
     ("mailreminder", ZeroOr(60, 2_880)),

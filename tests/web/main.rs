@@ -34,6 +34,7 @@ mod practice_settings;
 #[path = "../binary/server.rs"]
 mod program;
 mod refusals;
+mod second_factor;
 #[expect(dead_code, reason = "the API's tests use more of it")]
 #[path = "../api/server.rs"]
 mod server;

@@ -7,12 +7,14 @@ use thiserror::Error;
 
 use crate::domain::directory::access_history::AccessRow;
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::directory::factor_changes::{self, ChangeFactor, FactorRefusal};
 use crate::domain::directory::invitations::Invitation;
 use crate::domain::directory::joining::{self, Acceptance, JoinRefusal, NewPerson};
 use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::roles::ProRole;
+use crate::domain::directory::second_factor::SecondStep;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::author::{Author, KeyId};
@@ -136,6 +138,8 @@ pub enum ChangeAccess {
         /// The logins to end.
         which: WhichLogins,
     },
+    /// Changes the second factor of a professional.
+    ChangeFactor(ChangeFactor),
 }
 
 /// A login of a professional to open.
@@ -155,6 +159,8 @@ pub struct ProLoginDraft {
     pub device: Name<120>,
     /// The login of the same browser, which ends.
     pub replaced: Option<LoginHash>,
+    /// The second step of the login.
+    pub second_step: SecondStep,
 }
 
 /// A choice among the logins of a professional.
@@ -240,6 +246,8 @@ pub enum AccessRefusal {
     PasswordChanged(Email),
     #[error("no such login is open")]
     NoLogin,
+    #[error(transparent)]
+    Factor(#[from] FactorRefusal),
     #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
@@ -274,6 +282,7 @@ impl ChangeAccess {
             | Self::Uninvite { .. }
             | Self::AcceptInvitation { .. }
             | Self::SetPassword { .. }
+            | Self::ChangeFactor(_)
             | Self::LogIn(_) => true,
             Self::RecordLogin(_)
             | Self::Note(_)
@@ -424,16 +433,27 @@ pub fn decide(
         }
         ChangeAccess::LogIn(draft) => log_in(directory, draft, now),
         ChangeAccess::LogOut { pro, which } => log_out(directory, *pro, *which, now),
+        ChangeAccess::ChangeFactor(change) => Ok(factor_changes::decide(directory, change, now)?),
     }
 }
 
-/// Opens a login, unless the password has changed since it was verified.
+/// Returns the refusal that an event stands for. A wrong code is refused, and counts.
+pub fn recorded_refusal(event: &DirectoryEvent) -> Option<AccessRefusal> {
+    if matches!(event, DirectoryEvent::WrongCodeGiven { .. }) {
+        Some(FactorRefusal::WrongCode.into())
+    } else {
+        None
+    }
+}
+
+/// Opens a login, unless the password has changed since it was verified, or a second step lacks.
 fn log_in(
     directory: &Directory,
     draft: &ProLoginDraft,
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
-    let ProLoginDraft { hash, pro, password_hash, stays, source, device, replaced } = draft;
+    let ProLoginDraft { hash, pro, password_hash, stays, source, device, replaced, second_step } =
+        draft;
     let Some(found) = directory.pros.get(pro) else { return Err(AccessRefusal::NoLogin) };
     if found.password_hash != *password_hash {
         return Err(AccessRefusal::PasswordChanged(found.email.clone()));
@@ -445,7 +465,18 @@ fn log_in(
         source: source.clone(),
         device: device.clone(),
     };
-    Ok(DirectoryEvent::ProLoggedIn { hash: *hash, login: Box::new(login), replaced: *replaced })
+    let (hash, login, replaced) = (*hash, Box::new(login), *replaced);
+    let Some(factor) = directory.second_factors.get(pro) else {
+        return Ok(DirectoryEvent::ProLoggedIn { hash, login, replaced });
+    };
+    match second_step {
+        SecondStep::NotTaken => Err(FactorRefusal::CodeNeeded.into()),
+        SecondStep::TakenBefore => Ok(DirectoryEvent::ProLoggedIn { hash, login, replaced }),
+        SecondStep::Code(code) => match factor.check(*pro, code, now) {
+            Ok(used) => Ok(DirectoryEvent::ProLoggedInByCode { hash, login, replaced, used }),
+            Err(fault) => Ok(factor_changes::refuse_code(*pro, fault)?),
+        },
+    }
 }
 
 /// Ends the logins of a professional that are meant and open.

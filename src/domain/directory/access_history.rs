@@ -87,6 +87,10 @@ pub enum AccessAct {
     Exported,
     /// Everything about a client was exported.
     ClientExported(FicheId),
+    /// A professional has set up a second factor, or made other recovery codes.
+    FactorSet(ProId),
+    /// A second factor was removed.
+    FactorRemoved(ProId),
 }
 
 /// A person with a login.
@@ -179,7 +183,9 @@ impl AccessHistory {
             | AccessAct::InvitationEnded { .. }
             | AccessAct::LoggedIn { .. }
             | AccessAct::Exported
-            | AccessAct::ClientExported(_) => (&mut self.acts, ACCESS_ROWS_MAX),
+            | AccessAct::ClientExported(_)
+            | AccessAct::FactorSet(_)
+            | AccessAct::FactorRemoved(_) => (&mut self.acts, ACCESS_ROWS_MAX),
         };
         rows.insert(number, row);
         if rows.len() > most

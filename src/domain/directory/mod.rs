@@ -5,6 +5,7 @@ pub mod access;
 pub mod access_history;
 pub mod apikeys;
 pub mod confirmation_code;
+pub mod factor_changes;
 pub mod id_blocks;
 pub mod invitations;
 pub mod joining;
@@ -15,8 +16,10 @@ pub mod password_link;
 pub mod pro_logins;
 pub mod professionals;
 pub mod roles;
+pub mod second_factor;
 pub mod site_origin;
 
+use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::directory::access_history::{AccessHistory, AccessRow};
@@ -28,6 +31,7 @@ use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin, ProLogins};
 use crate::domain::directory::professionals::{Pro, Professionals};
 use crate::domain::directory::roles::{ProRole, Roles};
+use crate::domain::directory::second_factor::{SecondFactor, UsedCode};
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::time::Instant;
@@ -54,6 +58,8 @@ pub struct Directory {
     pub invitations: Invitations,
     /// The history of access.
     pub access_history: AccessHistory,
+    /// The second factors of professionals who have one.
+    pub second_factors: OrdMap<ProId, SecondFactor>,
     /// The sequence number of the last event; 0 before the first.
     pub sequence: u64,
 }
@@ -177,6 +183,34 @@ pub enum DirectoryEvent {
         /// Rows with a lower number end.
         below: u64,
     },
+    /// A professional has set up a second factor, or has other recovery codes.
+    SecondFactorPut {
+        /// The professional.
+        pro: ProId,
+        /// The factor after the change.
+        factor: Box<SecondFactor>,
+    },
+    /// A second factor was removed.
+    SecondFactorRemoved {
+        /// The professional.
+        pro: ProId,
+    },
+    /// A code that is wrong, or was used before, was given with the right password.
+    WrongCodeGiven {
+        /// The professional.
+        pro: ProId,
+    },
+    /// A professional has logged in at the screens with a code.
+    ProLoggedInByCode {
+        /// The SHA-256 of the token.
+        hash: LoginHash,
+        /// The login.
+        login: Box<ProLogin>,
+        /// The login of the same browser before, which has ended.
+        replaced: Option<LoginHash>,
+        /// The code, which is accepted once.
+        used: UsedCode,
+    },
 }
 
 impl Directory {
@@ -194,8 +228,8 @@ impl Directory {
     /// Returns the state after an event. Never refuses.
     ///
     /// # Panics
-    /// If a block is granted twice, a key added twice, the secret set twice, or an unknown key
-    /// revoked or changed. Then the journal is wrong.
+    /// If a block is granted twice, a key added twice, the secret set twice, an unknown key revoked
+    /// or changed, or an unknown second factor used or removed. Then the journal is wrong.
     #[must_use]
     pub fn apply(&self, event: &DirectoryEvent) -> Self {
         let mut next = self.clone();
@@ -238,6 +272,7 @@ impl Directory {
             DirectoryEvent::ProRemoved { id } => {
                 let before = self.pros.remove(id).expect("only a known professional is removed");
                 self.pro_logins.remove_all(*id);
+                self.second_factors.remove(id);
                 for group in before.groups {
                     self.roles.remove(group, *id);
                 }
@@ -251,11 +286,19 @@ impl Directory {
                 }
             }
             DirectoryEvent::ProLoggedIn { hash, login, replaced } => {
-                if let Some(replaced) = replaced {
-                    self.pro_logins.remove(replaced);
-                }
-                self.pro_logins.open(*hash, ProLogin::clone(login));
+                self.open_login(*hash, login, *replaced);
             }
+            DirectoryEvent::ProLoggedInByCode { hash, login, replaced, used } => {
+                self.factor_mut(login.pro).use_code(*used);
+                self.open_login(*hash, login, *replaced);
+            }
+            DirectoryEvent::SecondFactorPut { pro, factor } => {
+                self.second_factors.insert(*pro, SecondFactor::clone(factor));
+            }
+            DirectoryEvent::SecondFactorRemoved { pro } => {
+                self.second_factors.remove(pro).expect("only a known factor is removed");
+            }
+            DirectoryEvent::WrongCodeGiven { pro } => self.factor_mut(*pro).count_wrong_code(),
             DirectoryEvent::ProLoggedOut { hashes } => {
                 for hash in hashes {
                     self.pro_logins.remove(hash);
@@ -289,12 +332,26 @@ impl Directory {
         let Some(before) = self.pros.insert(pro.id, pro.clone()) else { return };
         if before.password_hash != pro.password_hash {
             self.pro_logins.remove_all(pro.id);
+            if let Some(factor) = self.second_factors.get_mut(&pro.id) {
+                factor.forget_wrong_codes();
+            }
         }
         for group in before.groups {
             if !pro.works_for(group) {
                 self.roles.remove(group, pro.id);
             }
         }
+    }
+
+    fn open_login(&mut self, hash: LoginHash, login: &ProLogin, replaced: Option<LoginHash>) {
+        if let Some(replaced) = replaced {
+            self.pro_logins.remove(&replaced);
+        }
+        self.pro_logins.open(hash, login.clone());
+    }
+
+    fn factor_mut(&mut self, pro: ProId) -> &mut SecondFactor {
+        self.second_factors.get_mut(&pro).expect("codes are given to a known factor only")
     }
 }
 

@@ -30,8 +30,7 @@ impl Directory {
             }
             DirectoryEvent::ProPut { pro } => self.observe_pro(pro, &row),
             DirectoryEvent::ProRemoved { id } => {
-                let groups = self.pros.get(id).map(|pro| pro.groups.clone());
-                vec![row(AccessAct::ProRemoved(*id), Some(groups.unwrap_or_default()))]
+                vec![row(AccessAct::ProRemoved(*id), self.groups_of(*id))]
             }
             DirectoryEvent::RolePut { pro, id, groups, role } => {
                 let mut rows = Vec::new();
@@ -54,20 +53,32 @@ impl Directory {
                 }
                 rows
             }
-            DirectoryEvent::ProLoggedIn { login, .. } => {
+            DirectoryEvent::SecondFactorPut { pro, .. } => {
+                vec![row(AccessAct::FactorSet(*pro), self.groups_of(*pro))]
+            }
+            DirectoryEvent::SecondFactorRemoved { pro } => {
+                vec![row(AccessAct::FactorRemoved(*pro), self.groups_of(*pro))]
+            }
+            DirectoryEvent::ProLoggedIn { login, .. }
+            | DirectoryEvent::ProLoggedInByCode { login, .. } => {
                 let person = LoginPerson::Pro(login.pro);
-                let groups = self.pros.get(&login.pro).map(|pro| pro.groups.clone());
                 let act = AccessAct::LoggedIn { person, source: login.source.clone() };
-                vec![row(act, Some(groups.unwrap_or_default()))]
+                vec![row(act, self.groups_of(login.pro))]
             }
             DirectoryEvent::BlockGranted { .. }
             | DirectoryEvent::LinkSecretSet { .. }
             | DirectoryEvent::LoginRecorded { .. }
             | DirectoryEvent::ProLoggedOut { .. }
+            | DirectoryEvent::WrongCodeGiven { .. }
             | DirectoryEvent::Noted { .. }
             | DirectoryEvent::AccessRowsEnded { .. }
             | DirectoryEvent::Authored { .. } => Vec::new(),
         }
+    }
+
+    /// The groups of a professional, as far as it is known.
+    fn groups_of(&self, pro: ProId) -> Option<Vec<GroupId>> {
+        Some(self.pros.get(&pro).map(|pro| pro.groups.clone()).unwrap_or_default())
     }
 
     /// Returns the rows of a professional who is added, changed, or leaves groups.

@@ -79,6 +79,9 @@ pub struct Group {
     /// Days for which the history is kept, at least 4 whatever it says. Reference 16.
     #[serde(deserialize_with = "a_year")]
     pub history_days: Bounded<0, 3_650>,
+    /// Whether its professionals need a second factor. Reference 3.11.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_6")]
+    pub second_factor_required: bool,
 }
 
 /// Decodes a percentage that format 2 added: groups of earlier releases have no such limit.
@@ -142,6 +145,7 @@ impl Group {
             unverified_day_percent: const { Bounded::known(100) },
             notice_delay_seconds: const { Bounded::known(60) },
             history_days: const { Bounded::known(365) },
+            second_factor_required: false,
         }
     }
 

@@ -24,6 +24,7 @@ use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
 use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::{Claimant, LoginProofs};
+use crate::http::auth::login_steps::LoginSteps;
 use crate::http::auth::login_uses::{ActiveLogin, LoginUse, LoginUses, find_login};
 use crate::http::auth::person::{Candidate, Identity, Person};
 use crate::http::auth::request_origin::{
@@ -47,11 +48,13 @@ pub(crate) struct Authenticator {
     verified: CredentialCache,
     /// Limits the number of passwords verified at once.
     pub(crate) password_pool: PasswordPool,
-    failures: LoginLimit,
+    pub(crate) failures: LoginLimit,
     pub(crate) sessions: Sessions,
     /// Last uses of logins at the screens.
     pub(crate) login_uses: LoginUses,
     pub(crate) login_proofs: LoginProofs,
+    /// Logins at the screens that still need a code.
+    pub(crate) login_steps: LoginSteps,
     /// `None` on a server that sends no mails.
     pub(crate) login_mailer: Option<LoginMailer>,
     pub(crate) access_log: AccessLog,
@@ -81,6 +84,7 @@ impl Authenticator {
             sessions: Sessions::new(),
             login_uses: LoginUses::new(),
             login_proofs: LoginProofs::new(None),
+            login_steps: LoginSteps::new(),
             login_mailer: None,
             access_log: AccessLog::new(engine.clone()),
             engine,
@@ -521,7 +525,7 @@ impl Authenticator {
     ///
     /// # Errors
     /// 429 with the number of seconds to wait. Reference 3.6.
-    fn refuse_after_failures(
+    pub(crate) fn refuse_after_failures(
         &self,
         email_hash: [u8; 32],
         from: IpAddr,
@@ -561,7 +565,7 @@ fn unnamed_page(apikey: &Apikey, origin: Option<&str>) -> String {
 
 /// Logs a wrong credential, in a form that a filter such as fail2ban reads. The e-mail address
 /// appears as the first digits of its SHA-256.
-fn log_failure(email_hash: &[u8; 32], from: IpAddr) {
+pub(crate) fn log_failure(email_hash: &[u8; 32], from: IpAddr) {
     let email = HEXLOWER.encode(&email_hash[..6]);
     tracing::warn!(source = %from, email, "login failed");
 }

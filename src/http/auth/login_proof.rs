@@ -11,6 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::link_secret::LinkSecret;
+use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::second_factor::TotpSecret;
 use crate::domain::time::{DAY, Instant};
 use crate::engine::randomness::Randomness;
 use crate::http::limits::source_networks::SourceNetworks;
@@ -23,6 +25,10 @@ const DEVICE_SECONDS: i64 = 180 * DAY;
 const PERSONS_PER_DEVICE_MAX: usize = 4;
 /// Bytes of a token: its number, its time, the digest of the password, the MAC.
 const TOKEN_BYTES: usize = 8 + 8 + 8 + 16;
+/// Seconds within which the first code of a second factor has to follow the password.
+pub(crate) const ENROLMENT_SECONDS: i64 = 900;
+/// Bytes of a ticket: the secret, its time, the MAC.
+const TICKET_BYTES: usize = TotpSecret::BYTES + 8 + 16;
 
 /// The number of a browser with which a person has logged in.
 pub(crate) type DeviceNumber = [u8; 8];
@@ -106,6 +112,36 @@ impl LoginProofs {
         cookie.try_into().expect("letters, digits and words make a header")
     }
 
+    /// Returns the proof that a professional gave the password for an enrolment with a secret.
+    pub(crate) fn enrolment_ticket(&self, pro: &Pro, secret: &TotpSecret, now: Instant) -> Vec<u8> {
+        let mut ticket = secret.bytes().to_vec();
+        ticket.extend(now.0.to_be_bytes());
+        let mac: [u8; 16] = self.mac([b"enrolment", &bind(pro), &ticket]);
+        ticket.extend(mac);
+        ticket
+    }
+
+    /// Returns the secret of a ticket; `None` if it is too old, of another person or of another
+    /// password.
+    pub(crate) fn read_enrolment_ticket(
+        &self,
+        pro: &Pro,
+        ticket: &[u8],
+        now: Instant,
+    ) -> Option<TotpSecret> {
+        let ticket: &[u8; TICKET_BYTES] = ticket.try_into().ok()?;
+        let (content, mac) = ticket.split_at(TICKET_BYTES - 16);
+        let mut hmac = self.0.clone();
+        for part in [b"enrolment", &bind(pro)[..], content] {
+            hmac.update(part);
+        }
+        hmac.verify_truncated_left(mac).ok()?;
+        let (secret, time) = content.split_first_chunk()?;
+        let at = i64::from_be_bytes(time.try_into().expect("8 bytes"));
+        let is_fresh = (0..ENROLMENT_SECONDS).contains(&now.seconds_since(Instant(at)));
+        if is_fresh { Some(TotpSecret::new(*secret)) } else { None }
+    }
+
     fn make_token(
         &self,
         device: DeviceNumber,
@@ -148,6 +184,14 @@ impl LoginProofs {
         let mac = hmac.finalize().into_bytes();
         mac[..LENGTH].try_into().expect("a MAC has 32 bytes")
     }
+}
+
+/// The digest of a professional and the password, to which a ticket is bound.
+fn bind(pro: &Pro) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update(pro.id.number().to_be_bytes());
+    hasher.update(pro.password_hash.as_str());
+    hasher.finalize().into()
 }
 
 fn digest_password(claimant: Claimant<'_>) -> [u8; 8] {

@@ -9,10 +9,12 @@ use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::roles::ProRole;
 use crate::domain::records::account::Account;
 use crate::domain::records::author::{Author, KeyId};
+use crate::domain::records::group::Group;
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
 use crate::domain::records::text::Text;
 use crate::domain::state::command::Caller;
 use crate::http::auth::login_uses::ActiveLogin;
+use crate::http::error::ApiError;
 use crate::http::permissions::Role;
 use crate::wire::field::Audience;
 
@@ -225,6 +227,34 @@ impl Identity {
         }
     }
 
+    /// Checks the second factor that a group may demand of its professionals. Reference 3.11.
+    ///
+    /// # Errors
+    /// 403 for a professional whose login was not by a second factor: HTTP Basic, a session, or a
+    /// login before the factor is set up.
+    pub(crate) fn check_second_factor(&self, group: &Group) -> Result<(), ApiError> {
+        let Some(pro) = self.pro() else { return Ok(()) };
+        if !group.second_factor_required {
+            return Ok(());
+        }
+        if self.login().is_none() {
+            return Err(ApiError::unauthorized(&by_screens_alone(group.id)));
+        }
+        if self.directory.second_factors.contains_key(&pro.id) {
+            return Ok(());
+        }
+        Err(ApiError::unauthorized(&format!(
+            "group {} requires a second factor (second_factor_required): set up yours at the \
+             screens",
+            group.id
+        )))
+    }
+
+    /// Whether the caller is a professional without a second factor.
+    pub(crate) fn lacks_second_factor(&self) -> bool {
+        self.pro().is_some_and(|pro| !self.directory.second_factors.contains_key(&pro.id))
+    }
+
     /// Returns whether the key covers a group. A login covers those of its professional.
     pub(crate) fn key_covers(&self, group: GroupId) -> bool {
         match self.admission {
@@ -275,4 +305,12 @@ impl Identity {
     pub(crate) fn audience(&self) -> Audience {
         Audience::for_caller(&self.caller)
     }
+}
+
+/// The rule of a group whose professionals need a second factor.
+pub(crate) fn by_screens_alone(group: GroupId) -> String {
+    format!(
+        "group {group} requires a second factor (second_factor_required): its professionals log in \
+         at the screens, not by HTTP Basic or a session"
+    )
 }

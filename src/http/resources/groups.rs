@@ -20,12 +20,19 @@ use crate::http::permissions::{ADMINISTRATORS, OPERATOR, PUBLIC, Resource, Verb}
 use crate::http::request::{ApiRequest, GroupRequest, wrapped_object};
 use crate::http::resources::pagination::{PageAnswer, compute_page};
 use crate::http::response::{HandlerResult, json_response, object_response};
+use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::{GROUP, parse_new_group};
 use crate::wire::list::Query;
+use crate::wire::value;
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups");
 const ONE: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}");
+
+/// The field by which a group demands a second factor.
+pub(crate) const SECOND_FACTOR_REQUIRED: &str = "second_factor_required";
+/// The rule of a person who begins the demand: otherwise it would shut that person out.
+const DEMAND_WITHOUT_FACTOR: &str = "only a professional who has a second factor may require it: set up your own at the screens first";
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[Endpoint] =
@@ -43,13 +50,21 @@ pub(crate) static ENDPOINTS: &[Endpoint] =
             .right(Resource::Group, Verb::Make, OPERATOR),
         Endpoint::put(&[ONE], handler!(InGroup, change))
             .named("ChangeGroup", "Update a group")
-            .right(Resource::Group, Verb::Change, ADMINISTRATORS),
+            .right(Resource::Group, Verb::Change, ADMINISTRATORS)
+            .conflicting(),
     ];
 
 /// GET /api/v1/groups: the professional's or account's own groups, or the groups named on the key.
 async fn list(request: ApiRequest) -> HandlerResult {
     let published = request.server.engine.published();
-    let named = request.identity.groups();
+    let mut named = request.identity.groups();
+    if let Some(groups) = &mut named {
+        // A group that demands a second factor of this caller would answer 403.
+        groups.retain(|group| match published.group_state(*group) {
+            Some(state) => request.identity.check_second_factor(&state.catalogue.group).is_ok(),
+            None => true,
+        });
+    }
     if named.is_none() && !request.identity.is_operator() {
         return Err(ApiError::unauthorized(
             "this key covers all groups, and only professionals may list theirs: send their credentials",
@@ -139,8 +154,19 @@ async fn change(request: GroupRequest) -> HandlerResult {
     let object = wrapped_object(&request.body, GROUP.resource)?;
     let audience = request.audience();
     let command = change_command(object, &request.scope(), audience)?;
+    if request.identity.lacks_second_factor() && begins_demand(object, &request.state) {
+        let rule = format!("{SECOND_FACTOR_REQUIRED}: {DEMAND_WITHOUT_FACTOR}");
+        return Err(ApiError::new(Problem::Conflict, rule));
+    }
     let show = move |state: &GroupState| Some(show_group(state, audience));
     request.send(request.prepare_change(command, audience, show)).await
+}
+
+/// Returns whether the fields of an object begin to demand a second factor.
+pub(crate) fn begins_demand(object: &Map<String, Value>, state: &GroupState) -> bool {
+    let given = object.get(SECOND_FACTOR_REQUIRED);
+    let demands = given.is_some_and(|given| value::parse_boolean(given) == Ok(true));
+    demands && !state.catalogue.group.second_factor_required
 }
 
 /// Returns the command that sets the fields of an object on the group.

@@ -14,6 +14,7 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{FicheId, GroupId};
 use crate::http::auth::login_uses::ActiveLogin;
 use crate::http::auth::own_sessions::{EndedSessions, OwnSessions};
+use crate::http::auth::person::by_screens_alone;
 use crate::http::auth::session::SessionLogin;
 use crate::http::auth::{
     AuthRequest, Authenticator, Credential, LoginAttempt, Person, login_failed,
@@ -269,6 +270,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     let Some(person) = authenticator.verify(attempt, &auth).await? else {
         return Ok(login_failed_response(role));
     };
+    refuse_without_second_factor(&person, &auth, apikey)?;
     let login = SessionLogin {
         apikey,
         person: &person,
@@ -289,6 +291,36 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     Ok(response)
+}
+
+/// Refuses the session of a professional that would be of no use: each group that the key covers
+/// demands a second factor. Reference 3.11.
+///
+/// # Errors
+/// 403 with the rule.
+fn refuse_without_second_factor(
+    person: &Person,
+    auth: &AuthRequest<'_>,
+    apikey: [u8; 32],
+) -> Result<(), ApiError> {
+    let Person::Pro(id) = person else { return Ok(()) };
+    let AuthRequest { directory, published, .. } = auth;
+    let (Some(pro), Some(key)) = (directory.pros.get(id), directory.apikeys.get(&apikey)) else {
+        return Ok(());
+    };
+    let mut demanding = None;
+    for group in pro.groups.iter().filter(|group| key.covers(**group)) {
+        match published.group_state(*group) {
+            Some(state) if state.catalogue.group.second_factor_required => {
+                demanding = Some(*group);
+            }
+            Some(_) | None => return Ok(()),
+        }
+    }
+    match demanding {
+        Some(group) => Err(ApiError::unauthorized(&by_screens_alone(group))),
+        None => Ok(()),
+    }
 }
 
 /// POST /api/v1/sessions/logout: ends the session of the cookie, or the login that stands for the

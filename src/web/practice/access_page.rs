@@ -88,6 +88,8 @@ fn act_in_words(visit: &ProVisit, act: &AccessAct) -> String {
         AccessAct::ProAdded(pro) => of_pro(text.pro_added, pro),
         AccessAct::ProRemoved(pro) => of_pro(text.pro_removed, pro),
         AccessAct::PasswordSet(pro) => of_pro(text.password_set, pro),
+        AccessAct::FactorSet(pro) => of_pro(text.factor_set, pro),
+        AccessAct::FactorRemoved(pro) => of_pro(text.factor_removed, pro),
         AccessAct::RoleSet { pro, role } => {
             let words = TeamTexts::in_language(visit.language());
             let name = ProRole::NAMES.get(usize::from(*role)).copied().unwrap_or_default();

@@ -7,6 +7,9 @@ use crate::web::practice::texts::frame::FrameTexts;
 pub(crate) const SECTIONS: &[Section] =
     &[Section::Agenda, Section::Clients, Section::Hours, Section::Settings, Section::History];
 
+/// The path of the second factor below `/p/<urlname>`.
+pub(crate) const SECOND_FACTOR_PATH: &str = "/second-factor";
+
 /// A screen of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {

@@ -5,19 +5,16 @@ use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::Response;
 
-use crate::http::{AuthRequest, LoginCookies, ScreenLogin};
+use crate::http::{AuthRequest, ScreenLogin, ScreenLoginResult};
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::forgotten;
 use crate::web::practice::form::ScreenForm;
 use crate::web::practice::frame::ScreenFrame;
 use crate::web::practice::message;
-use crate::web::practice::next_page::own_page;
+use crate::web::practice::next_page::{CODE_PATH, lead_on, logged_in, step_url};
 use crate::web::practice::screen_request::ScreenRequest;
 use crate::web::practice::texts::login::LoginTexts;
 use crate::wire::params::Params;
-
-/// The page after a login that asked for none.
-const START: &str = "/p";
 
 #[derive(Template)]
 #[template(path = "web/practice/login.html")]
@@ -60,42 +57,26 @@ pub(crate) async fn log_in(form: ScreenForm) -> Response {
         stays: given.value("stay").is_some(),
     };
     match server.authenticator.log_in_at_screens(login, &auth).await {
-        Ok(Some(LoginCookies(cookies))) => {
-            let mut response = lead_on(&request);
-            for cookie in cookies {
-                response.headers_mut().append(SET_COOKIE, cookie);
-            }
+        Ok(ScreenLoginResult::LoggedIn(cookies)) => logged_in(&request, cookies),
+        Ok(ScreenLoginResult::CodeNeeded(cookie)) => {
+            let mut response = redirect(&step_url(&request, CODE_PATH));
+            response.headers_mut().append(SET_COOKIE, cookie);
             response
         }
-        Ok(None) => respond_with_form(&request, StatusCode::UNAUTHORIZED, &given),
+        Ok(ScreenLoginResult::Wrong) => {
+            respond_with_form(&request, StatusCode::UNAUTHORIZED, &given)
+        }
         Err(error) => message::failed(&request, &error),
     }
-}
-
-/// Returns the answer that leads to the page that was asked for.
-fn lead_on(request: &ScreenRequest) -> Response {
-    match next_page(request) {
-        Some(next) => redirect(next),
-        None => redirect(&request.url(START, &[])),
-    }
-}
-
-/// Returns the page that was asked for, if it is one of this host.
-fn next_page(request: &ScreenRequest) -> Option<&str> {
-    request.params.value("next").and_then(own_page)
 }
 
 /// Returns the form. After a wrong password it keeps all but the password.
 fn respond_with_form(request: &ScreenRequest, status: StatusCode, given: &Params) -> Response {
     let text = LoginTexts::in_language(request.language());
-    let action = match next_page(request) {
-        Some(next) => request.url("/login", &[("next", next)]),
-        None => request.url("/login", &[]),
-    };
     let screen = LoginScreen {
         frame: request.frame(text.title),
         text,
-        action,
+        action: step_url(request, "/login"),
         email: given.value("email").unwrap_or_default(),
         stays: given.value("stay").is_some(),
         forgotten_url: request.url(forgotten::PATH, &[]),

@@ -9,11 +9,12 @@ use crate::http::{EndedSessions, OwnSessions, Person, SessionView};
 use crate::notify::language::long_date;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
-use crate::web::practice::frame::{ScreenFrame, Section};
+use crate::web::practice::frame::{SECOND_FACTOR_PATH, ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::own_password;
 use crate::web::practice::texts::logins::LoginsTexts;
 use crate::web::practice::texts::own_password::OwnPasswordTexts;
+use crate::web::practice::texts::second_factor::SecondFactorTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
 
@@ -28,6 +29,9 @@ struct LoginsScreen<'v> {
     password_text: &'static OwnPasswordTexts,
     /// The form of another password.
     password: String,
+    factor_text: &'static SecondFactorTexts,
+    /// The page of the second factor.
+    second_factor: String,
     /// Whether the password was changed right now.
     is_changed: bool,
     action: String,
@@ -58,6 +62,8 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         text,
         password_text: OwnPasswordTexts::in_language(visit.language()),
         password: visit.url(own_password::PATH, &[]),
+        factor_text: SecondFactorTexts::in_language(visit.language()),
+        second_factor: visit.url(SECOND_FACTOR_PATH, &[]),
         is_changed: visit.request.params.value("changed").is_some(),
         action: visit.url(Section::Logins.path(), &[]),
         has_others: rows.iter().any(|row| !row.is_current),

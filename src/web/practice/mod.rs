@@ -14,6 +14,7 @@ mod client_erase;
 mod client_list;
 mod client_merge;
 mod client_page;
+mod code_page;
 mod displaced;
 mod event_change;
 mod event_move;
@@ -44,6 +45,7 @@ mod revision;
 mod role_gate;
 mod rule_words;
 pub(crate) mod screen_request;
+mod second_factor;
 mod series_event;
 mod settings;
 mod start_fields;
@@ -65,6 +67,7 @@ use crate::web::pages::Pages;
 pub(crate) fn routes() -> Router<Arc<Pages>> {
     Router::new()
         .route("/login", get(login_page::show).post(login_page::log_in))
+        .route(next_page::CODE_PATH, get(code_page::show).post(code_page::log_in))
         .route(forgotten::PATH, get(forgotten::show).post(forgotten::ask))
         .route("/logout", get(logout::show).post(logout::log_out))
         .route("/first-run/{token}", get(first_run::show).post(first_run::act))
@@ -74,6 +77,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/welcome", get(first_run::welcome))
         .route("/p/{urlname}/logins", get(logins::show).post(logins::end))
         .route("/p/{urlname}/password", get(own_password::show).post(own_password::change))
+        .route("/p/{urlname}/second-factor", get(second_factor::show).post(second_factor::change))
         .route("/p/{urlname}/clients", get(client_list::show))
         .route("/p/{urlname}/clients/new", get(new_client::show).post(new_client::make))
         .route("/p/{urlname}/clients/{id}", get(client_page::show).post(client_page::change))

@@ -1,5 +1,16 @@
-//! The page that was asked for before a login. Reference 15.1.
+//! The page that was asked for before a login, and the way there. Reference 15.1.
 
+use axum::http::header::SET_COOKIE;
+use axum::response::Response;
+
+use crate::http::LoginCookies;
+use crate::web::page::redirect;
+use crate::web::practice::screen_request::ScreenRequest;
+
+/// The page of the second step of a login.
+pub(crate) const CODE_PATH: &str = "/login/code";
+/// The page after a login that asked for none.
+const START: &str = "/p";
 /// Maximum length of its address in bytes.
 const BYTES_MAX: usize = 2_000;
 
@@ -11,6 +22,36 @@ pub(crate) fn own_page(given: &str) -> Option<&str> {
     let leads_elsewhere = rest.starts_with('/') || given.contains('\\');
     let is_plain = given.bytes().all(|byte| byte.is_ascii_graphic());
     if leads_elsewhere || !is_plain || given.len() > BYTES_MAX { None } else { Some(given) }
+}
+
+/// Returns the answer that leads on, with the cookies of a login.
+pub(crate) fn logged_in(request: &ScreenRequest, cookies: LoginCookies) -> Response {
+    let mut response = lead_on(request);
+    for cookie in cookies.0 {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Returns the answer that leads to the page that was asked for.
+pub(crate) fn lead_on(request: &ScreenRequest) -> Response {
+    match next_page(request) {
+        Some(next) => redirect(next),
+        None => redirect(&request.url(START, &[])),
+    }
+}
+
+/// Returns the address of a step of the login, which keeps the page that was asked for.
+pub(crate) fn step_url(request: &ScreenRequest, path: &str) -> String {
+    match next_page(request) {
+        Some(next) => request.url(path, &[("next", next)]),
+        None => request.url(path, &[]),
+    }
+}
+
+/// Returns the page that was asked for, if it is one of this host.
+fn next_page(request: &ScreenRequest) -> Option<&str> {
+    request.params.value("next").and_then(own_page)
 }
 
 #[cfg(test)]

@@ -18,8 +18,11 @@ use crate::http::ActiveLogin;
 use crate::notify::language::Language;
 use crate::web::group_path::{booking_path, practice_path};
 use crate::web::language_choice::LanguageChoice;
+use crate::web::page::redirect;
 use crate::web::pages::Pages;
-use crate::web::practice::frame::{FrameShop, SECTIONS, ScreenFrame, Section, SectionLink};
+use crate::web::practice::frame::{
+    FrameShop, SECOND_FACTOR_PATH, SECTIONS, ScreenFrame, Section, SectionLink,
+};
 use crate::web::practice::message;
 use crate::web::practice::role_gate::{self, RoleGate};
 use crate::web::practice::screen_request::ScreenRequest;
@@ -42,6 +45,30 @@ impl FromRequestParts<Arc<Pages>> for ProVisit {
         parts: &mut Parts,
         pages: &Arc<Pages>,
     ) -> Result<Self, Self::Rejection> {
+        let visit = Self::before_second_factor(parts, pages).await?;
+        if visit.lacks_second_factor() {
+            return Err(redirect(&visit.url(SECOND_FACTOR_PATH, &[])));
+        }
+        Ok(visit)
+    }
+}
+
+/// The name of the group in the path, beside other placeholders.
+#[derive(serde::Deserialize)]
+struct UrlnamePath {
+    urlname: String,
+}
+
+impl ProVisit {
+    /// Returns the visit of a professional who may still lack the second factor that the group
+    /// demands.
+    ///
+    /// # Errors
+    /// The way to the login, or the page that says that there is no such page.
+    pub(crate) async fn before_second_factor(
+        parts: &mut Parts,
+        pages: &Arc<Pages>,
+    ) -> Result<Self, Response> {
         let Ok(request) = ScreenRequest::from_request_parts(parts, pages).await;
         let Some(login) = request.login else { return Err(message::login_needed(&request)) };
         let urlname = Path::<UrlnamePath>::from_request_parts(parts, pages).await;
@@ -60,15 +87,17 @@ impl FromRequestParts<Arc<Pages>> for ProVisit {
         gate.check(path)?;
         Ok(visit)
     }
-}
 
-/// The name of the group in the path, beside other placeholders.
-#[derive(serde::Deserialize)]
-struct UrlnamePath {
-    urlname: String,
-}
+    /// Whether the professional has set up a second factor.
+    pub(crate) fn has_second_factor(&self) -> bool {
+        self.request.directory.second_factors.contains_key(&self.login.pro)
+    }
 
-impl ProVisit {
+    /// Whether the group demands a second factor, and the professional has none.
+    pub(crate) fn lacks_second_factor(&self) -> bool {
+        self.group().second_factor_required && !self.has_second_factor()
+    }
+
     /// The author of what the professional changes here.
     pub(crate) fn author(&self) -> Author {
         Author::Professional { id: self.login.pro, key: None }

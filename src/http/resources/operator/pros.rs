@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::directory::Directory;
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess, ProDraft};
+use crate::domain::directory::factor_changes::ChangeFactor;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::roles::ProRole;
 use crate::domain::records::fault::Fault;
@@ -25,6 +26,7 @@ use crate::wire::role::{ROLE, calendars_text, parse_role};
 use crate::wire::value;
 
 const PROS: &str = "/api/v1/operator/pros";
+const SECOND_FACTORS: &str = "/api/v1/operator/second-factors";
 
 /// The endpoints of this file.
 pub(crate) static ENDPOINTS: &[OperatorEndpoint] = &[
@@ -32,6 +34,9 @@ pub(crate) static ENDPOINTS: &[OperatorEndpoint] = &[
     OperatorEndpoint::new(EndpointMethod::Post, PROS, |request| Box::pin(add(request))),
     OperatorEndpoint::new(EndpointMethod::Put, PROS, |request| Box::pin(change(request))),
     OperatorEndpoint::new(EndpointMethod::Delete, PROS, |request| Box::pin(remove(request))),
+    OperatorEndpoint::new(EndpointMethod::Delete, SECOND_FACTORS, |request| {
+        Box::pin(remove_second_factor(request))
+    }),
 ];
 
 /// GET, with the optional parameter `email`, whose case and accents do not matter.
@@ -161,6 +166,13 @@ async fn remove(request: ApiRequest) -> HandlerResult {
         email: text(&request.body, "email", Email::new)?,
         groups: field(&request.body, "groups", group_ids)?,
     };
+    change_access(&request, change).await
+}
+
+/// DELETE `{"email"}`: removes the second factor of a lost telephone. The password stays.
+async fn remove_second_factor(request: ApiRequest) -> HandlerResult {
+    let email = text(&request.body, "email", Email::new)?;
+    let change = ChangeAccess::ChangeFactor(ChangeFactor::RemoveLost(email));
     change_access(&request, change).await
 }
 

@@ -25,6 +25,7 @@ use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
 use crate::http::{
     ApiError, AuthRequest, FIRST_RUN_PATH, Incoming, LoginCookies, PRO_FORM_BYTES_MAX, ScreenLogin,
+    ScreenLoginResult,
 };
 use crate::password::{self, Argon2Memory};
 use crate::web::group_path::practice_path;
@@ -218,7 +219,7 @@ async fn lead_in(
         request.now,
     );
     let login = ScreenLogin { email, password, stays: false };
-    if let Ok(Some(LoginCookies(cookies))) =
+    if let Ok(ScreenLoginResult::LoggedIn(LoginCookies(cookies))) =
         server.authenticator.log_in_at_screens(login, &auth).await
     {
         for cookie in cookies {

@@ -6,7 +6,7 @@ use axum::response::Response;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::row::HistoryObject;
 use crate::http::answer::entity_tag::NamedTags;
-use crate::http::resources::groups::{change_command, show_group};
+use crate::http::resources::groups::{begins_demand, change_command, show_group};
 use crate::web::page::redirect;
 use crate::web::practice::form::ProForm;
 use crate::web::practice::message;
@@ -58,7 +58,15 @@ pub(crate) async fn change(Path(path): Path<PartPath>, form: ProForm) -> Respons
 
 async fn save_fields(visit: &ProVisit, words: &[FieldText], given: &Params) -> Result<(), Unsaved> {
     let scope = Scope::for_group(&visit.state).at_moment(visit.request.now);
-    let command = change_command(&to_object(words, given, false), &scope, Audience::Pro)?;
+    let object = to_object(words, given, false);
+    let command = change_command(&object, &scope, Audience::Pro)?;
+    if !visit.has_second_factor() && begins_demand(&object, &visit.state) {
+        let text = SettingsTexts::in_language(visit.language());
+        return Err(Unsaved::Refused {
+            faults: Vec::new(),
+            sentence: text.own_factor_first.to_owned(),
+        });
+    }
     let tags = NamedTags::in_form(given.value("revision").unwrap_or_default());
     let show = |state: &GroupState| Some(show_group(state, Audience::Pro));
     save(visit, command.only_if(Some(tags.precondition(show)))).await?;

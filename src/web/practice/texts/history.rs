@@ -28,6 +28,8 @@ text_table! {
     pro_added: "{name} travaille ici", "{name} works here";
     pro_removed: "{name} ne travaille plus ici", "{name} works here no more";
     password_set: "nouveau mot de passe : {name}", "another password: {name}";
+    factor_set: "second facteur mis en place : {name}", "second factor set up: {name}";
+    factor_removed: "second facteur retiré : {name}", "second factor removed: {name}";
     role_set: "rôle de {name} : {role}", "role of {name}: {role}";
     was_invited: "invitation n° {number}", "invitation no. {number}";
     was_withdrawn: "invitation n° {number} retirée", "invitation no. {number} withdrawn";

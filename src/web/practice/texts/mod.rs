@@ -21,5 +21,6 @@ pub(crate) mod new_event;
 pub(crate) mod obstacles;
 pub(crate) mod own_password;
 pub(crate) mod rules;
+pub(crate) mod second_factor;
 pub(crate) mod settings;
 pub(crate) mod team;

@@ -78,6 +78,8 @@ text_table! {
     no_choice: "Aucun", "None";
     clocks_overlap: "Dans ce fuseau, deux rendez-vous se chevaucheraient : {first} et {second}.",
         "In this time zone two appointments would overlap: {first} and {second}.";
+    own_factor_first: "Activez d’abord votre propre second facteur, sous votre nom en haut de la page.",
+        "Set up your own second factor first, under your name at the top of the page.";
     not_possible: "Ce changement n’est pas possible.", "This change is not possible.";
     required: "Ce champ est obligatoire.", "This field is required.";
     rule_text: "Au plus {max} caractères, sans caractères de contrôle.",

@@ -72,6 +72,14 @@ pub(crate) static SHOP: &[FieldText] = &[
             "Days for which what changed, and by whom, can be read. At least 4.",
         ],
     ),
+    field(
+        "second_factor_required",
+        ["Exiger un second facteur", "Require a second factor"],
+        [
+            "Les professionnels se connectent avec un code de leur téléphone. Activez d’abord le vôtre.",
+            "Professionals log in with a code from their telephone. Set up your own first.",
+        ],
+    ),
 ];
 
 static STEPS: &[ChoiceText] = &[
