@@ -11,7 +11,7 @@
 //! | records 3: batches; snapshots 3 | no version |
 //! | records 4: authors; with snapshots 4: delayed notices, merged clients | no version |
 //! | records 5 and snapshots 5: the history and its days | no version |
-//! | records 6 and snapshots 6: roles, second factors, erased clients, last uses | the next version |
+//! | records 6 and snapshots 6: roles, second factors, erasures, last uses | the next version |
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -12,6 +12,7 @@ use crate::domain::directory::Directory;
 use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::roles::ProRole;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::account::Account;
 use crate::domain::state::group_state::GroupState;
@@ -27,6 +28,7 @@ use crate::wire::group::GROUP;
 use crate::wire::history::HistoryRowAnswer;
 use crate::wire::intervention::{INTERVENTION, INTERVENTIONSET};
 use crate::wire::pro::PROFESSIONAL;
+use crate::wire::role::{CALENDAR_IDS, READS_ALL, ROLE, calendars_text};
 use crate::wire::vevent::render_stored;
 
 /// Parts of a store that no document holds. The document says so in its member `left_out`.
@@ -79,7 +81,7 @@ fn write_group(
     state: &GroupState,
     out: &mut (impl io::Write + ?Sized),
 ) -> io::Result<()> {
-    let scope = Scope::for_group(state).with_roles(&directory.roles);
+    let scope = Scope::for_group(state);
     let catalogue = &state.catalogue;
     let mut fields = GROUP.render_for_store(&catalogue.group, &scope);
     if state.outbox.last_id() > 0 {
@@ -89,7 +91,9 @@ fn write_group(
     let fields = serde_json::to_string(&fields)?;
     out.write_all(fields.strip_suffix('}').expect("an object ends with a brace").as_bytes())?;
     let pros = directory.pros.values().filter(|pro| pro.groups.contains(&catalogue.group.id));
-    write_section("pros", pros.map(|pro| render_pro(pro, &scope)), out)?;
+    let pros = pros
+        .map(|pro| render_pro(pro, directory.roles.role_of(catalogue.group.id, pro.id), &scope));
+    write_section("pros", pros, out)?;
     let accounts = state.accounts.values().map(|account| render_account(account));
     write_section("accounts", accounts, out)?;
     write_table(&CALENDARSET, "calendarsets", catalogue.calendarsets.values(), &scope, out)?;
@@ -140,10 +144,18 @@ fn write_table<'a, R: 'static>(
     write_section(name, records.map(|record| table.render_for_store(record, scope)), out)
 }
 
-fn render_pro(pro: &Pro, scope: &Scope<'_>) -> Map<String, Value> {
+/// Renders a professional. The role stands beside the table, whose defaults know no roles.
+fn render_pro(pro: &Pro, role: &ProRole, scope: &Scope<'_>) -> Map<String, Value> {
     let mut row = PROFESSIONAL.render_for_store(pro, scope);
     row.insert("password_hash".into(), pro.password_hash.as_str().into());
     row.insert("main".into(), (pro.main == scope.state.catalogue.group.id).into());
+    if *role != ProRole::Administrator {
+        row.insert(ROLE.into(), role.name().into());
+    }
+    if let ProRole::Professional(own) = role {
+        row.insert(CALENDAR_IDS.into(), calendars_text(role).into());
+        row.insert(READS_ALL.into(), own.reads_all.into());
+    }
     row
 }
 

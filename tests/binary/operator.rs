@@ -45,8 +45,12 @@ fn refused(output: &Output, why: &str) {
 
 /// The status of a list of calendars, asked for with a key and perhaps a professional's credentials.
 async fn status(served: &Served, key: &str, login: Option<(&str, &str)>) -> u16 {
-    let request =
-        reqwest::Client::new().get(format!("{}/api/v1/groups/1/vevents?apikey={key}", served.base));
+    status_of(served, "vevents", key, login).await
+}
+
+async fn status_of(served: &Served, list: &str, key: &str, login: Option<(&str, &str)>) -> u16 {
+    let url = format!("{}/api/v1/groups/1/{list}?apikey={key}", served.base);
+    let request = reqwest::Client::new().get(url);
     let request = match login {
         Some((email, password)) => request.basic_auth(email, Some(password)),
         None => request,
@@ -251,6 +255,66 @@ async fn without_a_server_the_same_commands_change_the_store() {
     let elsewhere = folder.path().join("nothing");
     refused(&run(&["key", "list"], &elsewhere), "holds no store");
     assert!(!elsewhere.exists());
+}
+
+#[tokio::test]
+async fn roles_are_given_listed_exported_and_imported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let calendar = practice(1)["groups"][0]["calendars"][0]["id"].to_string();
+    let own = ["--role", "professional", "--calendar", &calendar];
+    let add = [&["pro", "add", "paul@example.org", "--group", "1"][..], &own].concat();
+    printed(told(&add, &data, "a good word\n"));
+    let paul = Some(("paul@example.org", "a good word"));
+    let served = Served::on(&data, &[]);
+    let listed = || printed(run(&["pro", "list"], &data));
+    let own = format!("groups 1, main 1, professional {calendar} in 1\t");
+    assert!(listed().contains(&own), "{}", listed());
+    assert_eq!(status_of(&served, "history", "test-key", paul).await, 403);
+    refused(
+        &run(&["pro", "set", "paul@example.org", "--role", "reception", "--reads-all"], &data),
+        "reads_all",
+    );
+    refused(
+        &run(
+            &["pro", "set", "paul@example.org", "--role", "professional", "--calendar", "99"],
+            &data,
+        ),
+        "99 is not the id of one of the group's calendars",
+    );
+    refused(
+        &run(&["pro", "set", "x@example.org", "--role", "reception"], &data),
+        "no professional",
+    );
+    printed(run(&["pro", "set", "paul@example.org", "--role", "reception"], &data));
+    assert!(listed().contains("reception in 1"), "{}", listed());
+    // The operator lowers the last administrator too.
+    printed(run(&["pro", "set", PRO.expect("a login").0, "--role", "reception"], &data));
+    assert_eq!(status_of(&served, "messages", "test-key", paul).await, 200);
+    assert_eq!(status_of(&served, "history", "test-key", PRO).await, 403);
+    assert_eq!(served.end("KILL").0, None);
+    // The roles survive the kill, an export and an import.
+    let exported = printed(run(&["export", "-"], &data));
+    let document: Value = serde_json::from_str(&exported).expect("JSON");
+    let roles: Vec<&Value> = document["groups"][0]["pros"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|pro| &pro["role"])
+        .collect();
+    assert_eq!(roles, ["reception", "reception"]);
+    let add = ["pro", "set", "paul@example.org", "--role", "professional", "--reads-all"];
+    printed(run(&[&add[..], &["--calendar", &calendar]].concat(), &data));
+    let document: Value =
+        serde_json::from_str(&printed(run(&["export", "-"], &data))).expect("JSON");
+    let acts = document["groups"][0]["access_history"].as_array().expect("a list").clone();
+    assert!(
+        acts.iter().any(|row| row["verb"] == "role" && row["author"] == "operator"),
+        "{acts:?}"
+    );
+    let again = tempfile::tempdir().expect("a folder");
+    let again = store_of(again.path(), &document);
+    assert_eq!(printed(run(&["pro", "list"], &again)), listed());
 }
 
 #[tokio::test]

@@ -6,20 +6,20 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::domain::directory::access_history::AccessRow;
-use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::directory::apikeys::{Apikey, ApikeyHolder, ApikeyName};
 use crate::domain::directory::factor_changes::{self, ChangeFactor, FactorRefusal};
 use crate::domain::directory::invitations::Invitation;
 use crate::domain::directory::joining::{self, Acceptance, JoinRefusal, NewPerson};
 use crate::domain::directory::known_logins::LoginPlace;
-use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
-use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::pro_logins::{ProLogin, ProLoginDraft, WhichLogins};
+use crate::domain::directory::professionals::{Pro, ProDraft};
 use crate::domain::directory::roles::ProRole;
 use crate::domain::directory::second_factor::SecondStep;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
-use crate::domain::records::text::{Email, Name, Text};
+use crate::domain::records::text::{Email, Text};
 use crate::domain::time::Instant;
 
 /// Minimum number of hexadecimal digits of the SHA-256 that identify a key.
@@ -140,66 +140,6 @@ pub enum ChangeAccess {
     },
     /// Changes the second factor of a professional.
     ChangeFactor(ChangeFactor),
-}
-
-/// A login of a professional to open.
-#[derive(Clone, Debug)]
-pub struct ProLoginDraft {
-    /// The SHA-256 of its token.
-    pub hash: LoginHash,
-    /// The professional.
-    pub pro: ProId,
-    /// The hash of the password that was verified.
-    pub password_hash: Text<255>,
-    /// Whether it lasts for 30 days.
-    pub stays: bool,
-    /// The address that the login comes from.
-    pub source: Name<45>,
-    /// The name that the browser gives itself.
-    pub device: Name<120>,
-    /// The login of the same browser, which ends.
-    pub replaced: Option<LoginHash>,
-    /// The second step of the login.
-    pub second_step: SecondStep,
-}
-
-/// A choice among the logins of a professional.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhichLogins {
-    /// One of them.
-    One(LoginHash),
-    /// All but the one of the request, if it has one.
-    AllBut(Option<LoginHash>),
-}
-
-/// The operator's reference to an application key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApikeyName {
-    /// The SHA-256 of the text, which may be the key itself.
-    pub hash: [u8; 32],
-    /// The text: the key, its label, or the first digits of its SHA-256.
-    pub text: String,
-}
-
-/// A professional to add, or to add groups to.
-#[derive(Clone, Debug)]
-pub struct ProDraft {
-    /// The address it logs in with. It identifies the professional.
-    pub email: Email,
-    /// The hash of the password; `None` for an existing professional.
-    pub password_hash: Option<Text<255>>,
-    /// Last name.
-    pub lastname: Name<64>,
-    /// First name.
-    pub firstname: Name<64>,
-    /// Mobile phone.
-    pub cellphone: Text<25>,
-    /// The groups to work for. May be empty if the store has one group only.
-    pub groups: BTreeSet<GroupId>,
-    /// The group that older paths refer to; `None` for the first. Reference 1.6.
-    pub main: Option<GroupId>,
-    /// The role in the groups that are added.
-    pub role: ProRole,
 }
 
 /// The reason why the operator's change is refused.

@@ -31,6 +31,15 @@ pub struct Apikey {
     pub allows_any_origin: bool,
 }
 
+/// The operator's reference to an application key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApikeyName {
+    /// The SHA-256 of the text, which may be the key itself.
+    pub hash: [u8; 32],
+    /// The text: the key, its label, or the first digits of its SHA-256.
+    pub text: String,
+}
+
 /// The program that holds an application key. Reference 3.1. The order of the variants is the
 /// format on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

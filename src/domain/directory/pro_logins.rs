@@ -4,8 +4,9 @@
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::directory::second_factor::SecondStep;
 use crate::domain::records::ids::ProId;
-use crate::domain::records::text::Name;
+use crate::domain::records::text::{Name, Text};
 use crate::domain::time::{DAY, HOUR, Instant};
 
 /// Seconds after which a login ends.
@@ -51,6 +52,36 @@ impl ProLogin {
     pub fn is_active(&self, now: Instant) -> bool {
         now < self.ends() && self.begun <= now.plus_seconds(AHEAD_SECONDS_MAX)
     }
+}
+
+/// A login of a professional to open.
+#[derive(Clone, Debug)]
+pub struct ProLoginDraft {
+    /// The SHA-256 of its token.
+    pub hash: LoginHash,
+    /// The professional.
+    pub pro: ProId,
+    /// The hash of the password that was verified.
+    pub password_hash: Text<255>,
+    /// Whether it lasts for 30 days.
+    pub stays: bool,
+    /// The address that the login comes from.
+    pub source: Name<45>,
+    /// The name that the browser gives itself.
+    pub device: Name<120>,
+    /// The login of the same browser, which ends.
+    pub replaced: Option<LoginHash>,
+    /// The second step of the login.
+    pub second_step: SecondStep,
+}
+
+/// A choice among the logins of a professional.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhichLogins {
+    /// One of them.
+    One(LoginHash),
+    /// All but the one of the request, if it has one.
+    AllBut(Option<LoginHash>),
 }
 
 /// The logins of all professionals, by hash, by professional and by end. Some may have ended.

@@ -1,10 +1,12 @@
 //! The professionals of all groups. Reference 3.3.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::directory::roles::ProRole;
 use crate::domain::records::ids::{GroupId, ProId};
 use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::time::Instant;
@@ -65,6 +67,27 @@ impl Pro {
     pub fn works_for(&self, group: GroupId) -> bool {
         self.groups.binary_search(&group).is_ok()
     }
+}
+
+/// A professional to add, or to add groups to.
+#[derive(Clone, Debug)]
+pub struct ProDraft {
+    /// The address it logs in with. It identifies the professional.
+    pub email: Email,
+    /// The hash of the password; `None` for an existing professional.
+    pub password_hash: Option<Text<255>>,
+    /// Last name.
+    pub lastname: Name<64>,
+    /// First name.
+    pub firstname: Name<64>,
+    /// Mobile phone.
+    pub cellphone: Text<25>,
+    /// The groups to work for. May be empty if the store has one group only.
+    pub groups: BTreeSet<GroupId>,
+    /// The group that older paths refer to; `None` for the first. Reference 1.6.
+    pub main: Option<GroupId>,
+    /// The role in the groups that are added.
+    pub role: ProRole,
 }
 
 /// Professionals by id, by address for their logins, and by group. They are read as the map by id.

@@ -31,6 +31,7 @@ use crate::domain::state::login_notice::NotifyOfLogin;
 use crate::domain::state::precondition::{ExpectedEffect, Precondition};
 use crate::domain::time::{Civil, Instant};
 
+pub use crate::domain::state::patch::Patch;
 pub use crate::domain::state::put_vevent::{PutVevent, PutVevents, VeventDraft, VeventDraws};
 use crate::domain::state::read_note::ReadNote;
 
@@ -182,45 +183,6 @@ pub struct Client {
     pub fields: Patch<Fiche>,
     /// The customised attributes given.
     pub customs: GivenCustoms,
-}
-
-/// Legal values for some fields of a record. They are applied to the record as it is when the
-/// command is decided.
-#[derive(Clone)]
-pub struct Patch<R>(Vec<Setter<R>>);
-
-/// Sets one field of a record to a legal value.
-type Setter<R> = Arc<dyn Fn(&mut R) + Send + Sync>;
-
-impl<R> Patch<R> {
-    /// Adds a field with its new value.
-    pub fn push(&mut self, set: impl Fn(&mut R) + Send + Sync + 'static) {
-        self.0.push(Arc::new(set));
-    }
-
-    /// Whether it has no field.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Sets all fields of a record, in the order given.
-    pub fn apply_to(&self, record: &mut R) {
-        for set in &self.0 {
-            set(record);
-        }
-    }
-}
-
-impl<R> Default for Patch<R> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<R> fmt::Debug for Patch<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Patch({} fields)", self.0.len())
-    }
 }
 
 /// A command about an object, carried out only if the object still has the form that the caller

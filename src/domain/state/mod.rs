@@ -20,6 +20,7 @@ pub mod idempotency;
 pub mod invariants;
 pub mod login_notice;
 pub mod outbox;
+pub mod patch;
 pub mod precondition;
 pub mod put_vevent;
 pub mod read_note;

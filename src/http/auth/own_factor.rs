@@ -3,8 +3,9 @@
 
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 
-use crate::domain::directory::access::{AccessRefusal, ChangeAccess, WhichLogins};
+use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::factor_changes::{ChangeFactor, FactorProof, FactorRefusal};
+use crate::domain::directory::pro_logins::WhichLogins;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::second_factor::{
     GivenCode, RECOVERY_BYTES, RECOVERY_CODES, RecoveryHash, TotpSecret, hash_recovery,

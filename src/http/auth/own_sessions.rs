@@ -1,7 +1,7 @@
 //! The sessions and logins of one person: listing them, and ending some. Reference 3.3.
 
 use crate::domain::directory::Directory;
-use crate::domain::directory::access::WhichLogins;
+use crate::domain::directory::pro_logins::WhichLogins;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::time::Instant;
 use crate::engine::published::Published;

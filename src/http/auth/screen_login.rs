@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use axum::http::{HeaderMap, HeaderValue};
 
 use crate::domain::directory::Directory;
-use crate::domain::directory::access::{AccessRefusal, ChangeAccess, ProLoginDraft, WhichLogins};
+use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::factor_changes::FactorRefusal;
+use crate::domain::directory::pro_logins::{ProLoginDraft, WhichLogins};
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::second_factor::{GivenCode, SecondStep};
 use crate::domain::records::author::Author;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::records::text::Name;
 
 const NOW: Instant = Instant(1_000);
 

@@ -6,8 +6,9 @@ use data_encoding::HEXLOWER_PERMISSIVE;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::directory::access::{ApikeyName, ChangeAccess};
+use crate::domain::directory::access::ChangeAccess;
 use crate::domain::directory::apikeys::ApikeyHolder;
+use crate::domain::directory::apikeys::ApikeyName;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::author::KeyId;
 use crate::domain::records::fault::Fault;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::domain::directory::Directory;
-use crate::domain::directory::access::{AccessRefusal, ChangeAccess, ProDraft};
+use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::factor_changes::ChangeFactor;
 use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::professionals::ProDraft;
 use crate::domain::directory::roles::ProRole;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;

@@ -18,7 +18,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 
 use crate::domain::decisions::founding::{FoundShop, ShopRefusal};
-use crate::domain::directory::access::ProDraft;
+use crate::domain::directory::professionals::ProDraft;
 use crate::domain::directory::roles::ProRole;
 use crate::domain::records::author::Author;
 use crate::domain::records::text::Text;
