@@ -244,7 +244,8 @@ pub fn decide_by(
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
     let event = decide(directory, groups, change, now)?;
-    if change.is_act() {
+    // A wrong code is refused, and no act of the person.
+    if change.is_act() && recorded_refusal(&event).is_none() {
         return Ok(DirectoryEvent::Authored { at: now, author, event: Box::new(event) });
     }
     Ok(event)
