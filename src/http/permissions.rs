@@ -62,6 +62,7 @@ pub enum Resource {
     DryRun,
     History,
     Export,
+    Retention,
 }
 
 /// An action on a resource.

@@ -7,11 +7,11 @@ use crate::http::resources::operator::{erasures, first_run, keys, pros as operat
 use crate::http::resources::{
     accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, customfields, docs,
     dry_runs, exports, fiches, groups, health, history, holds, hours, interventions, messages,
-    modules, pros, sessions, sets, slots, vevents,
+    modules, pros, retention, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 25] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 26] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -37,6 +37,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 25] = [
     dry_runs::ENDPOINTS,
     history::ENDPOINTS,
     exports::ENDPOINTS,
+    retention::ENDPOINTS,
 ];
 
 /// The endpoint lists for the operator's socket.

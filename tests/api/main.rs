@@ -30,6 +30,7 @@ mod overload;
 mod paths;
 mod raw;
 mod replays;
+mod retention;
 mod rights;
 mod screen_logins;
 mod series_parts;

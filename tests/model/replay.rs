@@ -201,7 +201,8 @@ impl Story {
         let rows = &self.shop.group_state.rows;
         let Some(id) = self.one_of(which).and_then(|id| rows.get(&id)?.fiche_id()) else { return };
         let records = records_of(&self.shop.group_state, &[id]);
-        let command = EraseClients { ids: vec![id], records, cancels_upcoming: true };
+        let command =
+            EraseClients { ids: vec![id], records, cancels_upcoming: true, idle_since: None };
         let draws = Draws::none(self.shop.now);
         self.shop.does(Command::EraseClients(command), draws).expect("legal");
     }
@@ -502,7 +503,7 @@ fn an_account_of_an_older_journal_is_found_by_its_address_in_small_letters() {
     let account = |email: &str, hash: &str| {
         let (email, password_hash) =
             (Email::new(email).expect("an address"), Text::new(hash).expect("a text"));
-        Box::new(Account { email, fiche_id, password_hash, former: Vec::new() })
+        Box::new(Account { email, fiche_id, password_hash, former: Vec::new(), last_login: None })
     };
     let mut put = |was: Option<&str>, account: Box<Account>| {
         let was = was.map(Into::into);

@@ -123,6 +123,10 @@ pub fn draft_messages(
         | Event::FichesMerged { .. }
         | Event::HistoryEnded { .. }
         | Event::ClientsErased { .. }
+        | Event::RetentionCountBegan { .. }
+        | Event::AccountUsed { .. }
+        | Event::AppointmentsEmptied { .. }
+        | Event::AccountsClosed { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

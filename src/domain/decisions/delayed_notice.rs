@@ -228,6 +228,7 @@ fn is_by_professional(command: &Command) -> bool {
         | Command::RemoveDeleted(_)
         | Command::EndHistory(_)
         | Command::EraseClients(_)
+        | Command::Retain(_)
         | Command::EmptyCancelled(_)
         | Command::ConfirmBooking(_)
         | Command::HoldTime(_)

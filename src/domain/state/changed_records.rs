@@ -80,7 +80,8 @@ impl ChangedRecords {
                 self.fiches.extend(merged_before);
                 self.vevents.extend(vevents);
             }
-            Event::ClientsErased { erasure, .. } => {
+            Event::ClientsErased { erasure, .. }
+            | Event::AppointmentsEmptied { parts: erasure, .. } => {
                 self.fiches.extend(&erasure.fiches);
                 self.vevents.extend(&erasure.cancelled);
                 self.vevents.extend(&erasure.vevents);
@@ -106,6 +107,9 @@ impl ChangedRecords {
             | Event::CodeRefused { .. }
             | Event::GroupFounded { .. }
             | Event::BatchDone { .. }
+            | Event::RetentionCountBegan { .. }
+            | Event::AccountUsed { .. }
+            | Event::AccountsClosed { .. }
             | Event::HistoryEnded { .. } => {}
         }
     }

@@ -30,6 +30,7 @@ use crate::domain::state::login_notice::NotifyOfLogin;
 use crate::domain::state::precondition::{ExpectedEffect, Precondition};
 use crate::domain::time::{Civil, Instant};
 
+pub use crate::domain::state::privacy_commands::{EraseClients, RetentionStep};
 pub use crate::domain::state::put_vevent::{PutVevent, PutVevents, VeventDraft, VeventDraws};
 
 /// Maximum number of ids of one kind that a command uses, if it is no batch and about one vevent at
@@ -66,6 +67,7 @@ pub enum Command {
     EmptyCancelled(EmptyCancelled),
     EndHistory(EndHistory),
     EraseClients(EraseClients),
+    Retain(RetentionStep),
     ConfirmBooking(Box<ConfirmBooking>),
     MoveAppointment(MoveAppointment),
     HoldTime(Box<HoldTime>),
@@ -307,6 +309,7 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
+            | Self::Retain(_)
             | Self::Batch(_) => false,
             Self::ConfirmBooking(_) => true,
         }
@@ -330,6 +333,7 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
+            | Self::Retain(_)
             | Self::ConfirmBooking(_)
             | Self::MoveAppointment(_)
             | Self::HoldTime(_)
@@ -346,7 +350,9 @@ impl Command {
             Self::BookAppointment(_) | Self::ConfirmBooking(_) => &[IdKind::Fiche, IdKind::Vevent],
             Self::PutVevent(_) | Self::PutVevents(_) => &[IdKind::Vevent],
             Self::ChangeRecord(change) => change.needed_ids(),
-            Self::FollowLink(_) => &[IdKind::Fiche],
+            Self::FollowLink(_) | Self::Retain(RetentionStep::EmptyAppointments { .. }) => {
+                &[IdKind::Fiche]
+            }
             Self::Quietly(inner) => return inner.needed_ids(),
             Self::Conditional(conditional) => return conditional.command.needed_ids(),
             Self::Expecting(expecting) => return expecting.command.needed_ids(),
@@ -366,7 +372,8 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
-            | Self::EraseClients(_) => &[],
+            | Self::EraseClients(_)
+            | Self::Retain(_) => &[],
         };
         Cow::Borrowed(kinds)
     }
@@ -395,7 +402,8 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
-            | Self::EraseClients(_) => 1,
+            | Self::EraseClients(_)
+            | Self::Retain(_) => 1,
             Self::ConfirmBooking(_) => IDS_MAX,
         }
     }
@@ -422,19 +430,6 @@ pub struct EmptyCancelled {
 pub struct EndHistory {
     /// The time, which is never ahead of the clock.
     pub now: Instant,
-}
-
-/// Erases clients. Reference 17.1.
-#[derive(Clone, Debug)]
-pub struct EraseClients {
-    /// The clients, at least one, at most 1,000. The record that one was merged into goes with it,
-    /// and those that were merged into that.
-    pub ids: Vec<FicheId>,
-    /// All records that go, as they were listed before. Nothing is erased if there are others.
-    pub records: Vec<FicheId>,
-    /// Whether their upcoming appointments are cancelled, without a message. Else the command is
-    /// refused if they have any.
-    pub cancels_upcoming: bool,
 }
 
 /// Moves one appointment to another start. Reference 6.9.

@@ -19,6 +19,7 @@ pub mod invariants;
 pub mod login_notice;
 pub mod outbox;
 pub mod precondition;
+pub mod privacy_commands;
 pub mod put_vevent;
 pub mod recipient_quota;
 pub mod refusal;

@@ -1,6 +1,7 @@
 //! Authentication: the application by its key, a professional or a client's account by HTTP Basic
 //! or a session. Reference 3.
 
+pub(crate) mod account_use;
 pub(crate) mod apikey;
 pub(crate) mod auth_request;
 pub(crate) mod authenticator;

@@ -184,7 +184,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::Hours
         | Resource::DryRun
         | Resource::History
-        | Resource::Export => return None,
+        | Resource::Export
+        | Resource::Retention => return None,
     })
 }
 

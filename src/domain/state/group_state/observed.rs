@@ -48,7 +48,9 @@ impl GroupState {
             Event::FichesMerged { kept, merged, merged_before, vevents, accounts, .. } => {
                 self.observe_merge(kept, *merged, merged_before, vevents, accounts)
             }
-            Event::ClientsErased { erasure, .. } => self.observe_erasure(erasure),
+            Event::ClientsErased { erasure, .. }
+            | Event::AppointmentsEmptied { parts: erasure, .. } => self.observe_erasure(erasure),
+            Event::AccountsClosed { accounts, .. } => self.observe_closing(accounts),
             Event::GroupChanged { group, .. } => vec![self.observe_group(group)],
             Event::CalendarPut { row, .. } => vec![self.observe_calendar(row)],
             Event::CalendarsetPut { row, .. } => vec![self.observe_calendarset(row)],
@@ -74,6 +76,8 @@ impl GroupState {
             | Event::CodeRefused { .. }
             | Event::GroupFounded { .. }
             | Event::BatchDone { .. }
+            | Event::RetentionCountBegan { .. }
+            | Event::AccountUsed { .. }
             | Event::HistoryEnded { .. } => Vec::new(),
         }
     }
