@@ -15,7 +15,7 @@ use crate::shop::{ANN, CALENDAR, COLOUR, CUT, EVE, KNOWN_FICHE, OTHER_CALENDAR};
 use crate::visitor::{Page, shop_with};
 
 /// The parts of the group's own fields.
-const GROUP_PARTS: [&str; 4] = ["shop", "booking", "messages", "texts"];
+const GROUP_PARTS: [&str; 5] = ["shop", "booking", "messages", "texts", "privacy"];
 /// A text that HTML and forms have to escape.
 const TEXT: &str = "Zoé <b>&";
 
