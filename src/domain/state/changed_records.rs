@@ -80,8 +80,12 @@ impl ChangedRecords {
                 self.fiches.extend(merged_before);
                 self.vevents.extend(vevents);
             }
-            Event::ClientsErased { erasure, .. }
-            | Event::AppointmentsEmptied { parts: erasure, .. } => {
+            Event::AppointmentsEmptied { placeholder, parts, .. } => {
+                self.fiches.push(*placeholder);
+                self.vevents.extend(&parts.vevents);
+                self.messages.extend(&parts.messages);
+            }
+            Event::ClientsErased { erasure, .. } => {
                 self.fiches.extend(&erasure.fiches);
                 self.vevents.extend(&erasure.cancelled);
                 self.vevents.extend(&erasure.vevents);

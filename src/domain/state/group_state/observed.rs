@@ -48,8 +48,10 @@ impl GroupState {
             Event::FichesMerged { kept, merged, merged_before, vevents, accounts, .. } => {
                 self.observe_merge(kept, *merged, merged_before, vevents, accounts)
             }
-            Event::ClientsErased { erasure, .. }
-            | Event::AppointmentsEmptied { parts: erasure, .. } => self.observe_erasure(erasure),
+            Event::ClientsErased { erasure, .. } => self.observe_erasure(erasure),
+            Event::AppointmentsEmptied { placeholder, parts, .. } => {
+                self.observe_emptying(*placeholder, parts)
+            }
             Event::AccountsClosed { accounts, .. } => self.observe_closing(accounts),
             Event::GroupChanged { group, .. } => vec![self.observe_group(group)],
             Event::CalendarPut { row, .. } => vec![self.observe_calendar(row)],

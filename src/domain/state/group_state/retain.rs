@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use crate::domain::records::account::Account;
 use crate::domain::records::fiche::Fiche;
-use crate::domain::records::ids::FicheId;
+use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::erasure::Erasure;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::group_state::erase::removal_of;
+use crate::domain::state::group_state::observed::{FieldChanges, of_vevent};
 use crate::domain::state::history::ObservedChange;
+use crate::domain::state::history::row::{HistoryField, HistoryVerb};
 use crate::domain::time::{CivilDay, Instant};
 
 impl GroupState {
@@ -62,5 +64,21 @@ impl GroupState {
     fn accounts_by_hash(&self, hashes: &[[u8; 32]]) -> Vec<Arc<Account>> {
         let named = self.accounts.values().filter(|it| hashes.contains(&it.address_hash()));
         named.cloned().collect()
+    }
+
+    /// Returns the changes of appointments that lose their person. The rows have the client after
+    /// it alone.
+    pub(super) fn observe_emptying(
+        &self,
+        placeholder: FicheId,
+        parts: &Erasure,
+    ) -> Vec<ObservedChange> {
+        let to = i64::try_from(placeholder.number()).ok();
+        let emptied = |id: &VeventId| {
+            let fields = FieldChanges::default().with(HistoryField::FicheId, None, to);
+            of_vevent(*id, HistoryVerb::Emptied, fields)
+        };
+        let known = parts.vevents.iter().filter(|id| self.rows.contains_key(id));
+        known.map(emptied).collect()
     }
 }
