@@ -88,11 +88,13 @@ pub fn months_ago(zone: Zone, months: u32, now: Instant) -> Option<Instant> {
     Some(zone.instant_of(day.midnight().plus_seconds(civil.second_of_day())))
 }
 
-/// Whether an appointment ended before a moment and still has its person.
+/// Whether an appointment ended before a moment and still has its person, or texts that were
+/// written after it had lost the person.
 fn is_over(state: &GroupState, row: &Vevent, before: Instant) -> bool {
     let Some(appointment) = row.appointment() else { return false };
     let fiche = state.fiches.get(&appointment.fiche_id);
-    appointment.interval().end < before && fiche.is_some_and(|fiche| fiche.erased_at.is_none())
+    let has_person = fiche.is_some_and(|fiche| fiche.erased_at.is_none());
+    appointment.interval().end < before && (has_person || row.rare.is_some())
 }
 
 /// Whether an account was not used since a moment. One whose last use is not known counts from the

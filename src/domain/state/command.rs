@@ -42,8 +42,9 @@ pub const IDS_MAX: u64 = 100;
 pub enum Caller {
     /// An application by its key alone, for any client.
     Application,
-    /// A logged-in client of the group. An account never loses a fiche, so a command may be decided
-    /// on a later state than the one that this account is from.
+    /// A logged-in client of the group. An account loses a fiche only by its erasure, and nothing
+    /// new names an erased one. So a command may be decided on a later state than the one that this
+    /// account is from.
     Account(Arc<Account>),
     /// A professional of the group.
     Pro(ProId),
