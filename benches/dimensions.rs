@@ -243,6 +243,7 @@ fn account(email: &str) -> Account {
         fiche_id: FicheId::new(1).expect("an id"),
         password_hash: Text::default(),
         former: Vec::new(),
+        last_login: None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::config::options::ServeOptions;
 use crate::domain::records::ids::GroupId;
-use crate::engine::Engine;
+use crate::engine::{Engine, Retained};
 
 /// Interval at which deleted events are emptied and removed, and the history ends.
 const RETENTION_INTERVAL: Duration = Duration::from_hours(1);
@@ -40,7 +40,8 @@ struct Retention {
 }
 
 impl Retention {
-    /// Empties and removes deleted events, and ends old rows of the history, now and every hour.
+    /// Empties and removes deleted events, ends old rows of the history, and carries the retention
+    /// of groups out, now and every hour.
     async fn keep(self, engine: Engine) {
         let mut interval = tokio::time::interval(RETENTION_INTERVAL);
         loop {
@@ -62,6 +63,11 @@ impl Retention {
             let steps = engine.end_history().await;
             if steps > 0 {
                 tracing::info!(steps, "old rows of the history were ended");
+            }
+            let retained = engine.retain().await;
+            if retained != Retained::default() {
+                let Retained { appointments, clients, accounts } = retained;
+                tracing::info!(appointments, clients, accounts, "the retention was carried out");
             }
         }
     }

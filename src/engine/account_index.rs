@@ -74,8 +74,13 @@ mod tests {
         for email in emails {
             let email = Email::new(email).expect("an address");
             let fiche_id = FicheId::new(1).expect("an id");
-            let account =
-                Account { fiche_id, password_hash: Text::default(), former: Vec::new(), email };
+            let account = Account {
+                fiche_id,
+                password_hash: Text::default(),
+                former: Vec::new(),
+                last_login: None,
+                email,
+            };
             state.accounts.insert(account.email.folded(), account.into());
         }
     }

@@ -9,6 +9,7 @@ use crate::domain::records::ids::{FicheId, GroupId};
 use crate::domain::state::command::{Command, EraseClients};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
+use crate::domain::time::Instant;
 use crate::engine::Engine;
 use crate::engine::forgotten_list::ErasureError;
 use crate::engine::write::{Committed, Rejection};
@@ -16,6 +17,15 @@ use crate::store::{ForgottenClient, ForgottenFile};
 
 /// Maximum number of attempts while records of the clients are merged meanwhile.
 const ATTEMPTS_MAX: usize = 5;
+
+/// The clients of an erasure.
+struct ErasedClients {
+    ids: Vec<FicheId>,
+    /// Whether their upcoming appointments are cancelled, without a message.
+    cancels_upcoming: bool,
+    /// The moment since which all of them must have been idle.
+    idle_since: Option<Instant>,
+}
 
 impl Engine {
     /// Keeps the list of erased clients in a data directory from now on. Without one, nothing is
@@ -42,12 +52,34 @@ impl Engine {
         ids: Vec<FicheId>,
         cancels_upcoming: bool,
     ) -> Result<Committed, ErasureError> {
+        let erased = ErasedClients { ids, cancels_upcoming, idle_since: None };
+        self.erase(group, author, erased).await
+    }
+
+    /// Erases idle clients, as long as all of them have been idle since a moment. Reference 17.5.
+    ///
+    /// # Errors
+    /// As [`Engine::erase_clients`].
+    pub(super) async fn erase_idle(
+        &self,
+        group: GroupId,
+        ids: Vec<FicheId>,
+        idle_since: Instant,
+    ) -> Result<Committed, ErasureError> {
+        let idle_since = Some(idle_since);
+        let erased = ErasedClients { ids, cancels_upcoming: false, idle_since };
+        self.erase(group, Author::Server, erased).await
+    }
+
+    async fn erase(
+        &self,
+        group: GroupId,
+        author: Author,
+        erased: ErasedClients,
+    ) -> Result<Committed, ErasureError> {
         let engine = self.clone();
         // A task of its own: a caller who leaves would leave the list without its outcome.
-        let erasing =
-            tokio::spawn(
-                async move { engine.erase_listed(group, author, ids, cancels_upcoming).await },
-            );
+        let erasing = tokio::spawn(async move { engine.erase_listed(group, author, erased).await });
         erasing.await.unwrap_or(Err(ErasureError::Rejected(Rejection::InternalError)))
     }
 
@@ -55,9 +87,9 @@ impl Engine {
         &self,
         group: GroupId,
         author: Author,
-        ids: Vec<FicheId>,
-        cancels_upcoming: bool,
+        erased: ErasedClients,
     ) -> Result<Committed, ErasureError> {
+        let ErasedClients { ids, cancels_upcoming, idle_since } = erased;
         let list = self.forgotten.0.lock().await;
         for _ in 0..ATTEMPTS_MAX {
             let state = self.published().group_state(group).ok_or(Rejection::GroupNotFound)?;
@@ -72,7 +104,8 @@ impl Engine {
             }
             let before = append(list.as_ref(), list_lines(&state, &records)).await?;
             let ids = ids.clone();
-            let command = Command::EraseClients(EraseClients { ids, records, cancels_upcoming });
+            let command =
+                Command::EraseClients(EraseClients { ids, records, cancels_upcoming, idle_since });
             let done = self.write(group, author, command).await;
             if done.is_err()
                 && let (Some(file), Some(length)) = (list.as_ref(), before)

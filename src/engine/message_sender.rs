@@ -27,6 +27,9 @@ const RECORD_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Maximum number of tries to record an outcome on an overloaded server: two minutes of retries.
 const RECORD_TRIES_MAX: usize = 600;
 
+/// Number of digits from which a word of a reason may be a telephone number.
+const NUMBER_DIGITS_MIN: usize = 7;
+
 /// The resources of attempts.
 pub(crate) struct MessageSender {
     pub(crate) gateways: Arc<Gateways>,
@@ -48,7 +51,8 @@ impl MessageSender {
             }
             self.metrics.record_settled(message);
             if !attempted {
-                tracing::info!(%group, message = %message.id, state = ?message.progress, "a message is not sent");
+                let state = without_addresses(&format!("{:?}", message.progress));
+                tracing::info!(%group, message = %message.id, state, "a message is not sent");
             }
         }
     }
@@ -76,10 +80,31 @@ pub(crate) async fn attempt_delivery(
     let Progress::Claimed { attempt, .. } = message.progress else { return };
     let outcome = send_claimed(engine, sender, group, &claimed.group_state, message).await;
     if !matches!(outcome, DeliveryOutcome::Taken) {
-        tracing::warn!(%group, message = %message.id, ?outcome, "a message has not been sent");
+        let outcome = without_addresses(&format!("{outcome:?}"));
+        tracing::warn!(%group, message = %message.id, outcome, "a message has not been sent");
     }
     let settle = DeliveryStep::Settle { id: message.id, attempt, outcome };
     record_outcome(engine, sender, group, &settle).await;
+}
+
+/// Returns a text for the log without addresses and telephone numbers, which gateways repeat in
+/// their reasons. What was logged cannot be erased. Reference 17.3.
+fn without_addresses(text: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || "@.+-_%!#$&*/?^`{|}~".contains(c);
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len()).max(first.len_utf8());
+        let (word, after) = rest.split_at(length);
+        let digits = word.chars().filter(char::is_ascii_digit).count();
+        shown.push_str(if word.contains('@') || digits >= NUMBER_DIGITS_MIN {
+            "…"
+        } else {
+            word
+        });
+        rest = after;
+    }
+    shown
 }
 
 /// Records an outcome, with retries while the server is overloaded or its disk takes no writes.
@@ -191,5 +216,17 @@ mod tests {
             send_claimed(&engine, &sender, id, &claimed, &message).await
         });
         assert_eq!(outcome, DeliveryOutcome::Unwanted(SuppressionReason::Expired));
+    }
+
+    #[test]
+    fn a_reason_is_logged_without_addresses_and_numbers() {
+        for (reason, logged) in [
+            ("Refused(\"550 <ada@example.org>: no user\")", "Refused(\"550 <…>: no user\")"),
+            ("to +33612345678, code 451 4.7.1 é", "to …, code 451 4.7.1 é"),
+            ("ada+x@example.org", "…"),
+            ("", ""),
+        ] {
+            assert_eq!(without_addresses(reason), logged);
+        }
     }
 }

@@ -38,6 +38,8 @@ pub mod queue;
 pub mod randomness;
 pub mod recovery;
 mod replay;
+mod retained;
+mod retention;
 pub(crate) mod steady_clock;
 mod supervisor;
 mod upkeep;
@@ -47,6 +49,7 @@ pub use self::compaction_requests::PairOutcome;
 pub use self::forgotten_list::ErasureError;
 pub use self::handle::{Engine, EngineParts};
 pub use self::messaging::{MessagingHandle, MessagingOptions};
+pub use self::retained::Retained;
 pub use self::write::{
     AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };

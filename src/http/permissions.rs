@@ -69,6 +69,7 @@ pub enum Resource {
     DryRun,
     History,
     Export,
+    Retention,
 }
 
 /// An action on a resource.
@@ -173,6 +174,7 @@ impl Resource {
             | Self::Intervention
             | Self::Interventionset
             | Self::Customfield
+            | Self::Retention
             | Self::Module => GroupRight::Settings,
             Self::Fiche => GroupRight::Clients,
             Self::Vevent

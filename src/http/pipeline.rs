@@ -11,11 +11,13 @@ use serde_json::{Map, Value};
 
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
+use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::published::Published;
 use crate::http::answer::entity_tag::{NamedTags, tag_response};
 use crate::http::answer::page_links::add_page_links;
 use crate::http::answer::piecewise_body::in_pieces;
+use crate::http::auth::account_use::record_use;
 use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
 use crate::http::body::Incoming;
 use crate::http::endpoint::{
@@ -192,6 +194,9 @@ async fn handle(
         }
         KeyedHandler::InGroup(handler) => {
             let checked = check_in_group(&server, route, path_id, &auth, &mut body).await?;
+            if let Caller::Account(account) = &checked.identity.caller {
+                record_use(&server.engine, checked.state.catalogue.group.id, account, now);
+            }
             if let Some(answer) = checked.find_answer(&server, route) {
                 return answer;
             }

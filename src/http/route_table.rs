@@ -7,11 +7,11 @@ use crate::http::resources::operator::{erasures, first_run, keys, pros as operat
 use crate::http::resources::{
     accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, customfields, docs,
     dry_runs, exports, fiches, groups, health, history, holds, hours, interventions, invitations,
-    messages, modules, pros, sessions, sets, slots, vevents,
+    messages, modules, pros, retention, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 26] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 27] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -38,6 +38,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 26] = [
     dry_runs::ENDPOINTS,
     history::ENDPOINTS,
     exports::ENDPOINTS,
+    retention::ENDPOINTS,
 ];
 
 /// The endpoint lists for the operator's socket.

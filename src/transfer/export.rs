@@ -18,10 +18,12 @@ use crate::domain::records::account::Account;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
 use crate::transfer::message_row::render_message;
+use crate::transfer::people::LAST_LOGIN;
 use crate::transfer::{ACCESS_HISTORY, HIGHEST_IDS, HISTORY, MESSAGES_MADE};
 use crate::wire::access_history::AccessRowAnswer;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
+use crate::wire::datetime::{DATE_LENGTH, format_civil};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Scope, Table};
 use crate::wire::group::GROUP;
@@ -167,6 +169,9 @@ fn render_account(account: &Account) -> Map<String, Value> {
     if !account.former.is_empty() {
         let former = account.former.iter().map(|id| Value::from(id.number()));
         row.insert("former_fiche_ids".into(), former.collect());
+    }
+    if let Some(day) = account.last_login {
+        row.insert(LAST_LOGIN.into(), format_civil(day.midnight())[..DATE_LENGTH].into());
     }
     row
 }

@@ -19,18 +19,21 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, InvalidValue, Text};
 use crate::domain::state::group_state::GroupState;
-use crate::domain::time::Instant;
+use crate::domain::time::{Civil, Instant};
 use crate::password;
 use crate::transfer::faults::ImportFaults;
 use crate::transfer::group_draft::GroupDraft;
 use crate::transfer::ids::{IdAllocator, UsedIds};
 use crate::transfer::rows::{collect_objects, given_field, given_text};
+use crate::wire::datetime;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::pro::PROFESSIONAL;
 use crate::wire::role::parse_role;
 use crate::wire::value;
 
 /// Rule of a person without a password.
+/// The member with the last day on which an account was used.
+pub(crate) const LAST_LOGIN: &str = "last_login";
 const PASSWORD_REQUIRED: &str = "is required: give password, password_sha1 or password_hash";
 
 /// Rule of a professional of several groups.
@@ -372,12 +375,15 @@ pub(crate) fn read_accounts(
         if password == Some(None) {
             faults.add(format!("{path}.password"), PASSWORD_REQUIRED);
         }
+        let last_login = given_text(row, LAST_LOGIN).map(datetime::parse).transpose();
+        let last_login = faults.keep_field(&path, LAST_LOGIN, last_login).flatten();
         if let (Some(email), Some(fiche_id), Some(Some(password)), Some(former)) =
             (email, fiche, password, former)
         {
             let folded = email.folded();
             let password_hash = password.to_hash(hash);
-            let account = Account { email, fiche_id, password_hash, former };
+            let last_login = last_login.map(Civil::day);
+            let account = Account { email, fiche_id, password_hash, former, last_login };
             if accounts.insert(folded, account.into()).is_some() {
                 faults.add(format!("{path}.email"), "appears twice among the group's accounts");
             }

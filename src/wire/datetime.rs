@@ -12,7 +12,7 @@ use crate::domain::time::{
 /// Number of bytes of a datetime.
 pub const LENGTH: usize = 19;
 /// Number of bytes of its date.
-const DATE_LENGTH: usize = 10;
+pub(crate) const DATE_LENGTH: usize = 10;
 
 /// Rule of a datetime in another format.
 const FORMAT: &str = "must be written YYYY-MM-DD HH:MM:SS or YYYY-MM-DD, or as in RFC 3339 \

@@ -40,8 +40,8 @@ static CATALOGUE: [Entry; 22] = [
     ),
     entry(
         Problem::Conflict,
-        "The Idempotency-Key came with another body before, a number of bookings to cancel or a list of appointments has changed, or two clients have the same externid.",
-        "Use a new key for a new request; count the bookings or read the list again; give the clients different external ids.",
+        "The Idempotency-Key came with another body before, a number of bookings to cancel or a list of appointments has changed, two clients have the same externid, or a client to erase has upcoming appointments.",
+        "Use a new key for a new request; count the bookings or read the list again; give the clients different external ids; cancel the appointments, or give cancel=1.",
     ),
     entry(
         Problem::PreconditionFailed,

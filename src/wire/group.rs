@@ -63,6 +63,9 @@ fn identity_fields() -> Vec<Field<Group>> {
         ),
         plain!("history_days", history_days, PRO),
         plain!("second_factor_required", second_factor_required, PRO),
+        plain!("retention_appointments_months", retention_appointments_months, PRO),
+        plain!("retention_clients_months", retention_clients_months, PRO),
+        plain!("retention_accounts_months", retention_accounts_months, PRO),
         plain!("created_at", created_at, STAMP),
         plain!("updated_at", updated_at, STAMP),
     ]

@@ -75,6 +75,7 @@ async fn a_client_is_erased_with_all_that_tells_of_it() {
     refused.refused(409, 2, Some("cancel"));
     assert!(refused.text.contains(&format!("{next}, {web};")), "{}", refused.text);
     assert_eq!(bytes_of(&server), before, "nothing changes");
+    assert!(!server.data.path().join("forgotten").exists(), "nor is it listed");
     erase(&server, id, "?cancel=perhaps").await.refused(400, 2, Some("cancel"));
 
     let erased = erase(&server, id, "?cancel=1").await.is(200);
@@ -212,4 +213,31 @@ async fn a_group_is_exported_as_a_document_without_what_belongs_to_others() {
     assert_eq!(document["apikeys"].as_array().map(Vec::len), Some(1), "{}", document["apikeys"]);
     server.get("/groups/4/export").await.refused(403, 1, None);
     server.pro_get("/groups/5/export").await.refused(404, 3, None);
+}
+
+#[tokio::test]
+async fn an_address_that_a_family_shares_stays_with_the_others() {
+    let server = TestServer::start().await;
+    let booked = json!({"appointment": {"date": "2025-06-04 09:30:00", "intervention_ids": [CUT],
+        "calendar_id": CALENDAR, "fiche": {"lastname": "X", "email": "known@example.org"}}});
+    answer(server.by_key(Method::POST, "/groups/4/appointments").json(&booked)).await.is(201);
+    let child = json!({"fiche": {"lastname": "Child", "email": "known@example.org"}});
+    let child = answer(server.by_pro(Method::POST, FICHES).json(&child)).await.is(201);
+    let child = child["id"].as_u64().expect("an id");
+    let own = appoint(&server, child, "2025-06-03 09:00:00", "Canary").await;
+    let moved = json!({"vevent": {"start": "2025-06-03 10:00:00"}});
+    let moved = server.by_pro(Method::PUT, &format!("/groups/4/vevents/{own}")).json(&moved);
+    answer(moved).await.is(200);
+    let messages = async || {
+        let list = server.pro_get("/groups/4/messages?results=100").await.is(200);
+        let rows = list["records"].as_array().expect("a list").clone();
+        rows.iter().filter(|row| row["id"].is_u64()).map(|row| row["kind"].clone()).collect()
+    };
+    let before: Vec<Value> = messages().await;
+    assert_eq!(before.len(), 2, "{before:?}");
+    erase(&server, child, "?cancel=1").await.is(200);
+    assert_eq!(messages().await, [json!("confirmation")], "the mail to the parent stays");
+    let parent = server.pro_get(&format!("{FICHES}/{KNOWN_FICHE}")).await.is(200);
+    assert_eq!(parent["email"], "known@example.org");
+    assert!(!holds(&bytes_of(&server), "canary") && !holds(&bytes_of(&server), "Child"));
 }

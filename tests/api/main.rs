@@ -31,6 +31,7 @@ mod overload;
 mod paths;
 mod raw;
 mod replays;
+mod retention;
 mod rights;
 mod roles;
 mod screen_logins;

@@ -92,8 +92,13 @@ pub(crate) fn open_account(group_state: &mut GroupState, fiche: u64, email: &str
     own.lastname = name("Client");
     own.comments = Text::new("pays late").expect("a text");
     own.email = Some(email.clone());
-    let account =
-        Account { email, fiche_id: own.id, password_hash: hash().clone(), former: Vec::new() };
+    let account = Account {
+        email,
+        fiche_id: own.id,
+        password_hash: hash().clone(),
+        former: Vec::new(),
+        last_login: None,
+    };
     group_state.put_fiche(Arc::new(own));
     group_state.accounts.insert(account.email.folded(), Arc::new(account));
 }

@@ -226,6 +226,7 @@ fn bookings_by_a_key_alone_use_up_nothing_of_the_client_and_of_professionals() {
         fiche_id,
         password_hash: Text::default(),
         former: Vec::new(),
+        last_login: None,
     });
     let by_account = |date: &str| {
         let mut command = booking_of("Ada", date);
@@ -274,6 +275,7 @@ fn an_address_with_an_account_must_log_in() {
         fiche_id,
         password_hash: Text::default(),
         former: Vec::new(),
+        last_login: None,
     };
     shop.group_state.accounts.insert(email.folded(), account.into());
     assert_eq!(
@@ -290,7 +292,8 @@ fn an_account_books_for_no_fiche_but_its_own() {
     let foreign = shop.knows("Bob", "bob@example.org");
     let email = Email::new("ada@example.org").expect("an address");
     let password_hash = Text::default();
-    let account = Account { email, fiche_id: own, password_hash, former: Vec::new() };
+    let account =
+        Account { email, fiche_id: own, password_hash, former: Vec::new(), last_login: None };
     let mut command = booking_of("Ada", "2026-03-03 09:30");
     command.caller = Caller::Account(account.into());
     command.client.id = Some(foreign);

@@ -195,12 +195,20 @@ fn irreversible_upkeep_waits_for_an_hour_while_the_clock_is_a_day_ahead_of_the_s
         let (engine, clock) = start(&shop, &disk, wrong).await;
         assert_eq!(engine.clock_doubt_seconds(), Some(10 * DAY));
         assert_eq!(engine.remove_deleted(1).await, 0);
+        let counts_from = || {
+            let group = shop.group_state.catalogue.group.id;
+            engine.published().group_state(group).expect("a group").privacy.counts_from
+        };
+        engine.retain().await;
+        assert_eq!(counts_from(), None, "no retention while the clock is in doubt");
         assert_eq!(claim(&engine).await.group_state.outbox.messages().len(), 0);
         clock.set(wrong.plus_seconds(HOUR - 1));
         assert_eq!(engine.remove_deleted(1).await, 0);
         clock.set(wrong.plus_seconds(HOUR));
         assert_eq!(engine.clock_doubt_seconds(), None);
         assert_eq!(engine.remove_deleted(1).await, 1);
+        engine.retain().await;
+        assert!(counts_from().is_some());
         let missed = claim(&engine).await;
         let message = missed.group_state.outbox.messages().next().expect("it is settled");
         assert!(matches!(message.progress, Progress::Missed { .. }), "{message:?}");

@@ -188,8 +188,13 @@ fn an_account_of_the_merged_one_owns_the_kept_one_too() {
     let kept = shop.knows("kept", "kept@example.org");
     let other = shop.knows("other", "other@example.org");
     let email = Email::new("other@example.org").expect("an address");
-    let account =
-        Account { email, fiche_id: other, password_hash: Text::default(), former: Vec::new() };
+    let account = Account {
+        email,
+        fiche_id: other,
+        password_hash: Text::default(),
+        former: Vec::new(),
+        last_login: None,
+    };
     shop.group_state.accounts.insert(account.email.folded(), account.into());
     shop.changes(&merge(kept, other)).expect("legal");
     let account = &shop.group_state.accounts["other@example.org"];

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use slotbook::domain::availability::slot_request::BookingMode;
 use slotbook::domain::availability::taken_time::TakenInterval;
 use slotbook::domain::decisions::erasure::records_of;
+use slotbook::domain::decisions::retention::{RetentionMonths, find_due, months_ago};
 use slotbook::domain::decisions::upkeep;
 use slotbook::domain::records::account::Account;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
@@ -19,7 +20,7 @@ use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
     CancelRight, Command, EmptyCancelled, EraseClients, FollowLink, HoldTime, LinkRequest,
-    MergeFiches, Patch, Put, RecordChange, RemoveDeleted, RequestLink,
+    MergeFiches, Patch, Put, RecordChange, RemoveDeleted, RequestLink, RetentionStep,
 };
 use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::state::editable_record::EditableRecord;
@@ -29,8 +30,8 @@ use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::state::unverified_rate::UnverifiedRate;
-use slotbook::domain::time::Civil;
 use slotbook::domain::time::zone_names::ZoneName;
+use slotbook::domain::time::{Civil, DAY};
 use slotbook::store::codec::{self, SNAPSHOT_FORMAT};
 use slotbook::store::state;
 
@@ -67,6 +68,8 @@ pub(crate) enum Step {
     },
     /// The client of an appointment erased.
     Erase(prop::sample::Index),
+    /// The retention carried out, as if so many days had passed.
+    Retain(i64),
     /// A calendar or a set made, changed or removed.
     Offer {
         what: u8,
@@ -123,6 +126,7 @@ pub(crate) fn a_step() -> impl Strategy<Value = Step> {
         1 => (any::<prop::sample::Index>(), any::<prop::sample::Index>())
             .prop_map(|(kept, merged)| Step::Merge { kept, merged }),
         1 => any::<prop::sample::Index>().prop_map(Step::Erase),
+        1 => (0..60_i64).prop_map(Step::Retain),
         1 => (0..8_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
         1 => (0..3_u8).prop_map(Step::Zone),
         2 => (0..6_u8, any::<bool>()).prop_map(|(client, moves)| Step::Link { client, moves }),
@@ -201,9 +205,31 @@ impl Story {
         let rows = &self.shop.group_state.rows;
         let Some(id) = self.one_of(which).and_then(|id| rows.get(&id)?.fiche_id()) else { return };
         let records = records_of(&self.shop.group_state, &[id]);
-        let command = EraseClients { ids: vec![id], records, cancels_upcoming: true };
+        let command =
+            EraseClients { ids: vec![id], records, cancels_upcoming: true, idle_since: None };
         let draws = Draws::none(self.shop.now);
         self.shop.does(Command::EraseClients(command), draws).expect("legal");
+    }
+
+    /// Carries the retention out, with a month for each kind of record.
+    fn retain(&mut self, days: i64) {
+        let shop = &mut self.shop;
+        let now = shop.now.plus_seconds(days * DAY);
+        let months = RetentionMonths { appointments: 1, clients: 1, accounts: 1 };
+        let due = find_due(&shop.group_state, months, now);
+        let before = months_ago(shop.group_state.catalogue.zone(), 1, now).expect("a month");
+        let used = shop.group_state.accounts.values().next().map(|account| account.fiche_id);
+        let mut steps = vec![
+            RetentionStep::BeginCount,
+            RetentionStep::EmptyAppointments { ids: due.appointments, before },
+            RetentionStep::CloseAccounts { accounts: due.accounts, before },
+        ];
+        steps.extend(used.map(RetentionStep::RecordUse));
+        for step in steps {
+            let fiche = shop.group_state.highest_ids.fiche + 1;
+            let draws = Draws { fiche, ..Draws::none(shop.now) };
+            shop.does(Command::Retain(step), draws).expect("legal");
+        }
     }
 
     pub(crate) fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
@@ -244,6 +270,7 @@ impl Story {
             }
             Step::Merge { kept, merged } => self.merge(kept, merged),
             Step::Erase(which) => self.erase(which),
+            Step::Retain(days) => self.retain(days),
             Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
             Step::Zone(which) => {
                 let changed =
@@ -413,20 +440,22 @@ fn said(shop: &Shop, group_state: &GroupState) -> Said {
     }
 }
 
-/// Whether an event holds a client, a group or a message, which format 4 gave members.
-fn has_members_of_format_4(event: &Event) -> bool {
+/// Whether an event holds a client, an account, a group or a message, which later formats gave
+/// members.
+fn has_later_members(event: &Event) -> bool {
     match event {
-        Event::AppointmentsBooked { fiche, .. }
-        | Event::BookingConfirmed { fiche, .. }
-        | Event::AccountPut { fiche, .. } => fiche.is_some(),
+        Event::AppointmentsBooked { fiche, .. } | Event::BookingConfirmed { fiche, .. } => {
+            fiche.is_some()
+        }
         Event::FichePut { .. }
+        | Event::AccountPut { .. }
         | Event::FichesMerged { .. }
         | Event::GroupChanged { .. }
         | Event::Announced { .. }
         | Event::MessagePut { .. }
         | Event::AccountLinkRequested { .. } => true,
         Event::HoldMade { hold, .. } => matches!(hold.state, HoldState::Unconfirmed(_)),
-        other => other.carried().iter().any(has_members_of_format_4),
+        other => other.carried().iter().any(has_later_members),
     }
 }
 
@@ -454,7 +483,7 @@ proptest! {
             let read: GroupRecord = codec::decode(&codec::encode(&written)).expect("it is read");
             prop_assert_eq!(&read, &written);
             // The formats before held the event alone.
-            if !has_members_of_format_4(event) {
+            if !has_later_members(event) {
                 let earlier: GroupRecord = codec::decode_format(&codec::encode(event), 3).expect("it is read");
                 prop_assert_eq!(&earlier, &GroupRecord { author: None, event: read.event.clone() });
             }
@@ -502,7 +531,7 @@ fn an_account_of_an_older_journal_is_found_by_its_address_in_small_letters() {
     let account = |email: &str, hash: &str| {
         let (email, password_hash) =
             (Email::new(email).expect("an address"), Text::new(hash).expect("a text"));
-        Box::new(Account { email, fiche_id, password_hash, former: Vec::new() })
+        Box::new(Account { email, fiche_id, password_hash, former: Vec::new(), last_login: None })
     };
     let mut put = |was: Option<&str>, account: Box<Account>| {
         let was = was.map(Into::into);

@@ -319,3 +319,38 @@ async fn erasures_are_repeated_on_a_restored_store_and_by_an_import() {
     succeeds(&["backup", copied.to_str().expect("a plain path")], &data);
     assert!(copied.join("forgotten").exists(), "a backup has a copy of the list");
 }
+
+#[tokio::test]
+async fn emptied_appointments_are_nowhere_on_the_disk_after_two_compactions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = shop();
+    let group = &mut document["groups"][0];
+    group["retention_appointments_months"] = json!(1);
+    let appointment = json!({"id": 50, "calendar_id": 1, "intervention_id": 1, "fiche_id": 1,
+        "start": "2024-01-05 09:00:00", "end": "2024-01-05 09:30:00",
+        "comments": "Zq7VeventComments", "internal_comments": "Zq7Internal", "taker": "Zq7Taker",
+        "websource": "Zq7Source", "str0": "Zq7VeventCustom"});
+    group["vevents"].as_array_mut().expect("a list").push(appointment);
+    let data = store_of(folder.path(), &document);
+    let of_appointments =
+        ["Zq7VeventComments", "Zq7Internal", "Zq7Taker", "Zq7Source", "Zq7VeventCustom"];
+    let found = |bytes: &[u8]| -> Vec<&str> {
+        found_in(bytes).into_iter().filter(|text| of_appointments.contains(text)).collect()
+    };
+    assert_eq!(found(&bytes_below(&data)), of_appointments);
+    // Upkeep begins with the server.
+    let shop = Shop { served: Served::on(&data, &[]) };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !found(shop.shown().await.as_bytes()).is_empty() {
+        assert!(Instant::now() < deadline, "nothing is emptied");
+    }
+    let row: Value =
+        serde_json::from_str(&done(shop.by_pro(Method::GET, "/vevents/50"), 200).await)
+            .expect("JSON");
+    assert_ne!(row["fiche_id"], 1, "{row}");
+    succeeds(&["compact", "--now"], &data);
+    assert_eq!(found(&bytes_below(&data)), [""; 0]);
+    assert!(found_in(&bytes_below(&data)).contains(&"Zq7Lastname"), "the client stays");
+    assert_eq!(shop.served.terminate(), Some(0));
+    assert!(succeeds(&["check"], &data).contains("all is well"));
+}

@@ -28,6 +28,7 @@ mod practice_hours_faults;
 mod practice_interruptions;
 mod practice_looks;
 mod practice_pictures;
+mod practice_retention;
 mod practice_roles;
 mod practice_settings;
 #[expect(dead_code, reason = "the program's tests use more of it")]

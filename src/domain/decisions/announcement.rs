@@ -124,6 +124,10 @@ pub fn draft_messages(
         | Event::HistoryEnded { .. }
         | Event::ReadsNoted { .. }
         | Event::ClientsErased { .. }
+        | Event::RetentionCountBegan { .. }
+        | Event::AccountUsed { .. }
+        | Event::AppointmentsEmptied { .. }
+        | Event::AccountsClosed { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

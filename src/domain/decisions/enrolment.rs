@@ -202,7 +202,8 @@ fn confirm_account(
         former.extend(before.own().filter(|own| *own != fiche_id));
     }
     let email = before.map_or(email, |account| &account.email).clone();
-    let account = Box::new(Account { email, fiche_id, password_hash, former });
+    let last_login = Some(state.catalogue.zone().civil_of(now).day());
+    let account = Box::new(Account { email, fiche_id, password_hash, former, last_login });
     Ok(Event::AccountPut { at, hash: command.hash, was: before.map(|_| folded), account, fiche })
 }
 

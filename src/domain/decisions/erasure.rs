@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
+use crate::domain::decisions::idle_clients::find_idle;
 use crate::domain::records::account_link::{AccountLink, LinkAction};
 use crate::domain::records::customfield::{CustomValue, Customs};
 use crate::domain::records::fiche::Fiche;
@@ -22,7 +23,8 @@ use crate::domain::time::Instant;
 /// Decides that clients are erased. Those that were erased already stay as they are.
 ///
 /// # Errors
-/// NoResult if one does not exist. PreconditionFailed if other records go than the command names.
+/// NoResult if one does not exist. PreconditionFailed if other records go than the command names,
+/// or if one has not been idle.
 /// UpcomingAppointments if they have some, which the command does not cancel.
 pub fn decide(context: &mut Context<'_>, command: &EraseClients) -> Result<Decision, Refusals> {
     let state = context.state;
@@ -35,7 +37,7 @@ pub fn decide(context: &mut Context<'_>, command: &EraseClients) -> Result<Decis
     if fiches.is_empty() {
         return Ok(Decision::Unchanged(outcome));
     }
-    if fiches != command.records {
+    if fiches != command.records || !are_idle(state, command) {
         return Err(Refusal::PreconditionFailed(None).into());
     }
     let upcoming = find_upcoming(state, &fiches, context.now);
@@ -44,6 +46,13 @@ pub fn decide(context: &mut Context<'_>, command: &EraseClients) -> Result<Decis
     }
     let erasure = Box::new(find_parts(state, fiches, upcoming));
     Ok(Decision::Event(Event::ClientsErased { at: context.stamp(), erasure }, outcome))
+}
+
+/// Whether all clients have been idle for as long as the command says.
+fn are_idle(state: &GroupState, command: &EraseClients) -> bool {
+    let Some(before) = command.idle_since else { return true };
+    let idle: BTreeSet<FicheId> = find_idle(state, before).into_iter().map(|(id, _)| id).collect();
+    command.ids.iter().all(|id| idle.contains(id))
 }
 
 /// Returns the event that erases clients with their upcoming appointments; `None` if there are none
@@ -135,6 +144,24 @@ fn find_parts(state: &GroupState, fiches: Vec<FicheId>, cancelled: Vec<VeventId>
     }
 }
 
+/// Finds what tells of the persons of some appointments, and is about these alone.
+pub(crate) fn find_appointment_parts(state: &GroupState, vevents: Vec<VeventId>) -> Erasure {
+    let ids: BTreeSet<VeventId> = vevents.iter().copied().collect();
+    let mut messages = BTreeSet::new();
+    for id in &vevents {
+        messages.extend(state.outbox.messages_about(*id).map(|message| message.id));
+    }
+    let about = Persons { vevents: ids, ..Persons::default() };
+    let answers = state.idempotency_records.iter();
+    let answers = answers.filter(|record| about.are_in_answer(&record.answer));
+    Erasure {
+        answers: answers.map(|record| record.scope).collect(),
+        messages: messages.into_iter().collect(),
+        vevents,
+        ..Erasure::default()
+    }
+}
+
 /// Whether an event has texts, an origin, or a client that is no appointment's.
 fn has_texts(state: &GroupState, id: VeventId) -> bool {
     let Some(row) = state.rows.get(&id) else { return false };
@@ -155,6 +182,7 @@ fn messages_of_codes(state: &GroupState, holds: &[HoldId]) -> Vec<MessageId> {
 }
 
 /// The persons that are erased, by everything that leads to them.
+#[derive(Default)]
 struct Persons {
     /// Their records.
     fiches: BTreeSet<FicheId>,

@@ -23,11 +23,13 @@ pub mod founding;
 pub(crate) mod held_share;
 pub mod hold;
 pub(crate) mod hours;
+pub(crate) mod idle_clients;
 pub(crate) mod login_notice;
 pub mod manual_change;
 pub(crate) mod overlap_check;
 pub(crate) mod plage_over_hold;
 pub mod record_change;
+pub mod retention;
 pub(crate) mod series_part;
 pub(crate) mod shop_warning;
 pub(crate) mod unconfirmed;
@@ -83,6 +85,7 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::EmptyCancelled(command) => upkeep::decide_emptying(context, command),
         Command::EndHistory(command) => Ok(upkeep::decide_history_end(context, command)),
         Command::EraseClients(command) => erasure::decide(context, command),
+        Command::Retain(step) => Ok(retention::decide(context, step)),
         Command::ConfirmBooking(command) => confirmation::decide(context, command),
         Command::MoveAppointment(command) => appointment_move::decide(context, command),
         Command::HoldTime(command) => hold::decide(context, command),

@@ -184,6 +184,7 @@ mod tests {
             fiche_id: FicheId::new(7).expect("an id"),
             password_hash: Text::new(password_hash).expect("a text"),
             former: Vec::new(),
+            last_login: None,
         };
         let unknown = link(None);
         assert!(unknown.is_valid(None, Instant(999)) && !unknown.is_valid(None, Instant(1_000)));

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::{Email, Text};
+use crate::domain::time::CivilDay;
 
 /// The login of a client to one group. Reference 3.5.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,10 +21,19 @@ pub struct Account {
     /// The fiches that it booked for before. They remain its own after their deletion and a new
     /// confirmation. A fiche found by its e-mail alone is never among them.
     pub former: Vec<FicheId>,
+    /// The last day of a login, on the clocks of the group; `None` if there was none since format
+    /// 6. Reference 17.5.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_6")]
+    pub last_login: Option<CivilDay>,
 }
 
 impl Account {
-    /// Whether the account owns a fiche. It never loses one.
+    /// The SHA-256 of its folded address, by which an event can name it without the address.
+    pub fn address_hash(&self) -> [u8; 32] {
+        Sha256::digest(self.email.folded().as_bytes()).into()
+    }
+
+    /// Whether the account owns a fiche. It loses one only by an erasure.
     ///
     /// ```
     /// use slotbook::domain::records::account::Account;
@@ -31,7 +42,9 @@ impl Account {
     /// let id = |number| FicheId::new(number).unwrap();
     /// let email = Email::new("ada@example.org").unwrap();
     /// let password_hash = Text::default();
-    /// let account = Account { email, fiche_id: id(7), password_hash, former: vec![id(3)] };
+    /// let former = vec![id(3)];
+    /// let account =
+    ///     Account { email, fiche_id: id(7), password_hash, former, last_login: None };
     /// assert!(account.owns(id(7)) && account.owns(id(3)) && !account.owns(id(4)));
     /// ```
     pub fn owns(&self, fiche: FicheId) -> bool {

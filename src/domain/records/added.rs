@@ -100,7 +100,18 @@ pub fn in_format_5_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 pub fn in_format_6<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    since_format(6, deserializer, T::default())
+    in_format_6_or(deserializer, T::default())
+}
+
+/// Decodes a member that format 6 added; `absent` in earlier records.
+///
+/// # Errors
+/// The bytes are no `T`.
+pub fn in_format_6_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    absent: T,
+) -> Result<T, D::Error> {
+    since_format(6, deserializer, absent)
 }
 
 fn since_format<'de, D: Deserializer<'de>, T: Deserialize<'de>>(

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::domain::records::added::{in_format_2_or, in_format_4_or, in_format_5_or};
+use crate::domain::records::added::{
+    in_format_2_or, in_format_4_or, in_format_5_or, in_format_6_or,
+};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::sms_countries::SmsCountries;
 use crate::domain::records::text::{
@@ -82,6 +84,20 @@ pub struct Group {
     /// Whether its professionals need a second factor. Reference 3.11.
     #[serde(deserialize_with = "crate::domain::records::added::in_format_6")]
     pub second_factor_required: bool,
+    /// Months after which past appointments lose their person; 0 keeps them. Reference 17.5.
+    #[serde(deserialize_with = "kept")]
+    pub retention_appointments_months: Bounded<0, 600>,
+    /// Months after which idle clients are erased; 0 keeps them. Reference 17.5.
+    #[serde(deserialize_with = "kept")]
+    pub retention_clients_months: Bounded<0, 600>,
+    /// Months after which unused accounts are closed; 0 keeps them. Reference 17.5.
+    #[serde(deserialize_with = "kept")]
+    pub retention_accounts_months: Bounded<0, 600>,
+}
+
+/// Decodes the months of a retention, which format 6 added.
+fn kept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bounded<0, 600>, D::Error> {
+    in_format_6_or(deserializer, const { Bounded::known(0) })
 }
 
 /// Decodes a percentage that format 2 added: groups of earlier releases have no such limit.
@@ -146,6 +162,9 @@ impl Group {
             notice_delay_seconds: const { Bounded::known(60) },
             history_days: const { Bounded::known(365) },
             second_factor_required: false,
+            retention_appointments_months: const { Bounded::known(0) },
+            retention_clients_months: const { Bounded::known(0) },
+            retention_accounts_months: const { Bounded::known(0) },
         }
     }
 

@@ -80,6 +80,11 @@ impl ChangedRecords {
                 self.fiches.extend(merged_before);
                 self.vevents.extend(vevents);
             }
+            Event::AppointmentsEmptied { placeholder, parts, .. } => {
+                self.fiches.push(*placeholder);
+                self.vevents.extend(&parts.vevents);
+                self.messages.extend(&parts.messages);
+            }
             Event::ClientsErased { erasure, .. } => {
                 self.fiches.extend(&erasure.fiches);
                 self.vevents.extend(&erasure.cancelled);
@@ -106,6 +111,9 @@ impl ChangedRecords {
             | Event::CodeRefused { .. }
             | Event::GroupFounded { .. }
             | Event::BatchDone { .. }
+            | Event::RetentionCountBegan { .. }
+            | Event::AccountUsed { .. }
+            | Event::AccountsClosed { .. }
             | Event::HistoryEnded { .. }
             | Event::ReadsNoted { .. } => {}
         }

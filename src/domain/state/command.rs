@@ -32,6 +32,7 @@ use crate::domain::state::precondition::{ExpectedEffect, Precondition};
 use crate::domain::time::{Civil, Instant};
 
 pub use crate::domain::state::patch::Patch;
+pub use crate::domain::state::privacy_commands::{EraseClients, RetentionStep};
 pub use crate::domain::state::put_vevent::{PutVevent, PutVevents, VeventDraft, VeventDraws};
 use crate::domain::state::read_note::ReadNote;
 
@@ -44,8 +45,9 @@ pub const IDS_MAX: u64 = 100;
 pub enum Caller {
     /// An application by its key alone, for any client.
     Application,
-    /// A logged-in client of the group. An account never loses a fiche, so a command may be decided
-    /// on a later state than the one that this account is from.
+    /// A logged-in client of the group. An account loses a fiche only by its erasure, and nothing
+    /// new names an erased one. So a command may be decided on a later state than the one that this
+    /// account is from.
     Account(Arc<Account>),
     /// A professional of the group.
     Pro(ProId),
@@ -69,6 +71,7 @@ pub enum Command {
     EmptyCancelled(EmptyCancelled),
     EndHistory(EndHistory),
     EraseClients(EraseClients),
+    Retain(RetentionStep),
     ConfirmBooking(Box<ConfirmBooking>),
     MoveAppointment(MoveAppointment),
     HoldTime(Box<HoldTime>),
@@ -275,6 +278,7 @@ impl Command {
             | Self::NotifyOfLogin(_)
             | Self::NoteReads(_)
             | Self::EraseClients(_)
+            | Self::Retain(_)
             | Self::Within(_)) => {
                 Self::Within(Box::new(CommandWithin { command, role: role.clone() }))
             }
@@ -307,6 +311,7 @@ impl Command {
             | Self::EndHistory(_)
             | Self::NoteReads(_)
             | Self::EraseClients(_)
+            | Self::Retain(_)
             | Self::Batch(_) => false,
             Self::ConfirmBooking(_) => true,
         }
@@ -331,6 +336,7 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
+            | Self::Retain(_)
             | Self::ConfirmBooking(_)
             | Self::MoveAppointment(_)
             | Self::HoldTime(_)
@@ -348,7 +354,9 @@ impl Command {
             Self::BookAppointment(_) | Self::ConfirmBooking(_) => &[IdKind::Fiche, IdKind::Vevent],
             Self::PutVevent(_) | Self::PutVevents(_) => &[IdKind::Vevent],
             Self::ChangeRecord(change) => change.needed_ids(),
-            Self::FollowLink(_) => &[IdKind::Fiche],
+            Self::FollowLink(_) | Self::Retain(RetentionStep::EmptyAppointments { .. }) => {
+                &[IdKind::Fiche]
+            }
             Self::Quietly(inner) => return inner.needed_ids(),
             Self::Conditional(conditional) => return conditional.command.needed_ids(),
             Self::Expecting(expecting) => return expecting.command.needed_ids(),
@@ -370,7 +378,8 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::NoteReads(_)
             | Self::EndHistory(_)
-            | Self::EraseClients(_) => &[],
+            | Self::EraseClients(_)
+            | Self::Retain(_) => &[],
         };
         Cow::Borrowed(kinds)
     }
@@ -401,7 +410,8 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::NoteReads(_)
             | Self::EndHistory(_)
-            | Self::EraseClients(_) => 1,
+            | Self::EraseClients(_)
+            | Self::Retain(_) => 1,
             Self::ConfirmBooking(_) => IDS_MAX,
         }
     }
@@ -428,19 +438,6 @@ pub struct EmptyCancelled {
 pub struct EndHistory {
     /// The time, which is never ahead of the clock.
     pub now: Instant,
-}
-
-/// Erases clients. Reference 17.1.
-#[derive(Clone, Debug)]
-pub struct EraseClients {
-    /// The clients, at least one, at most 1,000. The record that one was merged into goes with it,
-    /// and those that were merged into that.
-    pub ids: Vec<FicheId>,
-    /// All records that go, as they were listed before. Nothing is erased if there are others.
-    pub records: Vec<FicheId>,
-    /// Whether their upcoming appointments are cancelled, without a message. Else the command is
-    /// refused if they have any.
-    pub cancels_upcoming: bool,
 }
 
 /// Moves one appointment to another start. Reference 6.9.

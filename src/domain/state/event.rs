@@ -20,7 +20,7 @@ use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::erasure::Erasure;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::state::read_note::ReadNote;
-use crate::domain::time::Instant;
+use crate::domain::time::{CivilDay, Instant};
 
 /// A change of one group. It was decided once and is never checked again. The order of the variants
 /// is the format on disk: new ones go to the end, and none is reused.
@@ -279,6 +279,36 @@ pub enum Event {
         /// The parts that go. They are ids: no text is in the event.
         erasure: Box<Erasure>,
     },
+    /// Idle time of clients and accounts counts from now on.
+    RetentionCountBegan {
+        /// The stamp of the event.
+        at: Instant,
+    },
+    /// An account was used, for the first time on a day.
+    AccountUsed {
+        /// The stamp of the event.
+        at: Instant,
+        /// The client that it books for.
+        client: FicheId,
+        /// The day, on the clocks of the group.
+        day: CivilDay,
+    },
+    /// Past appointments lost their person.
+    AppointmentsEmptied {
+        /// The stamp of the event.
+        at: Instant,
+        /// The record of no person, which they get. The first such event makes it.
+        placeholder: FicheId,
+        /// The appointments, and the messages and kept answers about them.
+        parts: Box<Erasure>,
+    },
+    /// Accounts were closed.
+    AccountsClosed {
+        /// The stamp of the event.
+        at: Instant,
+        /// Each by the SHA-256 of its folded address.
+        accounts: Vec<[u8; 32]>,
+    },
 }
 
 impl Event {
@@ -318,7 +348,11 @@ impl Event {
             | Self::FichesMerged { at, .. }
             | Self::HistoryEnded { at, .. }
             | Self::ReadsNoted { at, .. }
-            | Self::ClientsErased { at, .. } => *at,
+            | Self::ClientsErased { at, .. }
+            | Self::RetentionCountBegan { at }
+            | Self::AccountUsed { at, .. }
+            | Self::AppointmentsEmptied { at, .. }
+            | Self::AccountsClosed { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
@@ -356,7 +390,11 @@ impl Event {
             | Self::FichesMerged { .. }
             | Self::HistoryEnded { .. }
             | Self::ReadsNoted { .. }
-            | Self::ClientsErased { .. } => &[],
+            | Self::ClientsErased { .. }
+            | Self::RetentionCountBegan { .. }
+            | Self::AccountUsed { .. }
+            | Self::AppointmentsEmptied { .. }
+            | Self::AccountsClosed { .. } => &[],
         }
     }
 

@@ -37,6 +37,7 @@ mod erase;
 pub(crate) mod held_time;
 mod observed;
 mod observed_settings;
+mod retain;
 
 /// The state of a group. It shares the parts that an event did not change with the state before.
 #[derive(Clone, Debug)]

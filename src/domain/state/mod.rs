@@ -22,6 +22,7 @@ pub mod login_notice;
 pub mod outbox;
 pub mod patch;
 pub mod precondition;
+pub mod privacy_commands;
 pub mod put_vevent;
 pub mod read_note;
 pub mod recipient_quota;

@@ -2,6 +2,7 @@
 //! or a session. Reference 3.
 
 pub(crate) mod access_log;
+pub(crate) mod account_use;
 pub(crate) mod apikey;
 pub(crate) mod auth_request;
 pub(crate) mod authenticator;

@@ -52,7 +52,7 @@ public key, carry `RateLimit` with the places left (`r`) and the seconds until a
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags, which group operations, with their descriptions.
-const TAGS: [(&str, &str); 23] = [
+const TAGS: [(&str, &str); 24] = [
     ("accounts", "Clients that log in: links to open an account and to set a password."),
     ("agenda", "All that takes place on calendars in a window, as screens draw it."),
     ("appointments", "Booking, reading and cancelling."),
@@ -72,6 +72,7 @@ const TAGS: [(&str, &str); 23] = [
     ("dry-runs", "The appointments that a change would displace, before it is made."),
     ("history", "Who changed what."),
     ("exports", "Everything about a group or a client."),
+    ("retention", "What is due to be emptied, erased or closed."),
     ("pros", "Professionals who work in a group."),
     ("server", "State and description of the server."),
     ("sessions", "Logins of professionals and of clients' accounts."),

@@ -185,7 +185,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::DryRun
         | Resource::Invitation
         | Resource::History
-        | Resource::Export => return None,
+        | Resource::Export
+        | Resource::Retention => return None,
     })
 }
 

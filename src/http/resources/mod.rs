@@ -25,6 +25,7 @@ pub(crate) mod modules;
 pub(crate) mod operator;
 pub(crate) mod pagination;
 pub(crate) mod pros;
+pub(crate) mod retention;
 pub(crate) mod sessions;
 pub(crate) mod sets;
 pub(crate) mod slots;

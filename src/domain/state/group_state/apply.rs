@@ -83,7 +83,10 @@ impl GroupState {
                 let rows = vevents.iter().filter_map(|id| self.rows.get(id));
                 Some(rows.map(|row| row.calendar_id).collect())
             }
-            Event::ClientsErased { erasure, .. } => Some(self.calendars_of_erasure(erasure)),
+            Event::ClientsErased { erasure, .. }
+            | Event::AppointmentsEmptied { parts: erasure, .. } => {
+                Some(self.calendars_of_erasure(erasure))
+            }
             Event::CalendarPut { row, .. } => Some(vec![row.id]),
             Event::HoldMade { hold, replaced, .. } => {
                 let replaced = replaced.and_then(|id| self.holds().get(id));
@@ -106,6 +109,9 @@ impl GroupState {
             | Event::DoneOnce { .. }
             | Event::BatchDone { .. }
             | Event::CancelledEmptied { .. }
+            | Event::RetentionCountBegan { .. }
+            | Event::AccountUsed { .. }
+            | Event::AccountsClosed { .. }
             | Event::HistoryEnded { .. }
             | Event::ReadsNoted { .. } => Some(Vec::new()),
             Event::CalendarsetRemoved { .. }
@@ -248,6 +254,12 @@ impl GroupState {
             Event::HistoryEnded { below, .. } => self.history.end_below(*below),
             Event::ReadsNoted { .. } => {}
             Event::ClientsErased { at, erasure } => self.erase(*at, erasure),
+            Event::RetentionCountBegan { at } => self.begin_retention_count(*at),
+            Event::AccountUsed { client, day, .. } => self.record_account_use(*client, *day),
+            Event::AppointmentsEmptied { at, placeholder, parts } => {
+                self.empty_appointments(*at, *placeholder, parts);
+            }
+            Event::AccountsClosed { at, accounts } => self.close_accounts(*at, accounts),
         }
     }
 

@@ -53,6 +53,10 @@ impl GroupState {
                 self.observe_merge(kept, *merged, merged_before, vevents, accounts)
             }
             Event::ClientsErased { erasure, .. } => self.observe_erasure(erasure),
+            Event::AppointmentsEmptied { placeholder, parts, .. } => {
+                self.observe_emptying(*placeholder, parts)
+            }
+            Event::AccountsClosed { accounts, .. } => self.observe_closing(accounts),
             Event::GroupChanged { group, .. } => vec![self.observe_group(group)],
             Event::CalendarPut { row, .. } => vec![self.observe_calendar(row)],
             Event::CalendarsetPut { row, .. } => vec![self.observe_calendarset(row)],
@@ -78,6 +82,8 @@ impl GroupState {
             | Event::CodeRefused { .. }
             | Event::GroupFounded { .. }
             | Event::BatchDone { .. }
+            | Event::RetentionCountBegan { .. }
+            | Event::AccountUsed { .. }
             | Event::HistoryEnded { .. } => Vec::new(),
         }
     }

@@ -34,6 +34,8 @@ struct FormScreen<'v> {
     delete_url: &'v str,
     /// The screen of the opening hours of a calendar; empty for another record.
     hours_url: &'v str,
+    /// The lines of a preview of the settings; empty for other parts.
+    preview: Vec<String>,
     /// The latest changes; `None` for a new record.
     history: Option<ObjectHistory>,
 }
@@ -65,6 +67,8 @@ pub(crate) struct FormPlace {
     pub(crate) hours_path: Option<String>,
     /// The record; `None` for a new one.
     pub(crate) object: Option<HistoryObject>,
+    /// The lines of a preview of the settings; empty for other parts.
+    pub(crate) preview: Vec<String>,
 }
 
 impl Attempt<'_> {
@@ -116,6 +120,7 @@ pub(crate) fn respond_with_form(
         attempt,
         is_saved: attempt.given.is_none() && visit.request.params.value("saved").is_some(),
         delete_url: &delete_url,
+        preview: place.preview.clone(),
         hours_url: &hours_url,
         history: place.object.map(|object| history_beside(visit, object)),
     };

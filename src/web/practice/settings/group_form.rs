@@ -1,12 +1,17 @@
 //! The forms of the group's own fields, part by part.
 
+use std::sync::Arc;
+
 use axum::extract::Path;
 use axum::response::Response;
 
+use crate::domain::decisions::retention::RetentionMonths;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::row::HistoryObject;
+use crate::http::ApiError;
 use crate::http::answer::entity_tag::NamedTags;
 use crate::http::resources::groups::{begins_demand, change_command, show_group};
+use crate::http::resources::retention::{count_due, parse_months};
 use crate::web::page::redirect;
 use crate::web::practice::form::ProForm;
 use crate::web::practice::message;
@@ -18,6 +23,7 @@ use crate::web::practice::settings::part::Part;
 use crate::web::practice::settings::saving::{Unsaved, refreshed, save};
 use crate::web::practice::texts::settings::SettingsTexts;
 use crate::web::practice::visit::ProVisit;
+use crate::web::text::fill;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::GROUP;
 use crate::wire::params::Params;
@@ -30,10 +36,15 @@ pub(crate) struct PartPath {
 
 /// GET /p/{urlname}/settings/{part}.
 pub(crate) async fn show(visit: ProVisit, Path(path): Path<PartPath>) -> Response {
-    match Part::of_group(&path.part) {
-        Some((part, words)) => respond_with_part(&visit, part, words, &Attempt::default()),
-        None => message::not_found(&visit.request),
-    }
+    let Some((part, words)) = Part::of_group(&path.part) else {
+        return message::not_found(&visit.request);
+    };
+    // A form may be counted before it is saved: its fields are in the address.
+    let params = &visit.request.params;
+    let is_counted = part == Part::Privacy && params.value("preview").is_some();
+    let given = if is_counted { Some(params) } else { None };
+    let attempt = Attempt { given, ..Attempt::default() };
+    respond_with_part(&visit, part, words, &attempt).await
 }
 
 /// POST /p/{urlname}/settings/{part}: the fields of the form, as by PUT of the group.
@@ -46,11 +57,12 @@ pub(crate) async fn change(Path(path): Path<PartPath>, form: ProForm) -> Respons
     match save_fields(&visit, words, &given).await {
         Ok(()) => redirect(&visit.url(&part.path(), &[("saved", "1")])),
         Err(Unsaved::Refused { faults, sentence }) => {
-            respond_with_part(&visit, part, words, &Attempt { faults, sentence, ..attempt })
+            let attempt = Attempt { faults, sentence, ..attempt };
+            respond_with_part(&visit, part, words, &attempt).await
         }
         Err(Unsaved::Overtaken) => {
             let attempt = Attempt { is_overtaken: true, ..attempt };
-            respond_with_part(&refreshed(visit), part, words, &attempt)
+            respond_with_part(&refreshed(visit), part, words, &attempt).await
         }
         Err(Unsaved::Failed(error)) => message::failed(&visit.request, &error),
     }
@@ -73,12 +85,41 @@ async fn save_fields(visit: &ProVisit, words: &[FieldText], given: &Params) -> R
     Ok(())
 }
 
-fn respond_with_part(
+/// Returns the lines that count what the settings of a form would empty, erase and close now.
+/// Months that are none count as those of the group.
+async fn count_retention(
+    visit: &ProVisit,
+    given: Option<&Params>,
+) -> Result<Vec<String>, ApiError> {
+    let none = Params::default();
+    let given = given.unwrap_or(&none);
+    let own = RetentionMonths::of_group(visit.group());
+    let months = parse_months(given, &visit.state).unwrap_or(own);
+    let server = &visit.request.pages.server;
+    let state = Arc::clone(&visit.state);
+    let due = count_due(server, state, months, visit.request.now).await?;
+    let text = SettingsTexts::in_language(visit.language());
+    Ok(vec![
+        fill(text.preview_appointments, "count", &due.appointments.to_string()),
+        fill(text.preview_clients, "count", &due.clients.to_string()),
+        fill(text.preview_accounts, "count", &due.accounts.to_string()),
+    ])
+}
+
+async fn respond_with_part(
     visit: &ProVisit,
     part: Part,
     words: &'static [FieldText],
     attempt: &Attempt<'_>,
 ) -> Response {
+    let preview = if part == Part::Privacy {
+        match count_retention(visit, attempt.given).await {
+            Ok(lines) => lines,
+            Err(error) => return message::failed(&visit.request, &error),
+        }
+    } else {
+        Vec::new()
+    };
     let sheet = Sheet {
         table: &GROUP,
         words,
@@ -99,6 +140,7 @@ fn respond_with_part(
         can_be_deleted: false,
         hours_path: None,
         object: Some(HistoryObject::of_group(visit.group().id)),
+        preview,
     };
     respond_with_form(visit, &place, sheet.controls(), attempt)
 }

@@ -11,6 +11,7 @@ pub(crate) enum Part {
     Booking,
     Messages,
     Texts,
+    Privacy,
     Calendars,
     Calendarsets,
     Interventions,
@@ -20,13 +21,14 @@ pub(crate) enum Part {
 
 impl Part {
     /// All parts, in the order of the first screen.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Shop,
         Self::Calendars,
         Self::Interventions,
         Self::Booking,
         Self::Messages,
         Self::Texts,
+        Self::Privacy,
         Self::Calendarsets,
         Self::Interventionsets,
         Self::Customfields,
@@ -39,6 +41,7 @@ impl Part {
             Self::Booking => "booking",
             Self::Messages => "messages",
             Self::Texts => "texts",
+            Self::Privacy => "privacy",
             Self::Calendars => "calendars",
             Self::Calendarsets => "calendarsets",
             Self::Interventions => "interventions",
@@ -60,6 +63,7 @@ impl Part {
             Self::Booking => group::BOOKING,
             Self::Messages => group::MESSAGES,
             Self::Texts => group::TEXTS,
+            Self::Privacy => group::PRIVACY,
             Self::Calendars
             | Self::Calendarsets
             | Self::Interventions
@@ -75,6 +79,7 @@ impl Part {
             Self::Booking => text.booking,
             Self::Messages => text.messages,
             Self::Texts => text.texts,
+            Self::Privacy => text.privacy,
             Self::Calendars => text.calendars,
             Self::Calendarsets => text.calendarsets,
             Self::Interventions => text.interventions,
@@ -90,6 +95,7 @@ impl Part {
             Self::Booking => text.booking_about,
             Self::Messages => text.messages_about,
             Self::Texts => text.texts_about,
+            Self::Privacy => text.privacy_about,
             Self::Calendars => text.calendars_about,
             Self::Calendarsets => text.calendarsets_about,
             Self::Interventions => text.interventions_about,

@@ -155,6 +155,7 @@ fn respond_with_record<R: SettingsRecord>(
         is_in_list: true,
         can_be_deleted: is_live,
         hours_path: id.filter(|_| is_live).and_then(R::hours_path),
+        preview: Vec::new(),
         object: record.and_then(|record| {
             let kind = ObjectKind::from_name(R::table().resource)?;
             Some(HistoryObject { kind, id: record.number() })

@@ -19,6 +19,17 @@ text_table! {
     messages_about: "E-mails, SMS et rappels aux clients.",
         "Mails, text messages and reminders to clients.";
     texts: "Textes et couleurs", "Texts and colours";
+    privacy: "Vie privée", "Privacy";
+    privacy_about: "Combien de temps les données des clients restent.",
+        "How long the details of clients stay.";
+    preview_button: "Compter sans enregistrer", "Count without saving";
+    preview_title: "Ce qui serait fait maintenant", "What would be done now";
+    preview_appointments: "Rendez-vous passés sans leur client : {count}",
+        "Past appointments that lose their client: {count}";
+    preview_clients: "Clients effacés : {count}", "Clients that are erased: {count}";
+    preview_accounts: "Comptes fermés : {count}", "Accounts that are closed: {count}";
+    preview_when: "Cela commence au plus une heure après l’enregistrement, et ne peut pas être défait.",
+        "It begins at most one hour after saving, and cannot be undone.";
     texts_about: "Textes et couleurs de la page de réservation.",
         "Texts and colours of the booking page.";
     calendars: "Agendas", "Calendars";

@@ -319,3 +319,34 @@ pub(crate) static TEXTS: &[FieldText] = &[
     .asked_by(Colours)
     .ruled(["Des couleurs comme #1a2b3c.", "Must be colours such as #1a2b3c."]),
 ];
+
+/// The time for which the details of clients are kept.
+pub(crate) static PRIVACY: &[FieldText] = &[
+    field(
+        "retention_appointments_months",
+        [
+            "Rendez-vous passés : mois avec leur client",
+            "Past appointments: months with their client",
+        ],
+        [
+            "Après ces mois, un rendez-vous passé perd son client et ses textes. 0 : jamais.",
+            "After these months a past appointment loses its client and its texts. 0: never.",
+        ],
+    ),
+    field(
+        "retention_clients_months",
+        ["Clients sans activité : mois", "Clients without activity: months"],
+        [
+            "Un client sans rendez-vous ni modification depuis ces mois est effacé. 0 : jamais.",
+            "A client without any appointment or change for these months is erased. 0: never.",
+        ],
+    ),
+    field(
+        "retention_accounts_months",
+        ["Comptes non utilisés : mois", "Unused accounts: months"],
+        [
+            "Un compte de client non utilisé depuis ces mois est fermé. 0 : jamais.",
+            "The account of a client that was not used for these months is closed. 0: never.",
+        ],
+    ),
+];

@@ -20,7 +20,9 @@ pub(crate) fn label_in_change<'n>(
     language: Language,
 ) -> &'n str {
     let parts: &[&[FieldText]] = match change {
-        SettingsChange::Group(_) => &[group::SHOP, group::BOOKING, group::MESSAGES, group::TEXTS],
+        SettingsChange::Group(_) => {
+            &[group::SHOP, group::BOOKING, group::MESSAGES, group::TEXTS, group::PRIVACY]
+        }
         SettingsChange::Calendar(_) => &[calendar::CALENDAR],
         SettingsChange::Calendarset(_) => &[calendar::CALENDARSET],
         SettingsChange::Intervention(_) => &[intervention::INTERVENTION],
@@ -69,7 +71,8 @@ mod tests {
 
     #[test]
     fn each_field_that_a_professional_sets_has_its_words_or_a_reason_for_none() {
-        assert_worded(&GROUP, &[group::SHOP, group::BOOKING, group::MESSAGES, group::TEXTS]);
+        let parts = [group::SHOP, group::BOOKING, group::MESSAGES, group::TEXTS, group::PRIVACY];
+        assert_worded(&GROUP, &parts);
         assert_worded(&CALENDAR, &[calendar::CALENDAR]);
         assert_worded(&CALENDARSET, &[calendar::CALENDARSET]);
         assert_worded(&INTERVENTION, &[intervention::INTERVENTION]);
@@ -84,6 +87,7 @@ mod tests {
             group::BOOKING,
             group::MESSAGES,
             group::TEXTS,
+            group::PRIVACY,
             calendar::CALENDAR,
             calendar::CALENDARSET,
             intervention::INTERVENTION,
