@@ -351,6 +351,10 @@ async fn a_field_takes_what_its_limit_allows_and_names_itself_where_it_does_not(
         }
     }
     for (name, takes) in GROUP {
+        // Only a professional with a second factor may set it, and HTTP Basic reads nothing then.
+        if *name == "second_factor_required" {
+            continue;
+        }
         check(&server, "", "group", name, *takes).await;
     }
 }

@@ -112,6 +112,10 @@ async fn set_all<R: 'static>(
         let mut pairs = vec![("revision".to_owned(), revision(&shown))];
         let mut expected = Vec::new();
         for name in asked(&shown) {
+            // It needs a second factor, and HTTP Basic could read nothing back.
+            if name == "second_factor_required" {
+                continue;
+            }
             let field = table.field(name).expect("a field of the table");
             let (given, stored) = other_value(name, field.field_type, &before[name]);
             assert_ne!(before[name], stored, "{name}");
@@ -158,7 +162,7 @@ async fn shop() -> TestServer {
 async fn every_field_is_set_by_its_form_and_reads_back_by_the_api() {
     let server = shop().await;
     let group = GROUP_PARTS.map(|part| form(part, "")).into();
-    set_all(&server, &GROUP, group, &[]).await;
+    set_all(&server, &GROUP, group, &["second_factor_required"]).await;
     let other = form("calendars", &format!("/{OTHER_CALENDAR}"));
     set_all(&server, &CALENDAR_FIELDS, vec![other], &[]).await;
     set_all(&server, &CALENDARSET, vec![form("calendarsets", "/31")], &[]).await;
