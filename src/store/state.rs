@@ -109,6 +109,8 @@ enum DirectoryFrame {
     ProLogins(Vec<(LoginHash, ProLogin)>),
     /// Second factors of professionals.
     SecondFactors(Vec<(ProId, SecondFactor)>),
+    /// The begin of the UTC day on which keys were last used.
+    KeysUsed(Vec<([u8; 32], Instant)>),
 }
 
 fn write_frames<T, F: Serialize, E>(
@@ -307,6 +309,8 @@ pub fn write_directory<E>(
     write_frames(logins, DirectoryFrame::ProLogins, &mut write)?;
     let factors = directory.second_factors.iter().map(|(pro, factor)| (*pro, factor.clone()));
     write_frames(factors, DirectoryFrame::SecondFactors, &mut write)?;
+    let used = directory.keys_used.iter().map(|(hash, day)| (*hash, *day));
+    write_frames(used, DirectoryFrame::KeysUsed, &mut write)?;
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
@@ -332,6 +336,7 @@ pub fn read_directory(
         DirectoryFrame::KnownLogins(rows) => directory.known_logins.extend(rows),
         DirectoryFrame::ProLogins(rows) => directory.pro_logins.extend(rows),
         DirectoryFrame::SecondFactors(rows) => directory.second_factors.extend(rows),
+        DirectoryFrame::KeysUsed(rows) => directory.keys_used.extend(rows),
     }
     Ok(())
 }

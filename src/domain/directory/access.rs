@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
 use crate::domain::directory::factor_changes::{self, ChangeFactor, FactorRefusal};
+use crate::domain::directory::group_keys::{self, ChangeGroupKeys, GroupKeyRefusal};
 use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::pro_logins::{LoginHash, ProLogin};
 use crate::domain::directory::professionals::Pro;
@@ -91,6 +92,8 @@ pub enum ChangeAccess {
     },
     /// Changes the second factor of a professional.
     ChangeFactor(ChangeFactor),
+    /// Changes the keys of a group by its professionals, or records the uses of keys.
+    ChangeGroupKeys(ChangeGroupKeys),
 }
 
 /// A login of a professional to open.
@@ -190,6 +193,8 @@ pub enum AccessRefusal {
     NoLogin,
     #[error(transparent)]
     Factor(#[from] FactorRefusal),
+    #[error(transparent)]
+    GroupKey(#[from] GroupKeyRefusal),
     #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
@@ -303,6 +308,7 @@ pub fn decide(
         ChangeAccess::LogIn(draft) => log_in(directory, draft, now),
         ChangeAccess::LogOut { pro, which } => log_out(directory, *pro, *which, now),
         ChangeAccess::ChangeFactor(change) => Ok(factor_changes::decide(directory, change, now)?),
+        ChangeAccess::ChangeGroupKeys(change) => Ok(group_keys::decide(directory, change, now)?),
     }
 }
 

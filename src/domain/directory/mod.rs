@@ -5,6 +5,7 @@ pub mod access;
 pub mod apikeys;
 pub mod confirmation_code;
 pub mod factor_changes;
+pub mod group_keys;
 pub mod id_blocks;
 pub mod known_logins;
 pub mod link_secret;
@@ -45,6 +46,8 @@ pub struct Directory {
     pub pro_logins: ProLogins,
     /// The second factors of professionals who have one.
     pub second_factors: OrdMap<ProId, SecondFactor>,
+    /// The begin of the UTC day on which each key was last used; none before its first use.
+    pub keys_used: OrdMap<[u8; 32], Instant>,
     /// The sequence number of the last event; 0 before the first.
     pub sequence: u64,
 }
@@ -144,6 +147,13 @@ pub enum DirectoryEvent {
         /// The code, which is accepted once.
         used: UsedCode,
     },
+    /// Application keys were used on a day.
+    KeysUsed {
+        /// The begin of the UTC day.
+        day: Instant,
+        /// The SHA-256 of each key.
+        hashes: Vec<[u8; 32]>,
+    },
 }
 
 impl Directory {
@@ -187,6 +197,7 @@ impl Directory {
             }
             DirectoryEvent::ApikeyRevoked { hash } => {
                 self.apikeys.remove(hash).expect("only a known key is revoked");
+                self.keys_used.remove(hash);
             }
             DirectoryEvent::ProPut { pro } => {
                 let before = self.pros.insert(pro.id, Pro::clone(pro));
@@ -214,6 +225,9 @@ impl Directory {
             }
             DirectoryEvent::SecondFactorRemoved { pro } => {
                 self.second_factors.remove(pro).expect("only a known factor is removed");
+            }
+            DirectoryEvent::KeysUsed { day, hashes } => {
+                self.keys_used.extend(hashes.iter().map(|hash| (*hash, *day)));
             }
             DirectoryEvent::WrongCodeGiven { pro } => self.factor_mut(*pro).count_wrong_code(),
             DirectoryEvent::ProLoggedOut { hashes } => {

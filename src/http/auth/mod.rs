@@ -9,6 +9,7 @@ mod code_attempts;
 pub(crate) mod credential_cache;
 pub(crate) mod first_run;
 mod first_run_access;
+pub(crate) mod key_uses;
 pub(crate) mod login_cookie;
 pub(crate) mod login_mailer;
 pub(crate) mod login_proof;

@@ -16,11 +16,12 @@ pub(crate) enum Part {
     Interventions,
     Interventionsets,
     Customfields,
+    Keys,
 }
 
 impl Part {
     /// All parts, in the order of the first screen.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Shop,
         Self::Calendars,
         Self::Interventions,
@@ -30,6 +31,7 @@ impl Part {
         Self::Calendarsets,
         Self::Interventionsets,
         Self::Customfields,
+        Self::Keys,
     ];
 
     /// Its name in paths.
@@ -44,6 +46,7 @@ impl Part {
             Self::Interventions => "interventions",
             Self::Interventionsets => "interventionsets",
             Self::Customfields => "customfields",
+            Self::Keys => "keys",
         }
     }
 
@@ -64,7 +67,8 @@ impl Part {
             | Self::Calendarsets
             | Self::Interventions
             | Self::Interventionsets
-            | Self::Customfields => return None,
+            | Self::Customfields
+            | Self::Keys => return None,
         };
         Some((part, words))
     }
@@ -80,6 +84,7 @@ impl Part {
             Self::Interventions => text.interventions,
             Self::Interventionsets => text.interventionsets,
             Self::Customfields => text.customfields,
+            Self::Keys => text.keys,
         }
     }
 
@@ -95,6 +100,7 @@ impl Part {
             Self::Interventions => text.interventions_about,
             Self::Interventionsets => text.interventionsets_about,
             Self::Customfields => text.customfields_about,
+            Self::Keys => text.keys_about,
         }
     }
 }
