@@ -118,7 +118,12 @@ fn key_line(key: &Value) -> String {
         };
     }
     let origins = if origins.is_empty() { String::new() } else { format!("\torigins {origins}") };
-    format!("{}\t{groups}\t{holder}\t{}{origins}\n", text(&key["id"]), text(&key["label"]))
+    let used = match key["last_used"].as_str() {
+        Some(day) => format!("\tlast used {day}"),
+        None => String::new(),
+    };
+    let (id, label) = (text(&key["id"]), text(&key["label"]));
+    format!("{id}\t{groups}\t{holder}\t{label}{origins}{used}\n")
 }
 
 /// Prints a link of the first run. Reference 15.12.

@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::domain::decisions::founding::{self, FoundGroup, FoundShop, ShopRefusal};
-use crate::domain::directory::access::{self, AccessRefusal, ChangeAccess, StoreGroups};
+use crate::domain::directory::access::{self, AccessRefusal, ChangeAccess};
+use crate::domain::directory::store_groups::StoreGroups;
 use crate::domain::directory::id_blocks::{BLOCK, IdKind};
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::author::Author;

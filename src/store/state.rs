@@ -123,6 +123,8 @@ enum DirectoryFrame {
     LastAccessRow(u64),
     /// Second factors of professionals.
     SecondFactors(Vec<(ProId, SecondFactor)>),
+    /// The begin of the UTC day on which keys were last used.
+    KeysUsed(Vec<([u8; 32], Instant)>),
 }
 
 fn write_frames<T, F: Serialize, E>(
@@ -337,6 +339,8 @@ pub fn write_directory<E>(
     }
     let factors = directory.second_factors.iter().map(|(pro, factor)| (*pro, factor.clone()));
     write_frames(factors, DirectoryFrame::SecondFactors, &mut write)?;
+    let used = directory.keys_used.iter().map(|(hash, day)| (*hash, *day));
+    write_frames(used, DirectoryFrame::KeysUsed, &mut write)?;
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
@@ -366,6 +370,7 @@ pub fn read_directory(
         DirectoryFrame::AccessRows(rows) => directory.access_history.extend(rows),
         DirectoryFrame::LastAccessRow(last) => directory.access_history.set_last(last),
         DirectoryFrame::SecondFactors(rows) => directory.second_factors.extend(rows),
+        DirectoryFrame::KeysUsed(rows) => directory.keys_used.extend(rows),
     }
     Ok(())
 }

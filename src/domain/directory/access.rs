@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::domain::directory::access_history::AccessRow;
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder, ApikeyName};
 use crate::domain::directory::factor_changes::{self, ChangeFactor, FactorRefusal};
+use crate::domain::directory::group_keys::{self, ChangeGroupKeys, GroupKeyRefusal};
 use crate::domain::directory::invitations::Invitation;
 use crate::domain::directory::joining::{self, Acceptance, JoinRefusal, NewPerson};
 use crate::domain::directory::known_logins::LoginPlace;
@@ -16,6 +17,7 @@ use crate::domain::directory::professionals::{Pro, ProDraft};
 use crate::domain::directory::roles::ProRole;
 use crate::domain::directory::second_factor::SecondStep;
 use crate::domain::directory::site_origin::SiteOrigin;
+use crate::domain::directory::store_groups::StoreGroups;
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::ids::{GroupId, ID_MAX, ProId};
@@ -24,9 +26,6 @@ use crate::domain::time::Instant;
 
 /// Minimum number of hexadecimal digits of the SHA-256 that identify a key.
 pub const ID_DIGITS: usize = 2 * KeyId::BYTES;
-
-/// Maximum number of groups that a refusal lists.
-const GROUPS_SHOWN_MAX: usize = 20;
 
 /// A change of keys or professionals. Every field holds a legal value.
 #[derive(Clone, Debug)]
@@ -140,6 +139,8 @@ pub enum ChangeAccess {
     },
     /// Changes the second factor of a professional.
     ChangeFactor(ChangeFactor),
+    /// Changes the keys of a group by its professionals, or records the uses of keys.
+    ChangeGroupKeys(ChangeGroupKeys),
 }
 
 /// The reason why the operator's change is refused.
@@ -188,6 +189,8 @@ pub enum AccessRefusal {
     NoLogin,
     #[error(transparent)]
     Factor(#[from] FactorRefusal),
+    #[error(transparent)]
+    GroupKey(#[from] GroupKeyRefusal),
     #[error("a new professional needs a password: give one")]
     NoPassword,
     #[error(
@@ -197,14 +200,6 @@ pub enum AccessRefusal {
     ProKnown(Email),
     #[error("{} works for these groups already: nothing would change", .0.as_str())]
     NothingNew(Email),
-}
-
-/// The groups of a store, as far as a change of access depends on them.
-pub struct StoreGroups<'s> {
-    /// Whether a group exists.
-    exists: Box<dyn Fn(GroupId) -> bool + 's>,
-    /// The first of them, ascending; more than one if there are more.
-    first: Vec<GroupId>,
 }
 
 impl ChangeAccess {
@@ -223,8 +218,10 @@ impl ChangeAccess {
             | Self::AcceptInvitation { .. }
             | Self::SetPassword { .. }
             | Self::ChangeFactor(_)
+            | Self::ChangeGroupKeys(ChangeGroupKeys::Add { .. } | ChangeGroupKeys::Revoke { .. })
             | Self::LogIn(_) => true,
             Self::RecordLogin(_)
+            | Self::ChangeGroupKeys(ChangeGroupKeys::RecordUses(_))
             | Self::Note(_)
             | Self::EndAccessRows { .. }
             | Self::LogOut { .. } => false,
@@ -249,20 +246,6 @@ pub fn decide_by(
         return Ok(DirectoryEvent::Authored { at: now, author, event: Box::new(event) });
     }
     Ok(event)
-}
-
-impl<'s> StoreGroups<'s> {
-    /// The groups for which `exists` is true, which `ascending` lists. Only the first few are read
-    /// from the list.
-    pub fn new(
-        exists: impl Fn(GroupId) -> bool + 's,
-        ascending: impl IntoIterator<Item = GroupId>,
-    ) -> Self {
-        Self {
-            exists: Box::new(exists),
-            first: ascending.into_iter().take(GROUPS_SHOWN_MAX).collect(),
-        }
-    }
 }
 
 /// Decides a change. `groups` are the groups of the store. Nothing changes until the event is
@@ -375,6 +358,7 @@ pub fn decide(
         ChangeAccess::LogIn(draft) => log_in(directory, draft, now),
         ChangeAccess::LogOut { pro, which } => log_out(directory, *pro, *which, now),
         ChangeAccess::ChangeFactor(change) => Ok(factor_changes::decide(directory, change, now)?),
+        ChangeAccess::ChangeGroupKeys(change) => Ok(group_keys::decide(directory, change, now)?),
     }
 }
 

@@ -6,6 +6,7 @@ pub mod access_history;
 pub mod apikeys;
 pub mod confirmation_code;
 pub mod factor_changes;
+pub mod group_keys;
 pub mod id_blocks;
 pub mod invitations;
 pub mod joining;
@@ -18,6 +19,7 @@ pub mod professionals;
 pub mod roles;
 pub mod second_factor;
 pub mod site_origin;
+pub mod store_groups;
 
 use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,8 @@ pub struct Directory {
     pub access_history: AccessHistory,
     /// The second factors of professionals who have one.
     pub second_factors: OrdMap<ProId, SecondFactor>,
+    /// The begin of the UTC day on which each key was last used; none before its first use.
+    pub keys_used: OrdMap<[u8; 32], Instant>,
     /// The sequence number of the last event; 0 before the first.
     pub sequence: u64,
 }
@@ -211,6 +215,13 @@ pub enum DirectoryEvent {
         /// The code, which is accepted once.
         used: UsedCode,
     },
+    /// Application keys were used on a day.
+    KeysUsed {
+        /// The begin of the UTC day.
+        day: Instant,
+        /// The SHA-256 of each key.
+        hashes: Vec<[u8; 32]>,
+    },
 }
 
 impl Directory {
@@ -267,6 +278,7 @@ impl Directory {
             }
             DirectoryEvent::ApikeyRevoked { hash } => {
                 self.apikeys.remove(hash).expect("only a known key is revoked");
+                self.keys_used.remove(hash);
             }
             DirectoryEvent::ProPut { pro } => self.put_pro(pro),
             DirectoryEvent::ProRemoved { id } => {
@@ -297,6 +309,9 @@ impl Directory {
             }
             DirectoryEvent::SecondFactorRemoved { pro } => {
                 self.second_factors.remove(pro).expect("only a known factor is removed");
+            }
+            DirectoryEvent::KeysUsed { day, hashes } => {
+                self.keys_used.extend(hashes.iter().map(|hash| (*hash, *day)));
             }
             DirectoryEvent::WrongCodeGiven { pro } => self.factor_mut(*pro).count_wrong_code(),
             DirectoryEvent::ProLoggedOut { hashes } => {

@@ -70,6 +70,7 @@ impl Directory {
             | DirectoryEvent::LoginRecorded { .. }
             | DirectoryEvent::ProLoggedOut { .. }
             | DirectoryEvent::WrongCodeGiven { .. }
+            | DirectoryEvent::KeysUsed { .. }
             | DirectoryEvent::Noted { .. }
             | DirectoryEvent::AccessRowsEnded { .. }
             | DirectoryEvent::Authored { .. } => Vec::new(),

@@ -22,6 +22,7 @@ use crate::http::auth::apikey;
 use crate::http::auth::auth_request::AuthRequest;
 use crate::http::auth::basic::{Credential, encoded_credential};
 use crate::http::auth::credential_cache::{CredentialCache, CredentialCacheKey};
+use crate::http::auth::key_uses::KeyUses;
 use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::{Claimant, LoginProofs};
 use crate::http::auth::login_steps::LoginSteps;
@@ -50,6 +51,8 @@ pub(crate) struct Authenticator {
     pub(crate) password_pool: PasswordPool,
     pub(crate) failures: LoginLimit,
     pub(crate) sessions: Sessions,
+    /// Uses of keys that are not written yet.
+    key_uses: KeyUses,
     /// Last uses of logins at the screens.
     pub(crate) login_uses: LoginUses,
     pub(crate) login_proofs: LoginProofs,
@@ -82,6 +85,7 @@ impl Authenticator {
             password_pool: PasswordPool::new(cores),
             failures: LoginLimit::default(),
             sessions: Sessions::new(),
+            key_uses: KeyUses::default(),
             login_uses: LoginUses::new(),
             login_proofs: LoginProofs::new(None),
             login_steps: LoginSteps::new(),
@@ -115,6 +119,7 @@ impl Authenticator {
         let mut session = self.session(request);
         let apikey = request.key(given, session.as_ref())?;
         self.refuse_unnamed_page(request, apikey)?;
+        self.key_uses.record(apikey, request.directory, &self.engine, request.now);
         // Under another key the session is ignored.
         session.take_if(|session| session.apikey != apikey);
         if let Some(session) = &session

@@ -12,6 +12,7 @@ pub(crate) mod credential_cache;
 pub(crate) mod first_run;
 mod first_run_access;
 mod invite;
+pub(crate) mod key_uses;
 pub(crate) mod login_cookie;
 pub(crate) mod login_mailer;
 pub(crate) mod login_proof;

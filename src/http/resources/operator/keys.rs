@@ -13,6 +13,7 @@ use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::author::KeyId;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::text::{InvalidValue, Text};
+use crate::domain::time::Instant;
 use crate::http::answer::streamed::json_lines;
 use crate::http::endpoint::{EndpointMethod, OperatorEndpoint};
 use crate::http::request::ApiRequest;
@@ -20,6 +21,7 @@ use crate::http::resources::operator::access_change::{
     change_access, field, group_ids, optional, text,
 };
 use crate::http::response::HandlerResult;
+use crate::wire::datetime::format_rfc_3339;
 use crate::wire::value;
 
 const KEYS: &str = "/api/v1/operator/keys";
@@ -32,8 +34,9 @@ pub(crate) static ENDPOINTS: &[OperatorEndpoint] = &[
     OperatorEndpoint::new(EndpointMethod::Delete, KEYS, |request| Box::pin(revoke(request))),
 ];
 
-/// GET: each key with the first digits of its SHA-256 as `id`. `groups` is null for all groups.
-/// `any_origin` is true for a key of an earlier release, which names no origins yet.
+/// GET: each key with the first digits of its SHA-256 as `id`. `last_used` is a UTC day or null.
+/// `groups` is null for all groups. `any_origin` is true for a key of an earlier release, which
+/// names no origins yet.
 async fn list(request: ApiRequest) -> HandlerResult {
     let directory = Arc::clone(request.identity.directory());
     Ok(json_lines(move |out| {
@@ -45,6 +48,7 @@ async fn list(request: ApiRequest) -> HandlerResult {
                 "groups": apikey.groups,
                 "holder": holder_name(apikey.holder),
                 "label": apikey.label.as_str(),
+                "last_used": directory.keys_used.get(hash).map(|day| format_day(*day)),
                 "origins": origins,
             });
             writeln!(out, "{row}")?;
@@ -88,6 +92,13 @@ fn named_key(request: &ApiRequest) -> Result<ApikeyName, Fault> {
     text(&request.body, "key", |key| {
         Ok(ApikeyName { hash: Sha256::digest(key).into(), text: key.to_owned() })
     })
+}
+
+/// Returns a day in UTC, YYYY-MM-DD.
+fn format_day(day: Instant) -> String {
+    let mut text = format_rfc_3339(day);
+    text.truncate("YYYY-MM-DD".len());
+    text
 }
 
 fn parse_sha256(digits: &str) -> Result<[u8; 32], InvalidValue> {

@@ -11,6 +11,7 @@ mod form_screen;
 mod given;
 mod group_form;
 mod index;
+mod keys_screen;
 mod list_screen;
 mod listed_record;
 mod part;
@@ -34,6 +35,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
     Router::new()
         .route("/p/{urlname}/settings", get(index::show))
         .route("/p/{urlname}/settings/{part}", get(group_form::show).post(group_form::change))
+        .route("/p/{urlname}/settings/keys", get(keys_screen::show).post(keys_screen::change))
         .merge(record_routes::<Calendar>())
         .merge(record_routes::<Calendarset>())
         .merge(record_routes::<Intervention>())

@@ -17,11 +17,12 @@ pub(crate) enum Part {
     Interventions,
     Interventionsets,
     Customfields,
+    Keys,
 }
 
 impl Part {
     /// All parts, in the order of the first screen.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Shop,
         Self::Calendars,
         Self::Interventions,
@@ -32,6 +33,7 @@ impl Part {
         Self::Calendarsets,
         Self::Interventionsets,
         Self::Customfields,
+        Self::Keys,
     ];
 
     /// Its name in paths.
@@ -47,6 +49,7 @@ impl Part {
             Self::Interventions => "interventions",
             Self::Interventionsets => "interventionsets",
             Self::Customfields => "customfields",
+            Self::Keys => "keys",
         }
     }
 
@@ -68,7 +71,8 @@ impl Part {
             | Self::Calendarsets
             | Self::Interventions
             | Self::Interventionsets
-            | Self::Customfields => return None,
+            | Self::Customfields
+            | Self::Keys => return None,
         };
         Some((part, words))
     }
@@ -85,6 +89,7 @@ impl Part {
             Self::Interventions => text.interventions,
             Self::Interventionsets => text.interventionsets,
             Self::Customfields => text.customfields,
+            Self::Keys => text.keys,
         }
     }
 
@@ -101,6 +106,7 @@ impl Part {
             Self::Interventions => text.interventions_about,
             Self::Interventionsets => text.interventionsets_about,
             Self::Customfields => text.customfields_about,
+            Self::Keys => text.keys_about,
         }
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod frame;
 pub(crate) mod history;
 pub(crate) mod holidays;
 pub(crate) mod hours;
+pub(crate) mod keys;
 pub(crate) mod login;
 pub(crate) mod logins;
 pub(crate) mod merge;

@@ -46,6 +46,9 @@ text_table! {
     customfields: "Attributs personnalisés", "Customised attributes";
     customfields_about: "D’autres questions sur le client ou le rendez-vous.",
         "More questions about the client or the appointment.";
+    keys: "Clés des applications", "Keys of applications";
+    keys_about: "Les sites et les programmes qui utilisent ce serveur.",
+        "The sites and programs that use this server.";
     add: "Ajouter", "Add";
     new_calendar: "Nouvel agenda", "New calendar";
     new_calendarset: "Nouveau groupe d’agendas", "New set of calendars";
