@@ -16,6 +16,7 @@ use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
 use crate::engine::admission::{Admission, AdmissionLimits};
 use crate::engine::backup::{self, BackupError};
@@ -280,7 +281,7 @@ impl Engine {
         let Some(permit) = self.admission.try_acquire(group) else {
             return Err(Rejection::Overloaded);
         };
-        let command = self.within_role(group, author, command);
+        let command = self.within_role(group, author, command)?;
         let (reply, answer) = oneshot::channel();
         let timing = WriteTiming::new(&self.metrics, &command);
         let envelope = Envelope {
@@ -306,10 +307,22 @@ impl Engine {
 
     /// Returns a command as far as the role of its author goes. Every write passes here, so that
     /// none goes further, whatever page or endpoint it comes from. Reference 3.9.
-    fn within_role(&self, group: GroupId, author: Author, command: Command) -> Command {
-        let Author::Professional { id, .. } = author else { return command };
+    ///
+    /// # Errors
+    /// The professional has left the group since the request was checked.
+    fn within_role(
+        &self,
+        group: GroupId,
+        author: Author,
+        command: Command,
+    ) -> Result<Command, Rejection> {
+        let Author::Professional { id, .. } = author else { return Ok(command) };
         let directory = self.published.directory();
-        command.within(directory.roles.role_of(group, id))
+        if !directory.pros.get(&id).is_some_and(|pro| pro.works_for(group)) {
+            let needed = "only professionals of the group may do this";
+            return Err(Rejection::Refused(Refusal::Unauthorized { needed }.into()));
+        }
+        Ok(command.within(directory.roles.role_of(group, id)))
     }
 
     /// Changes keys or professionals in the name of an author. Waits until the change is durable

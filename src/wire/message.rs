@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use strum::IntoEnumIterator as _;
 
-use crate::domain::directory::roles::Sight;
+use crate::domain::directory::roles::{ProRole, Sight};
 use crate::domain::messaging::planning::{self, PlannedReminder};
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::{MessageId, VeventId};
@@ -204,9 +204,18 @@ impl LedgerEntry {
         }
     }
 
-    /// Whether a caller reads it: all, or what is about an appointment on a calendar that it reads.
-    pub(crate) fn is_shown(&self, sight: &Sight, state: &GroupState) -> bool {
-        if *sight == Sight::All {
+    /// Whether a role reads it: all, or what is about an appointment on a calendar that it reads.
+    /// Links of professionals are for administrators.
+    pub(crate) fn is_shown(&self, role: &ProRole, state: &GroupState) -> bool {
+        let is_of_team = matches!(
+            self.kind(),
+            MessageKind::LoginLink | MessageKind::ProPassword | MessageKind::Invitation
+        );
+        if is_of_team && *role != ProRole::Administrator {
+            return false;
+        }
+        let sight = role.sight();
+        if sight == Sight::All {
             return true;
         }
         let row = self.appointment().and_then(VeventId::new).and_then(|id| state.rows.get(&id));

@@ -5,9 +5,16 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use slotbook::domain::records::ids::GroupId;
+use slotbook::domain::directory::access::{AccessRefusal, ChangeAccess};
+use slotbook::domain::directory::professionals::ProDraft;
+use slotbook::domain::directory::roles::ProRole;
+use slotbook::domain::records::author::Author;
+use slotbook::domain::records::ids::{GroupId, ProId};
 use slotbook::domain::records::message::{LinkPurpose, MessageContent};
+use slotbook::domain::records::text::{Email, Name, Text};
+use slotbook::domain::state::command::{Command, Patch, Put, RecordChange};
 use slotbook::domain::state::group_state::GroupState;
+use slotbook::engine::{AccessError, Rejection};
 
 use crate::screen_logins::log_in;
 use crate::server::{Answer, TestServer, answer};
@@ -436,4 +443,93 @@ async fn an_invitation_says_nothing_of_other_groups() {
     let shown = get(&server, EVE, "/groups/4/pros").await.is(200);
     let shown = &shown["records"][0];
     assert_eq!((&shown["lastname"], &shown["role"]), (&json!("Pro"), &json!("reception")));
+}
+
+#[tokio::test]
+async fn no_way_round_leads_to_a_client_of_others() {
+    let server = TestServer::with_team(|_| {}).await;
+    book(&server, OTHER_CALENDAR, 10, KNOWN_FICHE).await;
+    let externid = json!({"fiche": {"externid": 4_711}});
+    let path = format!("/groups/4/fiches/{KNOWN_FICHE}");
+    answer(server.by_pro(Method::PUT, &path).json(&externid)).await.is(200);
+    // A change that changes nothing shows the record all the same.
+    let put = "/groups/4/fiches?externid=4711";
+    lacks(&send(&server, PAUL, Method::PUT, put, json!({"fiche": {}})).await, "clients");
+    let row = json!({"method": "PUT", "path": "/api/v1/groups/4/fiches?externid=4711",
+        "body": {"fiche": {}}, "if_match": "\"x\""});
+    let rows = json!({"requests": [row]});
+    let done = send(&server, PAUL, Method::POST, "/groups/4/batch", rows).await;
+    assert!(!done.text.contains("known@example.org"), "{}", done.text);
+    // The address of a client is not the id, whatever rules apply.
+    for from_web in [true, false] {
+        let body = json!({"appointment": {"date": "2025-06-03 11:00:00", "calendar_id": CALENDAR,
+            "intervention_ids": [CUT], "from_web": from_web,
+            "fiche": {"lastname": "X", "email": "known@example.org"}}});
+        let made = send(&server, PAUL, Method::POST, "/groups/4/appointments", body).await;
+        if made.status == 201 {
+            // Another client with the same address is a new one.
+            assert_ne!(made.json()["records"][0]["fiche"]["id"], KNOWN_FICHE);
+        } else {
+            made.refused(400, 2, Some("fiche"));
+        }
+        get(&server, PAUL, &path).await.refused(404, 3, None);
+    }
+    let body = json!({"appointment": {"date": "2025-06-03 09:00:00", "calendar_id": CALENDAR,
+        "intervention_ids": [CUT], "fiche": {"id": KNOWN_FICHE}}});
+    send(&server, PAUL, Method::POST, "/groups/4/appointments", body).await.is(201);
+    get(&server, PAUL, &path).await.is(200);
+    // Mails to the team are for administrators.
+    invited(&server, json!({"email": "new@example.org"})).await;
+    let kinds = async |person| get(&server, person, "/groups/4/messages").await.text;
+    assert!(kinds(ANN).await.contains("invitation"));
+    assert!(!kinds(RITA).await.contains("invitation"));
+}
+
+#[tokio::test]
+async fn a_right_is_needed_at_the_time_of_the_decision() {
+    let server = TestServer::with_team(|_| {}).await;
+    let group = GroupId::new(4).expect("an id");
+    let author = |id: u64| Author::Professional { id: ProId::new(id).expect("an id"), key: None };
+    let patch = || Put { id: None, fields: Patch::default() };
+    let make = || Command::ChangeRecord(RecordChange::Calendarset(patch()));
+    // As of requests that were checked before the change.
+    let lowered = server.engine.write(group, author(3), make()).await;
+    assert!(matches!(lowered, Err(Rejection::Refused(_))), "{lowered:?}");
+    answer(server.by_pro(Method::DELETE, "/groups/4/pros/4")).await.is(200);
+    let removed = server.engine.write(group, author(4), make()).await;
+    assert!(matches!(removed, Err(Rejection::Refused(_))), "{removed:?}");
+    let promote = ChangeAccess::SetRole {
+        pro: ProId::new(3).expect("an id"),
+        groups: [group].into(),
+        role: ProRole::Administrator,
+        is_operator: false,
+    };
+    for stale in [3, 4, 2] {
+        let promoted = server.engine.change_access(Some(author(stale)), promote.clone()).await;
+        let lacks = matches!(promoted, Err(AccessError::Refused(AccessRefusal::LacksTeam)));
+        assert!(lacks, "{stale}: {promoted:?}");
+    }
+    server.engine.change_access(Some(author(1)), promote).await.expect("she may");
+}
+
+#[tokio::test]
+async fn an_invitation_ends_when_its_address_works_for_the_group() {
+    let server = TestServer::with_team(|_| {}).await;
+    let (_, link) = invited(&server, json!({"email": EVE.0, "role": "administrator"})).await;
+    let group = GroupId::new(4).expect("an id");
+    let added = ChangeAccess::AddPro(ProDraft {
+        email: Email::new(EVE.0).expect("an address"),
+        password_hash: None,
+        lastname: Name::default(),
+        firstname: Name::default(),
+        cellphone: Text::default(),
+        groups: [group].into(),
+        main: None,
+        role: ProRole::Reception,
+    });
+    server.engine.change_access(Some(Author::Operator), added).await.expect("she is added");
+    answer(server.by_pro(Method::DELETE, "/groups/4/pros/2")).await.is(200);
+    assert_eq!(answer(server.bare(Method::GET, &link)).await.status, 404);
+    let listed = get(&server, ANN, "/groups/4/invitations").await.is(200);
+    assert_eq!(listed["records"], json!([]));
 }

@@ -62,6 +62,37 @@ async fn each_screen_opens_to_the_roles_that_it_is_for() {
 }
 
 #[tokio::test]
+async fn an_escaped_number_opens_no_more_than_a_plain_one() {
+    let server = TestServer::with_team(|_| {}).await;
+    let (own, theirs) = booked(&server).await;
+    let mut paul = Professional::logged_in(&server, PAUL).await;
+    let escaped = |number: u64| {
+        number.to_string().bytes().map(|byte| format!("%{byte:02x}")).collect::<String>()
+    };
+    let (other, known) = (escaped(OWN_FICHE), escaped(KNOWN_FICHE));
+    for (path, status) in [
+        (format!("/p/cut-co/events/{}", escaped(theirs)), 404),
+        (format!("/p/cut-co/events/{}/move", escaped(theirs)), 404),
+        (format!("/p/cut-co/events/{}", escaped(own)), 200),
+        (format!("/p/cut-co/clients/{other}"), 404),
+        (format!("/p/cut-co/clients/{other}/merge"), 404),
+        (format!("/p/cut-co/clients/{known}/merge"), 403),
+        (format!("/p/cut-co/clients/{known}/%65rase"), 403),
+        (format!("/p/cut-co/hours/{}", escaped(OTHER_CALENDAR)), 404),
+        ("/p/cut-co/%73ettings".to_owned(), 403),
+        ("/p/cut-co/%68istory".to_owned(), 403),
+    ] {
+        let page = paul.get(&path).await;
+        // A static part of a path has one form.
+        assert!(page.status == status || page.status == 404, "{path}: {}", page.status);
+    }
+    for path in ["merge", "erase", "%65rase"] {
+        let path = format!("/p/cut-co/clients/{known}/{path}");
+        assert!(paul.post(&path, &[]).await.status >= 403, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn forms_stand_where_the_role_may_send_them_and_others_are_refused() {
     let server = TestServer::with_team(|_| {}).await;
     let (own, theirs) = booked(&server).await;
@@ -124,6 +155,11 @@ async fn own_calendars_are_all_that_the_agenda_and_forms_offer() {
     found.shows("1980");
     for hidden in ["0611223344", "cleo@example.org", "April", "pays late"] {
         found.hides(hidden);
+    }
+    // Their other fields are no way to find them.
+    for search in ["0611", "cleo", "1980"] {
+        let pairs = [("press", "search"), ("search", search)];
+        paul.post("/p/cut-co/events/new", &pairs).await.hides("name=\"pick\"");
     }
     // A form that names another calendar makes nothing there.
     let day = [("calendar", "12"), ("day", "2025-06-05"), ("time", "10:00"), ("length", "30")];

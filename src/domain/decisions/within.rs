@@ -1,10 +1,12 @@
 //! Decisions within a professional's role: what a command would change is compared with what the
 //! role may write. Reference 3.9.
 
-use crate::domain::decisions::decision::{Context, Decision};
+use crate::domain::decisions::decision::{Context, Decision, Outcome, RoleCheck};
 use crate::domain::directory::roles::{GroupRight, ProRole};
+use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, FicheId, RecordId as _, VeventId};
-use crate::domain::state::command::{Command, CommandWithin};
+use crate::domain::records::vevent::Vevent;
+use crate::domain::state::command::{Command, CommandWithin, RecordChange};
 use crate::domain::state::event::Event;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::ObservedChange;
@@ -20,14 +22,64 @@ pub(crate) fn decide(
     within: &CommandWithin,
     decide: fn(&mut Context<'_>, &Command) -> Result<Decision, Refusals>,
 ) -> Result<Decision, Refusals> {
+    let names_no_client = matches!(
+        &within.command,
+        Command::BookAppointment(booking) if booking.client.id.is_none()
+    );
+    let check: RoleCheck = if names_no_client { check_booking_by_details } else { check };
     match decide(context, &within.command)? {
-        Decision::Unchanged(outcome) => Ok(Decision::Unchanged(outcome)),
+        Decision::Unchanged(outcome) => {
+            check_unchanged(context.state, &within.command, &outcome, &within.role)?;
+            Ok(Decision::Unchanged(outcome))
+        }
         Decision::Event(event, outcome) => {
             check(context.state, &event, &within.role)?;
             Ok(Decision::Event(event, outcome))
         }
         Decision::Ask(pending) => Ok(Decision::Ask(pending.within(&within.role, check)?)),
     }
+}
+
+/// Checks a change of a client that leaves the record as it is: the answer shows it.
+fn check_unchanged(
+    state: &GroupState,
+    command: &Command,
+    outcome: &Outcome,
+    role: &ProRole,
+) -> Result<(), Refusal> {
+    let Command::ChangeRecord(RecordChange::Fiche(_) | RecordChange::FicheByExternid(_)) = command
+    else {
+        return Ok(());
+    };
+    let known = FicheId::from_number(outcome.object).filter(|id| state.fiches.contains_key(id));
+    match known {
+        Some(id) if !state.lets_write_client(role, id) => {
+            Err(Refusal::lacking(GroupRight::Clients))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Checks a booking that does not name its client by the id. A client whom the professional does
+/// not read is not found by other details: the booking would open the record.
+fn check_booking_by_details(
+    state: &GroupState,
+    event: &Event,
+    role: &ProRole,
+) -> Result<(), Refusal> {
+    if let Event::AppointmentsBooked { legs, .. } = event {
+        for client in legs.iter().filter_map(Vevent::fiche_id) {
+            if state.fiches.contains_key(&client) && !state.shows_client(&role.sight(), client) {
+                let rule = "is a client of the group: give the id of the fiche";
+                return Err(Refusal::InvalidParameter(Fault::new("fiche", rule)));
+            }
+        }
+    }
+    event
+        .carried()
+        .iter()
+        .try_for_each(|carried| check_booking_by_details(state, carried, role))?;
+    check(state, event, role)
 }
 
 /// Checks that a role may make all changes of an event.
@@ -49,8 +101,20 @@ fn check_change(
     change: &ObservedChange,
     role: &ProRole,
 ) -> Result<(), Refusal> {
-    if change.verb == HistoryVerb::Read {
-        return Ok(());
+    match change.verb {
+        HistoryVerb::Read => return Ok(()),
+        HistoryVerb::Merged | HistoryVerb::Erased if matches!(role, ProRole::Professional(_)) => {
+            return Err(Refusal::lacking(GroupRight::Clients));
+        }
+        HistoryVerb::Begun
+        | HistoryVerb::Made
+        | HistoryVerb::Changed
+        | HistoryVerb::Deleted
+        | HistoryVerb::Restored
+        | HistoryVerb::Removed
+        | HistoryVerb::Emptied
+        | HistoryVerb::Merged
+        | HistoryVerb::Erased => {}
     }
     match change.object.kind {
         ObjectKind::Vevent => {

@@ -14,7 +14,7 @@ use crate::domain::directory::joining::{self, Acceptance, JoinRefusal, NewPerson
 use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::pro_logins::{ProLogin, ProLoginDraft, WhichLogins};
 use crate::domain::directory::professionals::{Pro, ProDraft};
-use crate::domain::directory::roles::ProRole;
+use crate::domain::directory::roles::{GroupRight, ProRole};
 use crate::domain::directory::second_factor::SecondStep;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::store_groups::StoreGroups;
@@ -185,6 +185,8 @@ pub enum AccessRefusal {
     Joining(#[from] JoinRefusal),
     #[error("{} has another password by now", .0.as_str())]
     PasswordChanged(Email),
+    #[error("{}", GroupRight::Team.needed())]
+    LacksTeam,
     #[error("no such login is open")]
     NoLogin,
     #[error(transparent)]
@@ -203,6 +205,30 @@ pub enum AccessRefusal {
 }
 
 impl ChangeAccess {
+    /// The group whose team it changes, for which a professional needs the right at that time.
+    fn team(&self) -> Option<GroupId> {
+        match self {
+            Self::RemoveColleague { group, .. }
+            | Self::Invite { group, .. }
+            | Self::Uninvite { group, .. } => Some(*group),
+            Self::SetRole { groups, .. } => groups.first().copied(),
+            Self::AddApikey { .. }
+            | Self::SetApikey { .. }
+            | Self::RevokeApikey(_)
+            | Self::AddPro(_)
+            | Self::RemovePro { .. }
+            | Self::AcceptInvitation { .. }
+            | Self::SetPassword { .. }
+            | Self::ChangeFactor(_)
+            | Self::ChangeGroupKeys(_)
+            | Self::LogIn(_)
+            | Self::LogOut { .. }
+            | Self::RecordLogin(_)
+            | Self::Note(_)
+            | Self::EndAccessRows { .. } => None,
+        }
+    }
+
     /// Whether it is an act of an author, for the history of access.
     const fn is_act(&self) -> bool {
         match self {
@@ -240,6 +266,12 @@ pub fn decide_by(
     change: &ChangeAccess,
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
+    if let (Some(Author::Professional { id, .. }), Some(group)) = (author, change.team()) {
+        let works_here = directory.pros.get(&id).is_some_and(|pro| pro.works_for(group));
+        if !works_here || *directory.roles.role_of(group, id) != ProRole::Administrator {
+            return Err(AccessRefusal::LacksTeam);
+        }
+    }
     let event = decide(directory, groups, change, now)?;
     // A wrong code is refused, and no act of the person.
     if change.is_act() && recorded_refusal(&event).is_none() {

@@ -63,6 +63,15 @@ impl Invitations {
         self.open.insert((group, number), new);
     }
 
+    /// Removes the invitations of a folded address to a group.
+    pub(crate) fn remove_address(&mut self, group: GroupId, folded: &str) {
+        let of_address = self.of_group(group).filter(|(_, one)| *one.email.folded() == *folded);
+        let ended: Vec<u64> = of_address.map(|(number, _)| number).collect();
+        for number in ended {
+            self.remove(group, number);
+        }
+    }
+
     /// Removes an invitation, if it is there.
     pub(crate) fn remove(&mut self, group: GroupId, number: u64) {
         self.open.remove(&(group, number));

@@ -344,6 +344,10 @@ impl Directory {
     /// Adds or replaces a professional. Another password ends its logins, and a group that it
     /// leaves keeps no role of it.
     fn put_pro(&mut self, pro: &Pro) {
+        // The invitation of an address ends with its professional's work.
+        for group in &pro.groups {
+            self.invitations.remove_address(*group, &pro.email.folded());
+        }
         let Some(before) = self.pros.insert(pro.id, pro.clone()) else { return };
         if before.password_hash != pro.password_hash {
             self.pro_logins.remove_all(pro.id);

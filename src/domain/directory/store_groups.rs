@@ -21,7 +21,7 @@ impl<'s> StoreGroups<'s> {
         ascending: impl IntoIterator<Item = GroupId>,
     ) -> Self {
         Self {
-            pub(super) exists: Box::new(exists),
+            exists: Box::new(exists),
             first: ascending.into_iter().take(GROUPS_SHOWN_MAX).collect(),
         }
     }

@@ -128,7 +128,11 @@ impl Authenticator {
         let change = ChangeFactor::Enrol { proof, secret, recovery };
         let changed = self.send_factor_change(pro.id, change, codes).await?;
         if matches!(changed, FactorChange::Done(_)) {
-            self.end_logins(pro.id, WhichLogins::AllBut(Some(login.hash))).await?;
+            // The codes are shown only here, so they are, whatever else fails.
+            let ended = self.end_logins(pro.id, WhichLogins::AllBut(Some(login.hash))).await;
+            if let Err(error) = ended {
+                tracing::warn!(?error, "other logins outlive a new second factor");
+            }
         }
         Ok(changed)
     }

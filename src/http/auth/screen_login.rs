@@ -236,7 +236,13 @@ impl Authenticator {
         let Some(pro) = renewed.pros.get(&login.pro) else {
             return Ok(PasswordChange::Done(LoginCookies(Vec::new())));
         };
-        let opened = self.open_login(pro, stays, SecondStep::TakenBefore, &request).await?;
+        // A factor that was set up meanwhile asks for its code.
+        let step = if directory.second_factors.contains_key(&login.pro) {
+            SecondStep::TakenBefore
+        } else {
+            SecondStep::NotTaken
+        };
+        let opened = self.open_login(pro, stays, step, &request).await?;
         Ok(PasswordChange::Done(opened.unwrap_or(LoginCookies(Vec::new()))))
     }
 

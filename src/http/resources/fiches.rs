@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::decisions::record_change::find_by_externid;
-use crate::domain::directory::roles::GroupRight;
+use crate::domain::directory::roles::{GroupRight, Sight};
 use crate::domain::records::account::Account;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
@@ -129,7 +129,10 @@ impl CrudRecord for Fiche {
 async fn list(request: GroupRequest) -> HandlerResult {
     let Caller::Account(account) = request.caller() else {
         let sight = request.sight();
-        let rows = request.state.fiches.len();
+        let mut rows = request.state.fiches.len();
+        if sight != Sight::All {
+            rows += request.state.rows.len();
+        }
         let wanted = move |fiche: &Fiche, state: &GroupState| state.shows_client(&sight, fiche.id);
         let query = crud::parse_query(&request)?;
         let listed = crud::list_wanted(&request, query, rows, wanted).await?;
@@ -274,6 +277,11 @@ fn put_by_externid(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     let given = object.insert("externid".to_owned(), externid.into());
     if given.is_some_and(|given| value::parse_integer(&given) != Ok(Some(externid))) {
         return Err(Fault::new("externid", "must be that of the query").into());
+    }
+    if let Ok(Some(known)) = find_by_externid(&request.state, externid)
+        && !request.state.lets_write_client(request.role(), known.id)
+    {
+        return Err(ApiError::unauthorized(GroupRight::Clients.needed()));
     }
     let audience = request.audience();
     let fields = FICHE.parse(&object, &request.scope(), audience)?;

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::joining::JoinRefusal;
-use crate::domain::directory::roles::ProRole;
+use crate::domain::directory::roles::{GroupRight, ProRole};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::records::text::Email;
@@ -145,6 +145,9 @@ fn refuse(error: AccessError, request: &GroupRequest) -> ApiError {
     match error {
         AccessError::Refused(AccessRefusal::Joining(JoinRefusal::NoInvitation)) => {
             ApiError::no_result()
+        }
+        AccessError::Refused(AccessRefusal::LacksTeam) => {
+            ApiError::unauthorized(GroupRight::Team.needed())
         }
         AccessError::Refused(refusal) => Fault::new("email", refusal.to_string()).into(),
         AccessError::Rejected(rejection) => {

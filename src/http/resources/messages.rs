@@ -42,11 +42,11 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let state = Arc::clone(&request.state);
     let now = request.now;
     let gateways = Arc::clone(&request.server.gateways);
-    let sight = request.sight();
+    let role = request.role().clone();
     let compute = move || {
         let ledger = Ledger::new(state, now);
         let mut entries = ledger.entries();
-        entries.retain(|entry| entry.is_shown(&sight, ledger.group_state()));
+        entries.retain(|entry| entry.is_shown(&role, ledger.group_state()));
         let page =
             query.select_page(entries.iter().collect(), &Scope::for_group(ledger.group_state()));
         let places: Vec<u64> = page.records.iter().map(|entry| query.record_id(entry)).collect();
@@ -68,7 +68,7 @@ async fn show(request: GroupRequest) -> HandlerResult {
     let id = request.id(MessageId::new)?;
     let message = request.state.outbox.message(id).ok_or_else(ApiError::no_result)?;
     let entry = LedgerEntry::from_message(message);
-    if !entry.is_shown(&request.sight(), &request.state) {
+    if !entry.is_shown(request.role(), &request.state) {
         return Err(ApiError::no_result());
     }
     let gateways = &request.server.gateways;

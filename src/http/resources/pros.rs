@@ -261,6 +261,9 @@ async fn change_access(request: &GroupRequest, change: ChangeAccess) -> Result<(
         AccessError::Refused(last @ AccessRefusal::LastAdministrator(_)) => {
             ErrorEntry::new(Problem::Conflict, last.to_string()).into()
         }
+        AccessError::Refused(AccessRefusal::LacksTeam) => {
+            ApiError::unauthorized(GroupRight::Team.needed())
+        }
         // Another request removed the professional meanwhile.
         AccessError::Refused(_) => ApiError::no_result(),
         AccessError::Rejected(rejection) => {

@@ -6,9 +6,9 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::domain::directory::roles::Sight;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
+use crate::domain::records::text::folded;
 use crate::http::ApiError;
 use crate::web::format;
 use crate::web::page::{Privacy, render, respond};
@@ -122,13 +122,21 @@ pub(crate) async fn find_clients(
     let Ok(query) = Query::parse(&listed, &FICHE, &scope, Audience::Pro) else { return Ok(None) };
     let cost = visit.state.fiches.len().saturating_mul(query.cost_per_record());
     let state = Arc::clone(&visit.state);
-    let sight = if for_booking { Sight::All } else { visit.sight() };
+    let sight = visit.sight();
+    let words = folded(search);
     let find = move || {
         let mut wanted: Vec<&Fiche> = state.fiches.values().map(AsRef::as_ref).collect();
         wanted.retain(|it| {
             it.merged_into.is_none() && it.erased_at.is_none() && (with_deleted || !it.deleted)
         });
-        wanted.retain(|it| state.shows_client(&sight, it.id));
+        // Of others the search for a booking knows the name alone, so that it tells no other field.
+        let is_named = |it: &Fiche| {
+            let names = folded(&it.names());
+            words.split_whitespace().all(|word| names.contains(word))
+        };
+        wanted.retain(|it| {
+            state.shows_client(&sight, it.id) || for_booking && !words.is_empty() && is_named(it)
+        });
         let page = query.select_page(wanted, &Scope::for_group(&state));
         FoundClients {
             page: page.records.iter().map(|fiche| fiche.id).collect(),

@@ -2,6 +2,7 @@
 //! Reference 3.9.
 
 use axum::response::Response;
+use percent_encoding::percent_decode_str;
 
 use crate::domain::directory::roles::{GroupRight, ProRole};
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
@@ -32,19 +33,21 @@ impl RoleGate<'_> {
     /// The page that names the missing right. For a record that the role does not read, the page
     /// that says that there is none.
     pub(crate) fn check(&self, path: &str) -> Result<(), Response> {
-        let mut segments = path.trim_start_matches('/').split('/');
+        // As the handlers read them: escapes stand for their characters.
+        let decode = |segment| percent_decode_str(segment).decode_utf8_lossy();
+        let mut segments = path.trim_start_matches('/').split('/').map(decode);
         let section = segments.next().unwrap_or_default();
         let number = segments.next().and_then(|text| text.parse::<u64>().ok());
         let action = segments.next();
-        match section {
+        match &*section {
             "settings" => self.require(GroupRight::Settings),
             "history" => self.require(GroupRight::History),
             "clients" => match number.and_then(FicheId::new) {
-                Some(id) => self.check_client(id, action),
+                Some(id) => self.check_client(id, action.as_deref()),
                 None => Ok(()),
             },
             "events" => match number.and_then(VeventId::new) {
-                Some(id) => self.check_event(id, action),
+                Some(id) => self.check_event(id, action.as_deref()),
                 None => Ok(()),
             },
             "hours" => match number.and_then(CalendarId::new) {

@@ -48,7 +48,11 @@ pub(crate) async fn delete(form: ProForm) -> Response {
         let id = text.parse().ok().and_then(VeventId::new);
         // An appointment is cancelled by a form of its own.
         let rows = &visit.state.rows;
-        let known = id.filter(|id| rows.get(id).is_some_and(|row| row.series().is_some()));
+        let role = visit.role();
+        let known = id.filter(|id| {
+            let row = rows.get(id).filter(|row| row.series().is_some());
+            row.is_some_and(|row| role.writes_on(row.calendar_id))
+        });
         let Some(id) = known.filter(|_| ids.len() < ROWS_MAX) else {
             return message::not_found(&visit.request);
         };

@@ -112,7 +112,7 @@ async fn try_out(
 ) -> Result<Vec<DisplacedAppointment>, NotSaved> {
     let state = Arc::clone(&visit.state);
     let now = visit.request.now;
-    let command = command.clone();
+    let command = command.clone().within(visit.role());
     let cost = estimate_dry_run(&state, now);
     let foreseen = move || list_displaced(&state, &command, now);
     let pool = &visit.request.pages.server.blocking_pool;
