@@ -13,6 +13,8 @@ use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
+use crate::domain::time::Instant;
+use crate::engine::Engine;
 use crate::engine::published::Published;
 use crate::http::answer::entity_tag::{NamedTags, tag_response};
 use crate::http::answer::page_links::add_page_links;
@@ -173,12 +175,11 @@ async fn handle(
         now,
     };
     match handler {
-        KeyedHandler::Session(handler) => {
-            handler(SessionRequest { server: &server, auth, body }).await
+        KeyedHandler::Session(handle) => {
+            handle(SessionRequest { server: &server, auth, body }).await
         }
         KeyedHandler::AtLarge(handler) => {
-            let (identity, object, digest) =
-                check_at_large(&server, route, &auth, &mut body).await?;
+            let (identity, body, digest) = check_at_large(&server, route, &auth, &mut body).await?;
             handler(ApiRequest {
                 server: Arc::clone(&server),
                 identity,
@@ -187,16 +188,14 @@ async fn handle(
                 now,
                 headers: parts.headers.clone(),
                 path_id,
-                body: object,
+                body,
                 digest,
             })
             .await
         }
         KeyedHandler::InGroup(handler) => {
             let checked = check_in_group(&server, route, path_id, &auth, &mut body).await?;
-            if let Caller::Account(account) = &checked.identity.caller {
-                record_use(&server.engine, checked.state.catalogue.group.id, account, now);
-            }
+            checked.record_account_use(&server.engine, now);
             if let Some(answer) = checked.find_answer(&server, route) {
                 return answer;
             }
@@ -250,6 +249,13 @@ struct Checked {
 }
 
 impl Checked {
+    /// Records that a client used their account, if one called.
+    fn record_account_use(&self, engine: &Engine, now: Instant) {
+        if let Caller::Account(account) = &self.identity.caller {
+            record_use(engine, self.state.catalogue.group.id, account, now);
+        }
+    }
+
     /// Returns the answer to an earlier request under the same idempotency key, if there was one.
     fn find_answer(&self, server: &Server, route: Route) -> Option<HandlerResult> {
         let key = self.key.as_ref().ok()?.as_ref()?;

@@ -251,12 +251,7 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
         )
         .with_field("fiche.email"),
         Refusal::SameTimeRdv { other } => describe_same_time(*other, zone, audience),
-        Refusal::EmailNotFound => ErrorEntry::new(
-            Problem::EmailNotFound,
-            "only registered clients may book here, and this e-mail address is unknown: call to be \
-             registered",
-        )
-        .with_field("fiche.email"),
+        Refusal::EmailNotFound => email_unknown(),
         Refusal::ClocksOverlap { first, second } => ErrorEntry::new(
             Problem::NotAvailable,
             format!(
@@ -279,6 +274,12 @@ pub fn describe_refusal(refusal: &Refusal, zone: Zone, audience: Audience) -> Er
         }
         Refusal::NotAvailable { obstacles } => describe_not_available(obstacles, zone, audience),
     }
+}
+
+fn email_unknown() -> ErrorEntry {
+    let rule = "only registered clients may book here, and this e-mail address is unknown: call to \
+                be registered";
+    ErrorEntry::new(Problem::EmailNotFound, rule).with_field("fiche.email")
 }
 
 fn too_many_holds(bound: HoldBound) -> String {

@@ -255,19 +255,7 @@ impl Story {
                 let Some(id) = self.one_of(which) else { return Ok(()) };
                 prop_assert!(only_taken(&self.shop.restores(id)));
             }
-            Step::Client { of, name, deleted } => {
-                let row = of.and_then(|which| self.one_of(which));
-                let group_state = &self.shop.group_state;
-                let appointment =
-                    row.and_then(|id| group_state.rows.get(&id)).and_then(|row| row.appointment());
-                let put = Put {
-                    id: appointment.map(|appointment| appointment.fiche_id),
-                    fields: client(name, deleted),
-                };
-                let fiche = put.id.and_then(|id| group_state.fiches.get(&id));
-                let is_erased = fiche.is_some_and(|fiche| fiche.erased_at.is_some());
-                prop_assert!(self.shop.changes(&RecordChange::Fiche(put)).is_ok() || is_erased);
-            }
+            Step::Client { of, name, deleted } => self.put_client(of, name, deleted)?,
             Step::Merge { kept, merged } => self.merge(kept, merged),
             Step::Erase(which) => self.erase(which),
             Step::Retain(days) => self.retain(days),
@@ -308,6 +296,27 @@ impl Story {
 }
 
 impl Story {
+    /// Makes or changes a client. A record that was erased refuses it.
+    fn put_client(
+        &mut self,
+        of: Option<prop::sample::Index>,
+        name: u8,
+        deleted: bool,
+    ) -> Result<(), TestCaseError> {
+        let row = of.and_then(|which| self.one_of(which));
+        let group_state = &self.shop.group_state;
+        let appointment =
+            row.and_then(|id| group_state.rows.get(&id)).and_then(|row| row.appointment());
+        let put = Put {
+            id: appointment.map(|appointment| appointment.fiche_id),
+            fields: client(name, deleted),
+        };
+        let fiche = put.id.and_then(|id| group_state.fiches.get(&id));
+        let is_erased = fiche.is_some_and(|fiche| fiche.erased_at.is_some());
+        prop_assert!(self.shop.changes(&RecordChange::Fiche(put)).is_ok() || is_erased);
+        Ok(())
+    }
+
     /// Gives a code for the booking of a hold, or its time back.
     fn end_hold(&mut self, which: prop::sample::Index, is_right: bool, releases: bool) {
         if self.holds.is_empty() {

@@ -3,18 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use thiserror::Error;
-
 use crate::domain::directory::access_history::AccessRow;
+pub use crate::domain::directory::access_refusal::AccessRefusal;
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder, ApikeyName};
 use crate::domain::directory::factor_changes::{self, ChangeFactor, FactorRefusal};
-use crate::domain::directory::group_keys::{self, ChangeGroupKeys, GroupKeyRefusal};
+use crate::domain::directory::group_keys::{self, ChangeGroupKeys};
 use crate::domain::directory::invitations::Invitation;
-use crate::domain::directory::joining::{self, Acceptance, JoinRefusal, NewPerson};
+use crate::domain::directory::joining::{self, Acceptance, NewPerson};
 use crate::domain::directory::known_logins::LoginPlace;
 use crate::domain::directory::pro_logins::{ProLogin, ProLoginDraft, WhichLogins};
 use crate::domain::directory::professionals::{Pro, ProDraft};
-use crate::domain::directory::roles::{GroupRight, ProRole};
+use crate::domain::directory::roles::ProRole;
 use crate::domain::directory::second_factor::SecondStep;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::store_groups::StoreGroups;
@@ -143,67 +142,6 @@ pub enum ChangeAccess {
     ChangeGroupKeys(ChangeGroupKeys),
 }
 
-/// The reason why the operator's change is refused.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages explain the variants")]
-pub enum AccessRefusal {
-    #[error("this key exists already: generate another one")]
-    ApikeyKnown,
-    #[error(
-        "no key matches {0:?}: give an id or a label from `slotbook key list`, or the key itself"
-    )]
-    NoApikey(String),
-    #[error("{1} keys match {0:?}: give the id of one of them from `slotbook key list`")]
-    ManyApikeys(String, usize),
-    #[error("a key of the operator covers all groups: give no group")]
-    OperatorGroups,
-    #[error("group {0} does not exist")]
-    NoGroup(GroupId),
-    #[error("the store has no group: fill it with `slotbook import`")]
-    NoGroups,
-    #[error("the group is missing: give one of {0}")]
-    WhichGroup(String),
-    #[error("the main group {0} is not among the groups of the professional")]
-    MainElsewhere(GroupId),
-    #[error("no professional has the address {}", .0.as_str())]
-    NoPro(Email),
-    #[error("{} does not work for group {}", .0.as_str(), .1)]
-    WorksElsewhere(Email, GroupId),
-    #[error("no professional of group {0} has the id {1}")]
-    NoColleague(GroupId, ProId),
-    #[error(
-        "is the last professional of group {0}: add another one first, or let the operator use \
-         `slotbook pro remove`"
-    )]
-    LastOfGroup(GroupId),
-    #[error(
-        "is the last administrator of group {0}: make another one first, or let the operator use \
-         `slotbook pro`"
-    )]
-    LastAdministrator(GroupId),
-    #[error(transparent)]
-    Joining(#[from] JoinRefusal),
-    #[error("{} has another password by now", .0.as_str())]
-    PasswordChanged(Email),
-    #[error("{}", GroupRight::Team.needed())]
-    LacksTeam,
-    #[error("no such login is open")]
-    NoLogin,
-    #[error(transparent)]
-    Factor(#[from] FactorRefusal),
-    #[error(transparent)]
-    GroupKey(#[from] GroupKeyRefusal),
-    #[error("a new professional needs a password: give one")]
-    NoPassword,
-    #[error(
-        "{} exists already: change the password with `slotbook pro password`, or add groups without a password",
-        .0.as_str()
-    )]
-    ProKnown(Email),
-    #[error("{} works for these groups already: nothing would change", .0.as_str())]
-    NothingNew(Email),
-}
-
 impl ChangeAccess {
     /// The group whose team it changes, for which a professional needs the right at that time.
     fn team(&self) -> Option<GroupId> {
@@ -313,17 +251,7 @@ pub fn decide(
             })
         }
         ChangeAccess::SetApikey { name, holder, origins } => {
-            let hash = find_apikey(directory, name)?;
-            let mut apikey = directory.apikeys.get(&hash).expect("it was found").clone();
-            if let Some(holder) = holder {
-                check_operator_groups(*holder, apikey.groups.is_none())?;
-                apikey.holder = *holder;
-            }
-            if let Some(origins) = origins {
-                apikey.origins.clone_from(origins);
-                apikey.allows_any_origin = false;
-            }
-            Ok(DirectoryEvent::ApikeyPut { hash, apikey })
+            set_apikey(directory, name, *holder, origins.as_deref())
         }
         ChangeAccess::RevokeApikey(name) => {
             let hash = find_apikey(directory, name)?;
@@ -332,26 +260,10 @@ pub fn decide(
         ChangeAccess::AddPro(new) => add_pro(directory, groups, new, now),
         ChangeAccess::RemovePro { email, groups } => remove_pro(directory, email, groups, now),
         ChangeAccess::RemoveColleague { id, group } => {
-            let Some(pro) = directory.pros.get(id).filter(|pro| pro.works_for(*group)) else {
-                return Err(AccessRefusal::NoColleague(*group, *id));
-            };
-            if directory.pros.of_group(*group).nth(1).is_none() {
-                return Err(AccessRefusal::LastOfGroup(*group));
-            }
-            check_other_administrator(directory, *group, *id)?;
-            remove_pro(directory, &pro.email, &BTreeSet::from([*group]), now)
+            remove_colleague(directory, *id, *group, now)
         }
         ChangeAccess::SetRole { pro, groups, role, is_operator } => {
-            for group in groups {
-                if !directory.pros.get(pro).is_some_and(|pro| pro.works_for(*group)) {
-                    return Err(AccessRefusal::NoColleague(*group, *pro));
-                }
-                if *role != ProRole::Administrator && !is_operator {
-                    check_other_administrator(directory, *group, *pro)?;
-                }
-            }
-            let groups = groups.iter().copied().collect();
-            Ok(DirectoryEvent::RolePut { pro: None, id: *pro, groups, role: role.clone() })
+            set_role(directory, *pro, groups, role, *is_operator)
         }
         ChangeAccess::Invite { group, invitation, steady_now } => {
             Ok(joining::invite(directory, *group, invitation, *steady_now)?)
@@ -366,18 +278,7 @@ pub fn decide(
             Ok(joining::accept(directory, &accept, *steady_now, now)?)
         }
         ChangeAccess::SetPassword { email, former, password_hash } => {
-            let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
-                return Err(AccessRefusal::NoPro(email.clone()));
-            };
-            if former.as_ref().is_some_and(|former| *former != pro.password_hash) {
-                return Err(AccessRefusal::PasswordChanged(email.clone()));
-            }
-            let pro = Pro {
-                password_hash: password_hash.clone(),
-                updated_at: now.max(pro.updated_at),
-                ..pro.clone()
-            };
-            Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })
+            set_password(directory, email, former.as_ref(), password_hash, now)
         }
         ChangeAccess::RecordLogin(place) => {
             Ok(DirectoryEvent::LoginRecorded { place: *place, at: now })
@@ -392,6 +293,82 @@ pub fn decide(
         ChangeAccess::ChangeFactor(change) => Ok(factor_changes::decide(directory, change, now)?),
         ChangeAccess::ChangeGroupKeys(change) => Ok(group_keys::decide(directory, change, now)?),
     }
+}
+
+/// Changes a key's holder and origins.
+fn set_apikey(
+    directory: &Directory,
+    name: &ApikeyName,
+    holder: Option<ApikeyHolder>,
+    origins: Option<&[SiteOrigin]>,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    let hash = find_apikey(directory, name)?;
+    let mut apikey = directory.apikeys.get(&hash).expect("it was found").clone();
+    if let Some(holder) = holder {
+        check_operator_groups(holder, apikey.groups.is_none())?;
+        apikey.holder = holder;
+    }
+    if let Some(origins) = origins {
+        apikey.origins = origins.to_vec();
+        apikey.allows_any_origin = false;
+    }
+    Ok(DirectoryEvent::ApikeyPut { hash, apikey })
+}
+
+/// Removes a professional from a group, which keeps an administrator.
+fn remove_colleague(
+    directory: &Directory,
+    id: ProId,
+    group: GroupId,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    let Some(pro) = directory.pros.get(&id).filter(|pro| pro.works_for(group)) else {
+        return Err(AccessRefusal::NoColleague(group, id));
+    };
+    if directory.pros.of_group(group).nth(1).is_none() {
+        return Err(AccessRefusal::LastOfGroup(group));
+    }
+    check_other_administrator(directory, group, id)?;
+    remove_pro(directory, &pro.email, &BTreeSet::from([group]), now)
+}
+
+/// Gives a professional a role in groups. Only the operator lowers a last administrator.
+fn set_role(
+    directory: &Directory,
+    id: ProId,
+    groups: &BTreeSet<GroupId>,
+    role: &ProRole,
+    is_operator: bool,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    for group in groups {
+        if !directory.pros.get(&id).is_some_and(|pro| pro.works_for(*group)) {
+            return Err(AccessRefusal::NoColleague(*group, id));
+        }
+        if *role != ProRole::Administrator && !is_operator {
+            check_other_administrator(directory, *group, id)?;
+        }
+    }
+    let groups = groups.iter().copied().collect();
+    Ok(DirectoryEvent::RolePut { pro: None, id, groups, role: role.clone() })
+}
+
+/// Sets a password, unless the former one has changed since it was verified.
+fn set_password(
+    directory: &Directory,
+    email: &Email,
+    former: Option<&Text<255>>,
+    password_hash: &Text<255>,
+    now: Instant,
+) -> Result<DirectoryEvent, AccessRefusal> {
+    let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
+        return Err(AccessRefusal::NoPro(email.clone()));
+    };
+    if former.is_some_and(|former| *former != pro.password_hash) {
+        return Err(AccessRefusal::PasswordChanged(email.clone()));
+    }
+    let password_hash = password_hash.clone();
+    let pro = Pro { password_hash, updated_at: now.max(pro.updated_at), ..pro.clone() };
+    Ok(DirectoryEvent::ProPut { pro: Box::new(pro) })
 }
 
 /// Returns the refusal that an event stands for. A wrong code is refused, and counts.

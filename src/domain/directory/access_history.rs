@@ -236,12 +236,10 @@ impl AccessHistory {
     /// Returns a page of rows. It looks at 5,000 rows at most.
     pub fn page(&self, query: &AccessQuery) -> AccessPage {
         let mut rows = Vec::new();
-        let mut looked_at = 0;
-        for (number, row) in self.latest_below(query.below) {
+        for (looked_at, (number, row)) in self.latest_below(query.below).enumerate() {
             if rows.len() == query.results || looked_at == LOOKED_AT_MAX {
                 return AccessPage { rows, next: Some(number + 1) };
             }
-            looked_at += 1;
             if row.concerns(query.group) && query.from <= row.at && row.at < query.to {
                 rows.push((number, Arc::clone(row)));
             }

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod access_history;
+pub mod access_refusal;
 pub mod apikeys;
 pub mod confirmation_code;
 pub mod factor_changes;
@@ -281,14 +282,7 @@ impl Directory {
                 self.keys_used.remove(hash);
             }
             DirectoryEvent::ProPut { pro } => self.put_pro(pro),
-            DirectoryEvent::ProRemoved { id } => {
-                let before = self.pros.remove(id).expect("only a known professional is removed");
-                self.pro_logins.remove_all(*id);
-                self.second_factors.remove(id);
-                for group in before.groups {
-                    self.roles.remove(group, *id);
-                }
-            }
+            DirectoryEvent::ProRemoved { id } => self.remove_pro(*id),
             DirectoryEvent::RolePut { pro, id, groups, role } => {
                 if let Some(pro) = pro {
                     self.put_pro(pro);
@@ -315,19 +309,13 @@ impl Directory {
             }
             DirectoryEvent::WrongCodeGiven { pro } => self.factor_mut(*pro).count_wrong_code(),
             DirectoryEvent::ProLoggedOut { hashes } => {
-                for hash in hashes {
-                    self.pro_logins.remove(hash);
-                }
+                hashes.iter().for_each(|hash| self.pro_logins.remove(hash));
             }
             DirectoryEvent::Invited { group, number, invitation, at } => {
                 self.invitations.open(*group, *number, Invitation::clone(invitation), *at);
             }
             DirectoryEvent::InvitationEnded { group, number, accepted_by, role } => {
-                self.invitations.remove(*group, *number);
-                if let Some(pro) = accepted_by {
-                    self.put_pro(pro);
-                    self.roles.set(*group, pro.id, role.clone());
-                }
+                self.end_invitation(*group, *number, accepted_by.as_deref(), role);
             }
             DirectoryEvent::LoginRecorded { place, at } => self.known_logins.insert(*place, *at),
             DirectoryEvent::LinkSecretSet { link_secret } => {
@@ -338,6 +326,31 @@ impl Directory {
                 let before = self.apikeys.insert(*hash, apikey.clone());
                 assert!(before.is_some(), "only a known key is changed");
             }
+        }
+    }
+
+    /// Ends an invitation. The person who accepted it works for the group in its role.
+    fn end_invitation(
+        &mut self,
+        group: GroupId,
+        number: u64,
+        accepted_by: Option<&Pro>,
+        role: &ProRole,
+    ) {
+        self.invitations.remove(group, number);
+        if let Some(pro) = accepted_by {
+            self.put_pro(pro);
+            self.roles.set(group, pro.id, role.clone());
+        }
+    }
+
+    /// Removes a professional with all that lets it in.
+    fn remove_pro(&mut self, id: ProId) {
+        let before = self.pros.remove(&id).expect("only a known professional is removed");
+        self.pro_logins.remove_all(id);
+        self.second_factors.remove(&id);
+        for group in before.groups {
+            self.roles.remove(group, id);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Logins that are gathered for the history of access. No answer waits for them. Reference 16.5.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ struct Gathered {
     /// The hour of `failures`, in hours since 1970.
     hour: i64,
     /// Those who failed in this hour, and from where.
-    failures: HashSet<(LoginPerson, IpAddr)>,
+    failures: BTreeSet<(LoginPerson, IpAddr)>,
 }
 
 impl AccessLog {

@@ -1,7 +1,7 @@
 //! Reads of clients by professionals, gathered for the history. No answer waits for them.
 //! Reference 16.6.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(crate) struct ReadLog {
 }
 
 /// Something that was read once in an hour: a client, or a list with or without a search.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Client(FicheId),
     List { is_search: bool },
@@ -43,7 +43,7 @@ struct Gathered {
     is_scheduled: bool,
     /// The hour of `seen`, in hours since 1970.
     hour: i64,
-    seen: HashSet<(GroupId, ProId, Subject)>,
+    seen: BTreeSet<(GroupId, ProId, Subject)>,
 }
 
 /// A read by an author in a group.

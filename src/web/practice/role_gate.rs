@@ -32,7 +32,7 @@ impl RoleGate<'_> {
     /// # Errors
     /// The page that names the missing right. For a record that the role does not read, the page
     /// that says that there is none.
-    pub(crate) fn check(&self, path: &str) -> Result<(), Response> {
+    pub(crate) fn check(&self, path: &str) -> Result<(), Box<Response>> {
         // As the handlers read them: escapes stand for their characters.
         let decode = |segment| percent_decode_str(segment).decode_utf8_lossy();
         let mut segments = path.trim_start_matches('/').split('/').map(decode);
@@ -58,34 +58,38 @@ impl RoleGate<'_> {
         }
     }
 
-    fn require(&self, right: GroupRight) -> Result<(), Response> {
-        if has(self.role, right) { Ok(()) } else { Err(message::lacks(self.request, right)) }
+    fn require(&self, right: GroupRight) -> Result<(), Box<Response>> {
+        if has(self.role, right) {
+            Ok(())
+        } else {
+            Err(Box::new(message::lacks(self.request, right)))
+        }
     }
 
-    fn check_client(&self, id: FicheId, action: Option<&str>) -> Result<(), Response> {
+    fn check_client(&self, id: FicheId, action: Option<&str>) -> Result<(), Box<Response>> {
         if !self.state.shows_client(&self.role.sight(), id) {
-            return Err(message::not_found(self.request));
+            return Err(Box::new(message::not_found(self.request)));
         }
         if matches!(action, Some("merge" | "erase")) {
             return self.require(GroupRight::Clients);
         }
         if self.request.is_form() && !self.state.lets_write_client(self.role, id) {
-            return Err(message::lacks(self.request, GroupRight::Clients));
+            return Err(Box::new(message::lacks(self.request, GroupRight::Clients)));
         }
         Ok(())
     }
 
-    fn check_event(&self, id: VeventId, action: Option<&str>) -> Result<(), Response> {
+    fn check_event(&self, id: VeventId, action: Option<&str>) -> Result<(), Box<Response>> {
         let Some(row) = self.state.rows.get(&id) else { return Ok(()) };
         self.check_calendar(row.calendar_id, self.request.is_form() || action == Some("move"))
     }
 
-    fn check_calendar(&self, id: CalendarId, is_write: bool) -> Result<(), Response> {
+    fn check_calendar(&self, id: CalendarId, is_write: bool) -> Result<(), Box<Response>> {
         if !self.role.sight().shows_calendar(id) {
-            return Err(message::not_found(self.request));
+            return Err(Box::new(message::not_found(self.request)));
         }
         if is_write && !self.role.writes_on(id) {
-            return Err(message::lacks(self.request, GroupRight::Agenda));
+            return Err(Box::new(message::lacks(self.request, GroupRight::Agenda)));
         }
         Ok(())
     }

@@ -84,7 +84,7 @@ impl ProVisit {
         let visit = Self { request: request.speaking(lang), login, state };
         let path = parts.uri.path().splitn(4, '/').nth(3).unwrap_or_default();
         let gate = RoleGate { request: &visit.request, state: &visit.state, role: visit.role() };
-        gate.check(path)?;
+        gate.check(path).map_err(|page| *page)?;
         Ok(visit)
     }
 

@@ -8,11 +8,13 @@ use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::AccountLink;
 use crate::domain::records::author::Author;
-use crate::domain::records::calendar::Calendar;
+use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId, HoldState, WRONG_CODES_MAX};
 use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::text::folded;
 use crate::domain::records::vevent::{Vevent, VeventKind};
@@ -220,18 +222,10 @@ impl GroupState {
                 self.add_booking(fiche.as_deref(), legs);
             }
             Event::CalendarPut { row, .. } => self.put_calendar(row),
-            Event::CalendarsetPut { row, .. } => {
-                self.own_catalogue().calendarsets.insert(row.id, row.as_ref().clone().into());
-            }
-            Event::InterventionPut { row, .. } => {
-                self.own_catalogue().interventions.insert(row.id, row.as_ref().clone().into());
-            }
-            Event::InterventionsetPut { row, .. } => {
-                self.own_catalogue().interventionsets.insert(row.id, row.as_ref().clone().into());
-            }
-            Event::CustomfieldPut { row, .. } => {
-                self.own_catalogue().customfields.insert(row.id, row.as_ref().clone().into());
-            }
+            Event::CalendarsetPut { row, .. } => self.put_calendarset(row),
+            Event::InterventionPut { row, .. } => self.put_intervention(row),
+            Event::InterventionsetPut { row, .. } => self.put_interventionset(row),
+            Event::CustomfieldPut { row, .. } => self.put_customfield(row),
             Event::CalendarsetRemoved { at, id } => {
                 self.own_catalogue().remove_calendarset(*id, *at);
                 self.record_removed_id(IdKind::Calendarset, id.number());
@@ -242,7 +236,7 @@ impl GroupState {
             }
             Event::Announced { messages, .. } => messages.iter().for_each(|it| self.enqueue(it)),
             Event::DoneOnce { answered, .. } => self.record_answer(answered),
-            Event::BatchDone { .. } => {}
+            Event::BatchDone { .. } | Event::ReadsNoted { .. } => {}
             Event::FichesMerged { at, kept, merged, merged_before, vevents, accounts } => {
                 self.merge_fiches(*at, kept, *merged, merged_before, vevents, accounts);
             }
@@ -252,7 +246,6 @@ impl GroupState {
             }
             Event::GroupFounded { .. } => panic!("a group is founded once"),
             Event::HistoryEnded { below, .. } => self.history.end_below(*below),
-            Event::ReadsNoted { .. } => {}
             Event::ClientsErased { at, erasure } => self.erase(*at, erasure),
             Event::RetentionCountBegan { at } => self.begin_retention_count(*at),
             Event::AccountUsed { client, day, .. } => self.record_account_use(*client, *day),
@@ -261,6 +254,22 @@ impl GroupState {
             }
             Event::AccountsClosed { at, accounts } => self.close_accounts(*at, accounts),
         }
+    }
+
+    fn put_calendarset(&mut self, row: &Calendarset) {
+        self.own_catalogue().calendarsets.insert(row.id, row.clone().into());
+    }
+
+    fn put_intervention(&mut self, row: &Intervention) {
+        self.own_catalogue().interventions.insert(row.id, row.clone().into());
+    }
+
+    fn put_interventionset(&mut self, row: &Interventionset) {
+        self.own_catalogue().interventionsets.insert(row.id, row.clone().into());
+    }
+
+    fn put_customfield(&mut self, row: &Customfield) {
+        self.own_catalogue().customfields.insert(row.id, row.clone().into());
     }
 
     /// Makes one record of two, with the accounts that point to it from now on.
