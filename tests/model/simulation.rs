@@ -19,9 +19,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use slotbook::clock::ManualClock;
 use slotbook::domain::availability::obstacle::Obstacle;
+use slotbook::domain::directory::professionals::Pro;
 use slotbook::domain::directory::{Directory, DirectoryEvent};
 use slotbook::domain::records::author::Author;
 use slotbook::domain::records::ids::{GroupId, ProId, VeventId};
+use slotbook::domain::records::text::Email;
 use slotbook::domain::records::vevent::{Permits, VeventKind};
 use slotbook::domain::state::command::{
     Caller, CancelAppointment, CancelRight, Command, PutVevent,
@@ -47,6 +49,9 @@ use super::simulation_history::{
 const SEEDS: Range<u64> = 0..2_000;
 /// Seeds of a long run.
 const LONG_SEEDS: Range<u64> = 0..1_000_000;
+
+/// Maximum number of operations of one seed.
+const OPERATIONS_MAX: u64 = 160;
 
 /// Seeds that once found a defect. Seed 20 and 519: a start read batches after the watermark and did
 /// not move it, so a later start could lack them.
@@ -86,6 +91,21 @@ fn agenda_of(state: &GroupState) -> Agenda {
     agenda
 }
 
+/// The directory before the first start, with every professional that can be the author of an
+/// operation.
+static FIRST_DIRECTORY: LazyLock<Directory> = LazyLock::new(|| {
+    let mut directory = Directory::default();
+    SHOP.group_state.claim_ids(&mut directory);
+    for number in 1..=OPERATIONS_MAX {
+        let id = ProId::new(number).expect("an id");
+        let email = Email::new(&format!("pro{number}@example.org")).expect("an address");
+        let pro = Pro { email, ..Pro::blank(id, group(), Instant(0)) };
+        directory.apply_in_place(&DirectoryEvent::ProPut { pro: Box::new(pro) });
+    }
+    directory.sequence = 0;
+    directory
+});
+
 /// The content of the disk after a start.
 struct Recovered {
     log: SimulatedLog,
@@ -99,8 +119,7 @@ struct Recovered {
 
 /// Starts from a disk: replays its records from the shop's first state.
 fn recover(disk: &SimulatedDisk) -> Result<Recovered, StoreError> {
-    let mut directory = Directory::default();
-    SHOP.group_state.claim_ids(&mut directory);
+    let mut directory = FIRST_DIRECTORY.clone();
     let mut group_state = SHOP.group_state.clone();
     let mut agendas = vec![agenda_of(&group_state)];
     let mut authors = Vec::new();
