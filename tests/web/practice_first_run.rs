@@ -284,7 +284,10 @@ impl RecoveryVisitor for FoundingBatches {
         match record.stream {
             Stream::Group(_) => self.of_group.push(batch),
             Stream::Directory => {
-                let event = codec::decode_format(&record.bytes, record.format)?;
+                let event = match codec::decode_format(&record.bytes, record.format)? {
+                    DirectoryEvent::Authored { event, .. } => *event,
+                    event => event,
+                };
                 if let DirectoryEvent::ProPut { .. } | DirectoryEvent::BlockGranted { .. } = event {
                     self.of_owner.push(batch);
                 }
