@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::Response;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
 /// Size of a part of the body, in bytes.
@@ -45,7 +45,8 @@ pub(crate) fn streamed(
             None => Some(Err(io::Error::other("the body was not written to its end"))),
         })
     });
-    let mut response = Response::new(Body::from_stream(parts));
+    // Compression asks once more after the end.
+    let mut response = Response::new(Body::from_stream(parts.fuse()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -98,6 +99,15 @@ mod tests {
             panic!("a bug");
         });
         assert_eq!(read(panicking).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_has_ended_stays_ended() {
+        let mut body = json_lines(|out| out.write_all(b"{}")).into_body();
+        assert!(body.frame().await.is_some_and(|frame| frame.is_ok()));
+        for _ in 0..2 {
+            assert!(body.frame().await.is_none());
+        }
     }
 
     #[tokio::test]
