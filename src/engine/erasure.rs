@@ -91,7 +91,9 @@ impl Engine {
     ) -> Result<Committed, ErasureError> {
         let ErasedClients { ids, cancels_upcoming, idle_since } = erased;
         let list = self.forgotten.0.lock().await;
-        for _ in 0..ATTEMPTS_MAX {
+        // Clients who are no longer idle will not be so at once.
+        let attempts = if idle_since.is_some() { 1 } else { ATTEMPTS_MAX };
+        for _ in 0..attempts {
             let state = self.published().group_state(group).ok_or(Rejection::GroupNotFound)?;
             if ids.iter().any(|id| !state.fiches.contains_key(id)) {
                 return Err(Rejection::Refused(Refusal::NoResult.into()).into());

@@ -115,9 +115,9 @@ impl Engine {
         self.write(group, Author::Server, Command::Retain(step)).await.is_ok()
     }
 
-    /// Records that the accounts of a client were used today. It does not wait.
-    pub fn record_account_use(&self, group: GroupId, client: FicheId) {
-        let engine = self.clone();
-        tokio::spawn(async move { engine.step(group, RetentionStep::RecordUse(client)).await });
+    /// Records that the accounts of a client were used today. What is rejected is left to their
+    /// next use.
+    pub async fn record_account_use(&self, group: GroupId, client: FicheId) {
+        self.step(group, RetentionStep::RecordUse(client)).await;
     }
 }

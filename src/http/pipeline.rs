@@ -14,12 +14,10 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::engine::Engine;
 use crate::engine::published::Published;
 use crate::http::answer::entity_tag::{NamedTags, tag_response};
 use crate::http::answer::page_links::add_page_links;
 use crate::http::answer::piecewise_body::in_pieces;
-use crate::http::auth::account_use::record_use;
 use crate::http::auth::{AuthRequest, Identity, apikey, find_key};
 use crate::http::body::Incoming;
 use crate::http::endpoint::{
@@ -195,7 +193,7 @@ async fn handle(
         }
         KeyedHandler::InGroup(handler) => {
             let checked = check_in_group(&server, route, path_id, &auth, &mut body).await?;
-            checked.record_account_use(&server.engine, now);
+            checked.record_account_use(&server, now);
             if let Some(answer) = checked.find_answer(&server, route) {
                 return answer;
             }
@@ -250,9 +248,10 @@ struct Checked {
 
 impl Checked {
     /// Records that a client used their account, if one called.
-    fn record_account_use(&self, engine: &Engine, now: Instant) {
+    fn record_account_use(&self, server: &Server, now: Instant) {
         if let Caller::Account(account) = &self.identity.caller {
-            record_use(engine, self.state.catalogue.group.id, account, now);
+            let group = self.state.catalogue.group.id;
+            server.account_uses.record(&server.engine, group, account, now);
         }
     }
 

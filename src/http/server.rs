@@ -23,6 +23,7 @@ use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::http::answer::fixed_content::FixedContent;
 use crate::http::auth::Authenticator;
+use crate::http::auth::account_use::AccountUses;
 use crate::http::auth::first_run::FirstRun;
 use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::LoginProofs;
@@ -108,6 +109,7 @@ pub struct Server {
     pub(crate) lists_groups: bool,
     /// The link by which the first group is set up.
     pub(crate) first_run: FirstRun,
+    pub(crate) account_uses: AccountUses,
     /// The OpenAPI document; empty until the service is built.
     pub(crate) openapi_document: FixedContent,
     /// The names that its operations take.
@@ -141,6 +143,7 @@ impl Server {
             store: None,
             lists_groups: false,
             first_run: FirstRun::new(None),
+            account_uses: AccountUses::default(),
             openapi_document: FixedContent::default(),
             known_names: Arc::default(),
         }

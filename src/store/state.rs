@@ -125,6 +125,8 @@ enum DirectoryFrame {
     SecondFactors(Vec<(ProId, SecondFactor)>),
     /// The begin of the UTC day on which keys were last used.
     KeysUsed(Vec<([u8; 32], Instant)>),
+    /// The highest id that a professional ever had; absent without one.
+    LastPro(u64),
 }
 
 fn write_frames<T, F: Serialize, E>(
@@ -341,6 +343,10 @@ pub fn write_directory<E>(
     write_frames(factors, DirectoryFrame::SecondFactors, &mut write)?;
     let used = directory.keys_used.iter().map(|(hash, day)| (*hash, *day));
     write_frames(used, DirectoryFrame::KeysUsed, &mut write)?;
+    match directory.pros.last_id() {
+        0 => {}
+        last => write(&codec::encode(&DirectoryFrame::LastPro(last)))?,
+    }
     match &directory.link_secret {
         Some(secret) => write(&codec::encode(&DirectoryFrame::LinkSecret(secret.clone()))),
         None => Ok(()),
@@ -371,6 +377,7 @@ pub fn read_directory(
         DirectoryFrame::LastAccessRow(last) => directory.access_history.set_last(last),
         DirectoryFrame::SecondFactors(rows) => directory.second_factors.extend(rows),
         DirectoryFrame::KeysUsed(rows) => directory.keys_used.extend(rows),
+        DirectoryFrame::LastPro(last) => directory.pros.spend_ids_to(last),
     }
     Ok(())
 }

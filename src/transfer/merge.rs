@@ -44,7 +44,10 @@ pub fn merge_content(
     directory.apikeys.extend(new.directory.apikeys.iter().map(|(hash, key)| (*hash, key.clone())));
     let (pros, duplicates) = merge_pros(&directory.pros, &new.directory.pros, &replaced);
     directory.roles = merge_roles(&directory.roles, &new.directory, &pros, &replaced);
-    directory.pros = pros;
+    directory.replace_pros(pros);
+    for group in &replaced {
+        directory.invitations.remove_group(*group);
+    }
     if !conflicts.is_empty() || !duplicates.is_empty() {
         report_conflicts(document, &conflicts, &duplicates, &mut faults)
             .map_err(|fault| vec![fault])?;

@@ -7,10 +7,15 @@ mod messages;
 use super::import::{Import, UsedIds, read_document};
 use super::merge::merge_content;
 use super::{ImportFault, StoreContent, demo, export};
+use crate::domain::directory::Directory;
+use crate::domain::directory::invitations::Invitation;
+use crate::domain::directory::pro_logins::ProLogin;
+use crate::domain::directory::roles::ProRole;
+use crate::domain::directory::second_factor::{SecondFactor, TotpSecret};
 use crate::domain::messaging::planning;
 use crate::domain::records::channel::Channel;
-use crate::domain::records::ids::{FicheId, GroupId, InterventionId, VeventId};
-use crate::domain::records::text::Text;
+use crate::domain::records::ids::{FicheId, GroupId, InterventionId, ProId, VeventId};
+use crate::domain::records::text::{Email, Name, Text};
 use crate::domain::records::vevent::{ReminderOutcome, Vevent, VeventKind};
 use crate::domain::time::{Civil, Instant};
 use crate::engine::randomness::Randomness;
@@ -370,6 +375,49 @@ fn a_merge_replaces_groups_and_refuses_ids_of_staying_groups() {
     let faults = arriving(9, 1).expect_err("group 4 has calendar 1");
     assert_eq!(faults[0].path, "groups[0].calendars[0].id");
     assert_eq!(arriving(9, 77).expect("free ids").group_states.len(), 3);
+}
+
+#[test]
+fn logins_and_second_factors_stay_with_their_person_over_a_merge() {
+    let anna = ProId::new(3).expect("an id");
+    let existing = || {
+        let mut content = import(&shop()).expect("legal");
+        let directory = &mut content.directory;
+        let (source, device) = (Name::default(), Name::default());
+        let login = ProLogin { pro: anna, begun: now(), stays: true, source, device };
+        directory.pro_logins.extend([([1; 32], login)]);
+        let factor = SecondFactor::new(TotpSecret::new([7; 20]), 1, Vec::new(), now());
+        directory.second_factors.insert(anna, factor);
+        let invitation = Invitation {
+            email: Email::new("new@example.org").expect("an address"),
+            role: ProRole::Reception,
+            by: Some(anna),
+            expires: now().plus_seconds(60),
+        };
+        for group in [4, 5] {
+            let place = (GroupId::new(group).expect("an id"), 9);
+            directory.invitations.extend([(place, invitation.clone())]);
+        }
+        content
+    };
+    let replacing = |groups: &[u64], pro: Value| {
+        let arriving = |id| json!({"id": id, "name": "New", "timezone": "Paris", "pros": [pro]});
+        let groups: Vec<Value> = groups.iter().map(arriving).collect();
+        merged(existing(), &json!({"groups": groups})).expect("legal").directory
+    };
+    let kept = |directory: &Directory| {
+        let logins = directory.pro_logins.active(anna, now()).count();
+        (logins, directory.second_factors.contains_key(&anna), directory.invitations.iter().count())
+    };
+    let known = existing().directory.pros.get(&anna).expect("she is there").password_hash.clone();
+    let same = json!({"id": 3, "email": "ANNA@example.org", "password_hash": known.as_str()});
+    let other_password = json!({"email": "anna@example.org", "password": "other"});
+    let other_person = json!({"id": 3, "email": "bob@example.org", "password": "other"});
+    assert_eq!(kept(&replacing(&[4], same)), (1, true, 1));
+    assert_eq!(kept(&replacing(&[4], other_password)), (0, true, 1));
+    assert_eq!(kept(&replacing(&[4, 5], other_person)), (0, false, 0));
+    let elsewhere = merged(existing(), &json!({"groups": []})).expect("legal").directory;
+    assert_eq!(kept(&elsewhere), (1, true, 2));
 }
 
 /// Merges a document into a content.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use slotbook::domain::directory::access::{AccessRefusal, ChangeAccess};
+use slotbook::domain::directory::group_keys::ChangeGroupKeys;
 use slotbook::domain::directory::professionals::ProDraft;
-use slotbook::domain::directory::roles::ProRole;
+use slotbook::domain::directory::roles::{GroupRight, ProRole};
 use slotbook::domain::records::author::Author;
 use slotbook::domain::records::ids::{GroupId, ProId};
 use slotbook::domain::records::message::{LinkPurpose, MessageContent};
@@ -502,14 +503,37 @@ async fn a_right_is_needed_at_the_time_of_the_decision() {
         pro: ProId::new(3).expect("an id"),
         groups: [group].into(),
         role: ProRole::Administrator,
+        former: Some(ProRole::Reception),
         is_operator: false,
     };
+    let make_key = ChangeAccess::ChangeGroupKeys(ChangeGroupKeys::Add {
+        group,
+        hash: [9; 32],
+        label: Text::new("site").expect("a text"),
+        origins: Vec::new(),
+    });
+    let revoke_key =
+        ChangeAccess::ChangeGroupKeys(ChangeGroupKeys::Revoke { group, hash: [9; 32] });
     for stale in [3, 4, 2] {
-        let promoted = server.engine.change_access(Some(author(stale)), promote.clone()).await;
-        let lacks = matches!(promoted, Err(AccessError::Refused(AccessRefusal::LacksTeam)));
-        assert!(lacks, "{stale}: {promoted:?}");
+        for (change, right) in [
+            (&promote, GroupRight::Team),
+            (&make_key, GroupRight::Keys),
+            (&revoke_key, GroupRight::Keys),
+        ] {
+            let changed = server.engine.change_access(Some(author(stale)), change.clone()).await;
+            let Err(AccessError::Refused(AccessRefusal::Lacks(lacked))) = changed else {
+                panic!("{stale} {change:?}: {changed:?}")
+            };
+            assert_eq!(lacked, right, "{stale}");
+        }
     }
-    server.engine.change_access(Some(author(1)), promote).await.expect("she may");
+    for change in [&promote, &make_key, &revoke_key] {
+        server.engine.change_access(Some(author(1)), change.clone()).await.expect("she may");
+    }
+    // Decided by a role that is no more.
+    let again = server.engine.change_access(Some(author(1)), promote).await;
+    let changed = matches!(again, Err(AccessError::Refused(AccessRefusal::RoleChanged(_))));
+    assert!(changed, "{again:?}");
 }
 
 #[tokio::test]

@@ -197,6 +197,53 @@ async fn the_team_gives_roles_and_keeps_its_last_administrator() {
 }
 
 #[tokio::test]
+async fn an_administrator_who_leaves_the_team_is_led_on() {
+    let server = TestServer::with_team(|_| {}).await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    for id in [3, 4] {
+        let promoted = ann.post(&format!("{TEAM}/{id}"), &[("role", "administrator")]).await;
+        assert_eq!(promoted.status, 303, "{id}");
+    }
+    let mut rita = Professional::logged_in(&server, RITA).await;
+    let lowered = rita.post(&format!("{TEAM}/3"), &[("role", "reception")]).await;
+    assert_eq!((lowered.status, lowered.location()), (303, "/p/cut-co/agenda"));
+    assert_eq!(rita.get("/p/cut-co/agenda").await.status, 200);
+    let left = ann.post(&format!("{TEAM}/1/remove"), &[]).await;
+    assert_eq!((left.status, left.location()), (303, "/p"));
+}
+
+#[tokio::test]
+async fn a_client_is_shown_with_what_the_professional_reads_of_them() {
+    let server = TestServer::with_team(|_| {}).await;
+    let (own, theirs) = booked(&server).await;
+    // The client of the own appointment has another one, which Paul does not read.
+    let body = json!({"vevent": {"calendar_id": OTHER_CALENDAR, "fiche_id": KNOWN_FICHE,
+        "intervention_id": 21, "start": "2025-06-04 10:00:00", "end": "2025-06-04 10:30:00"}});
+    let other = answer(server.by_pro(Method::POST, "/groups/4/vevents").json(&body)).await.is(201);
+    let paul = Professional::logged_in(&server, PAUL).await;
+    let client = format!("/p/cut-co/clients/{KNOWN_FICHE}");
+    let page = paul.open(&client).await;
+    page.shows(&format!("/events/{own}"));
+    page.hides(&format!("/events/{}", other["id"]));
+    page.hides(&format!("c={OTHER_CALENDAR}"));
+    let page = paul.open(&format!("/p/cut-co/events/{own}")).await;
+    page.shows(&client);
+    page.hides(&format!("/events/{}", other["id"]));
+    // Once it is cancelled, the client is no longer one of Paul's: the name stays.
+    let path = format!("/groups/4/vevents/{own}");
+    answer(server.by_pro(Method::DELETE, &path)).await.is(200);
+    let page = paul.open(&format!("/p/cut-co/events/{own}")).await;
+    page.shows("Known");
+    page.hides(&client);
+    assert_eq!(paul.get(&client).await.status, 404);
+    // Pia reads all and writes on her own calendar: she books again there only.
+    let pia = Professional::logged_in(&server, PIA).await;
+    let page = pia.open(&format!("/p/cut-co/events/{theirs}")).await;
+    page.shows("/events/new?client=");
+    page.hides(&format!("c={OTHER_CALENDAR}"));
+}
+
+#[tokio::test]
 async fn a_person_who_is_invited_joins_and_logs_in() {
     let server = TestServer::with_team(|_| {}).await;
     let mut ann = Professional::logged_in(&server, ANN).await;

@@ -51,8 +51,10 @@ pub enum AccessRefusal {
     Joining(#[from] JoinRefusal),
     #[error("{} has another password by now", .0.as_str())]
     PasswordChanged(Email),
-    #[error("{}", GroupRight::Team.needed())]
-    LacksTeam,
+    #[error("the role of professional {0} was changed meanwhile: look at it again")]
+    RoleChanged(ProId),
+    #[error("{}", .0.needed())]
+    Lacks(GroupRight),
     #[error("no such login is open")]
     NoLogin,
     #[error(transparent)]

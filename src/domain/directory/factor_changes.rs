@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::domain::directory::pro_logins::LoginHash;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::second_factor::{
     CodeFault, GivenCode, RecoveryHash, SecondFactor, TotpSecret,
@@ -22,6 +23,8 @@ pub enum ChangeFactor {
         secret: TotpSecret,
         /// The recovery codes.
         recovery: Vec<RecoveryHash>,
+        /// The login that sets it up; all others of the person end.
+        login: LoginHash,
     },
     /// Replaces all recovery codes.
     RenewRecovery {
@@ -78,8 +81,11 @@ pub fn decide(
     now: Instant,
 ) -> Result<DirectoryEvent, FactorRefusal> {
     match change {
-        ChangeFactor::Enrol { proof, secret, recovery } => {
-            enrol(directory, proof, secret, recovery, now)
+        ChangeFactor::Enrol { proof, secret, recovery, login } => {
+            let factor = enrol(directory, proof, secret, recovery, now)?;
+            let logins = directory.pro_logins.active(proof.pro, now).map(|(hash, _)| hash);
+            let ended = logins.filter(|hash| hash != login).collect();
+            Ok(DirectoryEvent::SecondFactorPut { pro: proof.pro, factor, ended })
         }
         ChangeFactor::RenewRecovery { proof, recovery } => {
             let factor = find_factor(directory, proof)?;
@@ -90,7 +96,7 @@ pub fn decide(
             let mut factor = factor.clone();
             factor.use_code(used);
             let factor = Box::new(factor.with_recovery(recovery.clone()));
-            Ok(DirectoryEvent::SecondFactorPut { pro: proof.pro, factor })
+            Ok(DirectoryEvent::SecondFactorPut { pro: proof.pro, factor, ended: Vec::new() })
         }
         ChangeFactor::Remove(proof) => {
             let factor = find_factor(directory, proof)?;
@@ -122,14 +128,14 @@ pub fn refuse_code(pro: ProId, fault: CodeFault) -> Result<DirectoryEvent, Facto
     }
 }
 
-/// Sets up a factor. A wrong code here is guessed by no one, since the page shows the secret.
+/// Returns a new factor. A wrong code here is guessed by no one, since the page shows the secret.
 fn enrol(
     directory: &Directory,
     proof: &FactorProof,
     secret: &TotpSecret,
     recovery: &[RecoveryHash],
     now: Instant,
-) -> Result<DirectoryEvent, FactorRefusal> {
+) -> Result<Box<SecondFactor>, FactorRefusal> {
     check_password(directory, proof)?;
     if directory.second_factors.contains_key(&proof.pro) {
         return Err(FactorRefusal::FactorKnown);
@@ -140,8 +146,7 @@ fn enrol(
     let Some(step) = secret.steps_of(digits, now).next() else {
         return Err(FactorRefusal::WrongCode);
     };
-    let factor = Box::new(SecondFactor::new(secret.clone(), step, recovery.to_vec(), now));
-    Ok(DirectoryEvent::SecondFactorPut { pro: proof.pro, factor })
+    Ok(Box::new(SecondFactor::new(secret.clone(), step, recovery.to_vec(), now)))
 }
 
 /// Returns the factor of the person of a proof.

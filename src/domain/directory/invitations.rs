@@ -72,6 +72,14 @@ impl Invitations {
         }
     }
 
+    /// Removes all invitations to a group.
+    pub fn remove_group(&mut self, group: GroupId) {
+        let ended: Vec<u64> = self.of_group(group).map(|(number, _)| number).collect();
+        for number in ended {
+            self.remove(group, number);
+        }
+    }
+
     /// Removes an invitation, if it is there.
     pub(crate) fn remove(&mut self, group: GroupId, number: u64) {
         self.open.remove(&(group, number));

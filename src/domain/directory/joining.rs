@@ -42,6 +42,8 @@ pub enum JoinRefusal {
     WorksHere,
     #[error("the group has {INVITATIONS_MAX} open invitations: withdraw one first")]
     ManyInvitations,
+    #[error("the server sends no mails: let the operator use `slotbook pro add`")]
+    NoMails,
     #[error("no such invitation is open")]
     NoInvitation,
     #[error("a professional has this address: log in and accept")]

@@ -15,6 +15,7 @@ pub mod known_logins;
 pub mod link_secret;
 mod observed;
 pub mod password_link;
+mod pro_changes;
 pub mod pro_logins;
 pub mod professionals;
 pub mod roles;
@@ -194,6 +195,8 @@ pub enum DirectoryEvent {
         pro: ProId,
         /// The factor after the change.
         factor: Box<SecondFactor>,
+        /// The logins that end with it.
+        ended: Vec<LoginHash>,
     },
     /// A second factor was removed.
     SecondFactorRemoved {
@@ -298,8 +301,9 @@ impl Directory {
                 self.factor_mut(login.pro).use_code(*used);
                 self.open_login(*hash, login, *replaced);
             }
-            DirectoryEvent::SecondFactorPut { pro, factor } => {
+            DirectoryEvent::SecondFactorPut { pro, factor, ended } => {
                 self.second_factors.insert(*pro, SecondFactor::clone(factor));
+                ended.iter().for_each(|hash| self.pro_logins.remove(hash));
             }
             DirectoryEvent::SecondFactorRemoved { pro } => {
                 self.second_factors.remove(pro).expect("only a known factor is removed");
@@ -354,6 +358,32 @@ impl Directory {
         }
     }
 
+    /// Replaces all professionals by those of a merge. What lets a person in stays with the person:
+    /// an id that another address has now keeps neither logins nor a second factor.
+    pub fn replace_pros(&mut self, merged: Professionals) {
+        let before = std::mem::replace(&mut self.pros, merged);
+        self.pros.spend_ids_to(before.last_id());
+        for (id, before) in before.iter() {
+            let same_address = |after: &&Pro| after.email.folded() == before.email.folded();
+            match self.pros.get(id).filter(same_address) {
+                Some(after) if after.password_hash == before.password_hash => {}
+                Some(_) => self.end_logins_of(*id),
+                None => {
+                    self.pro_logins.remove_all(*id);
+                    self.second_factors.remove(id);
+                }
+            }
+        }
+    }
+
+    /// Ends the logins of a professional with another password. Wrong codes count from none again.
+    fn end_logins_of(&mut self, pro: ProId) {
+        self.pro_logins.remove_all(pro);
+        if let Some(factor) = self.second_factors.get_mut(&pro) {
+            factor.forget_wrong_codes();
+        }
+    }
+
     /// Adds or replaces a professional. Another password ends its logins, and a group that it
     /// leaves keeps no role of it.
     fn put_pro(&mut self, pro: &Pro) {
@@ -363,10 +393,7 @@ impl Directory {
         }
         let Some(before) = self.pros.insert(pro.id, pro.clone()) else { return };
         if before.password_hash != pro.password_hash {
-            self.pro_logins.remove_all(pro.id);
-            if let Some(factor) = self.second_factors.get_mut(&pro.id) {
-                factor.forget_wrong_codes();
-            }
+            self.end_logins_of(pro.id);
         }
         for group in before.groups {
             if !pro.works_for(group) {

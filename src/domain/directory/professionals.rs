@@ -98,6 +98,9 @@ pub struct Professionals {
     emails: OrdSet<(Box<str>, ProId)>,
     /// Each group that one works for, with its id.
     by_group: OrdSet<(GroupId, ProId)>,
+    /// The highest id that one ever had; 0 before the first. The history names people by their ids,
+    /// so the id of one who was removed is given to no other.
+    last_id: u64,
 }
 
 impl Deref for Professionals {
@@ -109,6 +112,16 @@ impl Deref for Professionals {
 }
 
 impl Professionals {
+    /// The highest id that a professional ever had; 0 before the first.
+    pub const fn last_id(&self) -> u64 {
+        self.last_id
+    }
+
+    /// Prevents that ids up to this one are given again.
+    pub fn spend_ids_to(&mut self, id: u64) {
+        self.last_id = self.last_id.max(id);
+    }
+
     /// Finds the professional with a folded address; of several, the one with the lowest id.
     pub fn find_by_email(&self, folded: &str) -> Option<&Pro> {
         let first = ProId::new(1).expect("1 is an id");
@@ -126,6 +139,7 @@ impl Professionals {
     /// Inserts a professional, or replaces the one with its id. Returns the one before.
     pub fn insert(&mut self, id: ProId, pro: Pro) -> Option<Pro> {
         let before = self.remove(&id);
+        self.spend_ids_to(id.number());
         self.emails.insert((pro.email.folded(), id));
         self.by_group.extend(pro.groups.iter().map(|group| (*group, id)));
         self.by_id.insert(id, pro);

@@ -94,6 +94,15 @@ impl ProRole {
         }
     }
 
+    /// Whether the role has a right in the whole group.
+    pub const fn has(&self, right: GroupRight) -> bool {
+        match self {
+            Self::Administrator => true,
+            Self::Reception => matches!(right, GroupRight::Agenda | GroupRight::Clients),
+            Self::Professional(_) => false,
+        }
+    }
+
     /// Whether the role writes on a calendar.
     pub fn writes_on(&self, calendar: CalendarId) -> bool {
         match self {

@@ -2,7 +2,7 @@
 
 use crate::domain::directory::access::ChangeAccess;
 use crate::domain::directory::invitations::{INVITATION_SECONDS, Invitation};
-use crate::domain::directory::joining::NewPerson;
+use crate::domain::directory::joining::{JoinRefusal, NewPerson};
 use crate::domain::directory::roles::ProRole;
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
@@ -24,8 +24,8 @@ impl Authenticator {
     /// is durable; the answer does not wait for it.
     ///
     /// # Errors
-    /// The address works for the group already, the group has too many open invitations, or the
-    /// store takes no writes.
+    /// The server sends no mails, the address works for the group already, the group has too many
+    /// open invitations, or the store takes no writes.
     pub(crate) async fn invite(
         &self,
         group: GroupId,
@@ -34,6 +34,9 @@ impl Authenticator {
         author: Author,
         now: Instant,
     ) -> Result<Invited, AccessError> {
+        let Some(mailer) = &self.login_mailer else {
+            return Err(AccessError::Refused(JoinRefusal::NoMails.into()));
+        };
         let steady_now = self.engine.steady_now();
         let expires = steady_now.plus_seconds(INVITATION_SECONDS);
         let by = match author {
@@ -54,9 +57,7 @@ impl Authenticator {
         let found = open.find(|(_, one)| one.email.folded() == email);
         // Another administrator has withdrawn it meanwhile.
         let (number, invitation) = found.ok_or(AccessError::Rejected(Rejection::InternalError))?;
-        if let Some(mailer) = &self.login_mailer {
-            mailer.mail_invitation(group, number, invitation, now);
-        }
+        mailer.mail_invitation(group, number, invitation, now);
         Ok(Invited { number, invitation: invitation.clone() })
     }
 

@@ -5,7 +5,6 @@ use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::factor_changes::{ChangeFactor, FactorProof, FactorRefusal};
-use crate::domain::directory::pro_logins::WhichLogins;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::second_factor::{
     GivenCode, RECOVERY_BYTES, RECOVERY_CODES, RecoveryHash, TotpSecret, hash_recovery,
@@ -125,16 +124,8 @@ impl Authenticator {
             password_hash: pro.password_hash.clone(),
             code: GivenCode::read(code),
         };
-        let change = ChangeFactor::Enrol { proof, secret, recovery };
-        let changed = self.send_factor_change(pro.id, change, codes).await?;
-        if matches!(changed, FactorChange::Done(_)) {
-            // The codes are shown only here, so they are, whatever else fails.
-            let ended = self.end_logins(pro.id, WhichLogins::AllBut(Some(login.hash))).await;
-            if let Err(error) = ended {
-                tracing::warn!(?error, "other logins outlive a new second factor");
-            }
-        }
-        Ok(changed)
+        let change = ChangeFactor::Enrol { proof, secret, recovery, login: login.hash };
+        self.send_factor_change(pro.id, change, codes).await
     }
 
     /// Removes a factor, or makes other recovery codes.

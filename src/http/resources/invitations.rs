@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::joining::JoinRefusal;
-use crate::domain::directory::roles::{GroupRight, ProRole};
+use crate::domain::directory::roles::ProRole;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::records::text::Email;
@@ -146,9 +146,7 @@ fn refuse(error: AccessError, request: &GroupRequest) -> ApiError {
         AccessError::Refused(AccessRefusal::Joining(JoinRefusal::NoInvitation)) => {
             ApiError::no_result()
         }
-        AccessError::Refused(AccessRefusal::LacksTeam) => {
-            ApiError::unauthorized(GroupRight::Team.needed())
-        }
+        AccessError::Refused(AccessRefusal::Lacks(right)) => ApiError::unauthorized(right.needed()),
         AccessError::Refused(refusal) => Fault::new("email", refusal.to_string()).into(),
         AccessError::Rejected(rejection) => {
             ApiError::from_rejection(rejection, request.zone(), request.audience())

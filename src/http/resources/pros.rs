@@ -126,11 +126,8 @@ async fn change(request: GroupRequest) -> HandlerResult {
         }
     }
     let group = request.state.catalogue.group.id;
-    let role = match parse_role(
-        object,
-        &request.state,
-        directory(&request).roles.role_of(group, pro.id),
-    ) {
+    let former = directory(&request).roles.role_of(group, pro.id);
+    let role = match parse_role(object, &request.state, former) {
         Ok(role) => role,
         Err(wrong) => {
             faults.extend(wrong);
@@ -156,10 +153,15 @@ async fn change_role(request: &GroupRequest, pro: &Pro, role: ProRole) -> Handle
         return Err(ApiError::unauthorized(GroupRight::Team.needed()));
     }
     check_if_match(pro, request)?;
-    let groups = [group].into();
-    let is_operator = request.identity.is_at_socket();
-    change_access(request, ChangeAccess::SetRole { pro: pro.id, groups, role, is_operator })
-        .await?;
+    let change = ChangeAccess::SetRole {
+        pro: pro.id,
+        groups: [group].into(),
+        role,
+        // What the body left out, and If-Match, are judged by it.
+        former: Some(directory(request).roles.role_of(group, pro.id).clone()),
+        is_operator: request.identity.is_at_socket(),
+    };
+    change_access(request, change).await?;
     let directory = request.server.engine.published().directory();
     Ok(object_response(show_pro(pro, &directory, request)))
 }
@@ -261,8 +263,9 @@ async fn change_access(request: &GroupRequest, change: ChangeAccess) -> Result<(
         AccessError::Refused(last @ AccessRefusal::LastAdministrator(_)) => {
             ErrorEntry::new(Problem::Conflict, last.to_string()).into()
         }
-        AccessError::Refused(AccessRefusal::LacksTeam) => {
-            ApiError::unauthorized(GroupRight::Team.needed())
+        AccessError::Refused(AccessRefusal::Lacks(right)) => ApiError::unauthorized(right.needed()),
+        AccessError::Refused(changed @ AccessRefusal::RoleChanged(_)) => {
+            ErrorEntry::new(Problem::Conflict, changed.to_string()).into()
         }
         // Another request removed the professional meanwhile.
         AccessError::Refused(_) => ApiError::no_result(),

@@ -12,7 +12,6 @@ use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{FicheId, GroupId};
-use crate::http::auth::account_use::record_use;
 use crate::http::auth::login_uses::ActiveLogin;
 use crate::http::auth::own_sessions::{EndedSessions, OwnSessions};
 use crate::http::auth::person::by_screens_alone;
@@ -284,7 +283,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     let Some(cookie) = cookie else { return Ok(login_failed_response(role)) };
     authenticator.access_log.note_session(&person, &apikey, auth.from, auth.directory, auth.now);
     if let Person::Account(group, account) = &person {
-        record_use(&server.engine, *group, account, auth.now);
+        server.account_uses.record(&server.engine, *group, account, auth.now);
     }
     if session.is_some() && !PlantedFault::SessionKeptOverLogin.is_active() {
         authenticator.sessions.end(session.as_ref());

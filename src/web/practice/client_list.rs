@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use crate::domain::directory::roles::Sight;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::folded;
@@ -120,9 +121,13 @@ pub(crate) async fn find_clients(
     listed.push("startIndex", &first.to_string());
     let scope = Scope::for_group(&visit.state);
     let Ok(query) = Query::parse(&listed, &FICHE, &scope, Audience::Pro) else { return Ok(None) };
-    let cost = visit.state.fiches.len().saturating_mul(query.cost_per_record());
     let state = Arc::clone(&visit.state);
     let sight = visit.sight();
+    let mut cost = state.fiches.len().saturating_mul(query.cost_per_record());
+    if sight != Sight::All {
+        // The appointments of each client tell whether the professional reads it.
+        cost = cost.saturating_add(state.rows.len());
+    }
     let words = folded(search);
     let find = move || {
         let mut wanted: Vec<&Fiche> = state.fiches.values().map(AsRef::as_ref).collect();

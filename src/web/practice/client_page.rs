@@ -29,7 +29,6 @@ use crate::web::practice::record_fields::{
 };
 use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::revision::{REVISION, faults_among, revision, still_at, write};
-use crate::web::practice::role_gate;
 use crate::web::practice::texts::client::ClientTexts;
 use crate::web::practice::texts::erasure::ErasureTexts;
 use crate::web::practice::texts::form::FormTexts;
@@ -73,7 +72,7 @@ struct ClientScreen<'v> {
     erasure_text: &'static ErasureTexts,
     list: String,
     edit: EditForm,
-    history: ObjectHistory,
+    history: Option<ObjectHistory>,
 }
 
 /// The form that changes the record.
@@ -200,10 +199,10 @@ fn respond_with_client(
     let text = ClientTexts::in_language(visit.language());
     let params = &visit.request.params;
     let shows_all = params.value("past") == Some("all");
-    let appointments = visit.state.appointments_of(fiche.id);
+    let appointments = visit.appointments_of(fiche.id);
     let now = visit.request.now;
     let (upcoming, past): (Vec<&TakenInterval>, Vec<&TakenInterval>) =
-        appointments.iter().partition(|taken| taken.interval.end > now);
+        appointments.iter().copied().partition(|taken| taken.interval.end > now);
     let shown = if shows_all { LISTED_MAX } else { PAST_SHOWN };
     let here = format!("/clients/{}", fiche.id);
     let mut stored = fiche_fields(&visit.state, fiche, visit.language());
@@ -224,7 +223,7 @@ fn respond_with_client(
         text,
         form: FormTexts::in_language(visit.language()),
         is_writable: visit.state.lets_write_client(visit.role(), fiche.id),
-        can_merge: role_gate::has(visit.role(), GroupRight::Clients),
+        can_merge: visit.role().has(GroupRight::Clients),
         is_deleted: fiche.deleted,
         is_erased: fiche.erased_at.is_some(),
         is_saved: status == StatusCode::OK && params.value("saved").is_some(),

@@ -62,7 +62,7 @@ struct EventScreen<'v> {
     can_mail: bool,
     previous: Vec<ListedAppointment>,
     next: Vec<ListedAppointment>,
-    history: ObjectHistory,
+    history: Option<ObjectHistory>,
     edit: DetailsForm,
 }
 
@@ -75,7 +75,9 @@ struct StateChoice {
 /// The client of an appointment.
 struct ClientView {
     name: String,
+    /// The address of the record; empty if the professional does not read it.
     url: String,
+    /// The form of another appointment; empty likewise.
     book_again: String,
     facts: Vec<Fact>,
 }
@@ -105,7 +107,12 @@ pub(crate) async fn show(Path(path): Path<RecordPath>, visit: ProVisit) -> Respo
         return message::not_found(&visit.request);
     };
     match row.appointment() {
-        Some(_) => respond_with_event(&visit, StatusCode::OK, row, None, Notice::None),
+        Some(appointment) => {
+            let read_log = &visit.request.pages.server.read_log;
+            let client = appointment.fiche_id;
+            read_log.note_client(visit.group().id, visit.author(), client, visit.request.now);
+            respond_with_event(&visit, StatusCode::OK, row, None, Notice::None)
+        }
         None => series_event::show(&visit, row).await,
     }
 }
@@ -147,7 +154,7 @@ pub(crate) fn respond_with_event(
         has_faults: false,
         versions: Vec::new(),
     });
-    let taken = visit.state.appointments_of(client.id);
+    let taken = visit.appointments_of(client.id);
     let ids: Vec<VeventId> = taken.iter().map(|taken| taken.id).collect();
     let before = taken.partition_point(|taken| taken.interval.start < appointment.start);
     let other = |id: &&VeventId| **id != row.id;
@@ -223,9 +230,18 @@ fn appointment_facts(
 }
 
 fn view_client(visit: &ProVisit, row: &Vevent, client: &Fiche) -> ClientView {
+    let id = client.id.to_string();
+    // Only the client's cancelled appointments are on the professional's own calendars.
+    if !visit.state.shows_client(&visit.sight(), client.id) {
+        return ClientView {
+            name: client.names(),
+            url: String::new(),
+            book_again: String::new(),
+            facts: Vec::new(),
+        };
+    }
     let mut fields = fiche_fields(&visit.state, client, visit.language());
     fields.retain(|field| !field.is_checkbox() && !field.name.ends_with("name"));
-    let id = client.id.to_string();
     ClientView {
         name: client.names(),
         url: visit.url(&format!("/clients/{id}"), &[]),

@@ -13,7 +13,6 @@ use crate::domain::state::history::row::{
 };
 use crate::domain::time::{Civil, INSTANT_MAX, Instant};
 use crate::web::format;
-use crate::web::practice::role_gate;
 use crate::web::practice::settings::fields::label_in_change;
 use crate::web::practice::texts::field_labels::fiche_label;
 use crate::web::practice::texts::history::HistoryTexts;
@@ -40,16 +39,17 @@ pub(crate) struct HistoryLine {
 
 /// The latest rows about an object, beside it.
 pub(crate) struct ObjectHistory {
-    /// Whether the professional reads the history.
-    pub(crate) is_shown: bool,
     pub(crate) text: &'static HistoryTexts,
     pub(crate) lines: Vec<HistoryLine>,
     /// The whole history of the object; empty if it is shown.
     pub(crate) all_url: String,
 }
 
-/// Returns the latest rows about an object.
-pub(crate) fn history_beside(visit: &ProVisit, object: HistoryObject) -> ObjectHistory {
+/// Returns the latest rows about an object; `None` for a professional who reads no history.
+pub(crate) fn history_beside(visit: &ProVisit, object: HistoryObject) -> Option<ObjectHistory> {
+    if !visit.role().has(GroupRight::History) {
+        return None;
+    }
     let query = HistoryQuery {
         object: Some(object),
         author: None,
@@ -67,8 +67,7 @@ pub(crate) fn history_beside(visit: &ProVisit, object: HistoryObject) -> ObjectH
         page.rows.iter().map(|row| history_line(visit, row)).collect();
     lines.iter_mut().for_each(|line| line.object.clear());
     let text = HistoryTexts::in_language(visit.language());
-    let is_shown = role_gate::has(visit.role(), GroupRight::History);
-    ObjectHistory { is_shown, text, lines, all_url }
+    Some(ObjectHistory { text, lines, all_url })
 }
 
 /// Returns the screen with the history of an object.

@@ -5,7 +5,9 @@ use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::response::Response;
 
+use crate::domain::directory::access::AccessRefusal;
 use crate::domain::directory::roles::GroupRight;
+use crate::engine::AccessError;
 use crate::http::ApiError;
 use crate::web::page::{Privacy, render, respond};
 use crate::web::practice::frame::ScreenFrame;
@@ -71,6 +73,16 @@ pub(crate) fn lacks(request: &ScreenRequest, right: GroupRight) -> Response {
     with_line(request, StatusCode::FORBIDDEN, text.lacks_title, line)
 }
 
+/// Returns the page of a change of keys or professionals that was not made. Where the screen has no
+/// words for the reason, what was to be changed is there no more.
+pub(crate) fn not_changed(request: &ScreenRequest, error: AccessError) -> Response {
+    match error {
+        AccessError::Refused(AccessRefusal::Lacks(right)) => lacks(request, right),
+        AccessError::Refused(_) => not_found(request),
+        AccessError::Rejected(rejection) => failed(request, &ApiError::from_store(rejection)),
+    }
+}
+
 /// Returns the page of an error that lies not with the fields of a form.
 pub(crate) fn failed(request: &ScreenRequest, error: &ApiError) -> Response {
     let text = request.text();
@@ -82,7 +94,9 @@ pub(crate) fn failed(request: &ScreenRequest, error: &ApiError) -> Response {
             let line = fill(text.too_many, "minutes", &minutes.to_string());
             with_line(request, status, text.too_many_title, &line)
         }
-        (StatusCode::FORBIDDEN, None) => lacks(request, GroupRight::Agenda),
+        (StatusCode::FORBIDDEN, None) => {
+            with_line(request, status, text.lacks_title, text.lacks_some)
+        }
         (_, Some(_)) => with_line(request, status, text.busy_title, text.busy),
         (_, None) => with_line(request, status, text.failed_title, text.failed),
     };

@@ -17,15 +17,6 @@ pub(crate) struct RoleGate<'v> {
     pub(crate) role: &'v ProRole,
 }
 
-/// Whether a role has a right in the whole group.
-pub(crate) fn has(role: &ProRole, right: GroupRight) -> bool {
-    match (role, right) {
-        (ProRole::Administrator, _)
-        | (ProRole::Reception, GroupRight::Agenda | GroupRight::Clients) => true,
-        (ProRole::Reception | ProRole::Professional(_), _) => false,
-    }
-}
-
 impl RoleGate<'_> {
     /// Checks that the role goes as far as the screen with a path below `/p/<urlname>`.
     ///
@@ -59,7 +50,7 @@ impl RoleGate<'_> {
     }
 
     fn require(&self, right: GroupRight) -> Result<(), Box<Response>> {
-        if has(self.role, right) {
+        if self.role.has(right) {
             Ok(())
         } else {
             Err(Box::new(message::lacks(self.request, right)))

@@ -6,10 +6,12 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 
+use crate::domain::availability::taken_time::TakenInterval;
 use crate::domain::directory::roles::{GroupRight, ProRole, Sight};
 use crate::domain::records::author::Author;
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::group::Group;
+use crate::domain::records::ids::FicheId;
 use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::CivilDay;
@@ -24,7 +26,7 @@ use crate::web::practice::frame::{
     FrameShop, SECOND_FACTOR_PATH, SECTIONS, ScreenFrame, Section, SectionLink,
 };
 use crate::web::practice::message;
-use crate::web::practice::role_gate::{self, RoleGate};
+use crate::web::practice::role_gate::RoleGate;
 use crate::web::practice::screen_request::ScreenRequest;
 
 /// A visit of a professional to a screen of a group that is one of theirs. The whole screen is made
@@ -113,6 +115,15 @@ impl ProVisit {
         self.role().sight()
     }
 
+    /// The live appointments of a client that the professional reads, ascending by start.
+    pub(crate) fn appointments_of(&self, client: FicheId) -> Vec<&TakenInterval> {
+        let sight = self.sight();
+        let is_shown = |taken: &&TakenInterval| {
+            self.state.rows.get(&taken.id).is_some_and(|row| sight.shows_vevent(row))
+        };
+        self.state.appointments_of(client).iter().filter(is_shown).collect()
+    }
+
     /// The live calendars that the professional reads, in their order.
     pub(crate) fn shown_calendars(&self) -> impl Iterator<Item = &Calendar> {
         let sight = self.sight();
@@ -175,8 +186,8 @@ impl ProVisit {
     /// Whether the role opens a screen.
     fn opens(&self, section: Section) -> bool {
         match section {
-            Section::Settings => role_gate::has(self.role(), GroupRight::Settings),
-            Section::History => role_gate::has(self.role(), GroupRight::History),
+            Section::Settings => self.role().has(GroupRight::Settings),
+            Section::History => self.role().has(GroupRight::History),
             Section::Agenda
             | Section::Logins
             | Section::Clients

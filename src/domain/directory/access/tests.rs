@@ -130,6 +130,20 @@ fn a_professional_leaves_some_groups_or_all() {
 }
 
 #[test]
+fn the_id_of_a_removed_professional_is_given_to_no_other() {
+    let mut directory = after(&[
+        new_pro("ann@x.org", &[1], Some("hash")),
+        new_pro("bob@x.org", &[1], Some("hash")),
+    ]);
+    let bob = directory.pros.find_by_email("bob@x.org").expect("he is there").id;
+    directory.apply_in_place(&DirectoryEvent::ProRemoved { id: bob });
+    let added = decide(&directory, &store(&[1]), &new_pro("eve@x.org", &[1], Some("h")), NOW);
+    directory.apply_in_place(&added.expect("it is possible"));
+    let eve = directory.pros.find_by_email("eve@x.org").expect("she is there").id;
+    assert_eq!((bob.number(), eve.number()), (2, 3), "the history names people by their ids");
+}
+
+#[test]
 fn a_second_add_of_an_address_adds_groups_to_the_same_professional() {
     let directory = after(&[
         new_pro("ann@x.org", &[2], Some("hash")),

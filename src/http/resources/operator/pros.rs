@@ -131,7 +131,7 @@ async fn set_role(request: ApiRequest) -> HandlerResult {
         groups.extend(&pro.groups);
     }
     let role = read_role(&request, &groups)?.unwrap_or(ProRole::Administrator);
-    let set = ChangeAccess::SetRole { pro: pro.id, groups, role, is_operator: true };
+    let set = ChangeAccess::SetRole { pro: pro.id, groups, role, former: None, is_operator: true };
     change_access(&request, set).await
 }
 
@@ -150,10 +150,11 @@ fn read_role(
     } else {
         groups.iter().copied().collect()
     };
-    let states = named.iter().filter_map(|group| published.group_state(*group));
-    let states: Vec<_> = states.collect();
-    let Some(state) = states.first() else { return Ok(None) };
-    let role = parse_role(&request.body, state, &ProRole::Administrator)?;
+    let Some(first) = named.first() else { return Ok(None) };
+    let Some(state) = published.group_state(*first) else {
+        return Err(refused(&AccessRefusal::NoGroup(*first)));
+    };
+    let role = parse_role(&request.body, &state, &ProRole::Administrator)?;
     if matches!(role, Some(ProRole::Professional(_))) && named.len() > 1 {
         let rule = "must be one group: own calendars are those of one";
         return Err(Fault::new("groups", rule).into());

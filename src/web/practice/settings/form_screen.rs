@@ -122,7 +122,7 @@ pub(crate) fn respond_with_form(
         delete_url: &delete_url,
         preview: place.preview.clone(),
         hours_url: &hours_url,
-        history: place.object.map(|object| history_beside(visit, object)),
+        history: place.object.and_then(|object| history_beside(visit, object)),
     };
     respond(attempt.status(), Privacy::Client, render(&screen))
 }

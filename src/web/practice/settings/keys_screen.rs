@@ -6,7 +6,7 @@ use axum::response::Response;
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::directory::access::ChangeAccess;
+use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::apikeys::Apikey;
 use crate::domain::directory::group_keys::{ChangeGroupKeys, GROUP_KEY_ORIGINS_MAX, is_own_key};
 use crate::domain::directory::site_origin::SiteOrigin;
@@ -15,7 +15,6 @@ use crate::domain::records::text::Text;
 use crate::domain::time::zone::utc_of;
 use crate::engine::AccessError;
 use crate::engine::randomness::Randomness;
-use crate::http::ApiError;
 use crate::web::format;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
@@ -91,10 +90,10 @@ async fn revoke(visit: &ProVisit, hash: &str) -> Response {
     match send(visit, change).await {
         Ok(()) => redirect(&visit.url(&Part::Keys.path(), &[("revoked", "1")])),
         // It is revoked already, or the operator's.
-        Err(AccessError::Refused(_)) => redirect(&visit.url(&Part::Keys.path(), &[])),
-        Err(AccessError::Rejected(rejection)) => {
-            message::failed(&visit.request, &ApiError::from_store(rejection))
+        Err(AccessError::Refused(AccessRefusal::GroupKey(_))) => {
+            redirect(&visit.url(&Part::Keys.path(), &[]))
         }
+        Err(error) => message::not_changed(&visit.request, error),
     }
 }
 
@@ -129,13 +128,11 @@ async fn make(visit: &ProVisit, given: &Params) -> Response {
             };
             respond(StatusCode::OK, Privacy::Client, render(&screen))
         }
-        Err(AccessError::Refused(_)) => {
+        Err(AccessError::Refused(AccessRefusal::GroupKey(_))) => {
             let faults = Faults { form: text.too_many, ..Faults::default() };
             respond_with_list(visit, StatusCode::CONFLICT, Some(given), faults)
         }
-        Err(AccessError::Rejected(rejection)) => {
-            message::failed(&visit.request, &ApiError::from_store(rejection))
-        }
+        Err(error) => message::not_changed(&visit.request, error),
     }
 }
 

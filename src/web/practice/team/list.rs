@@ -10,7 +10,6 @@ use crate::domain::directory::joining::JoinRefusal;
 use crate::domain::directory::roles::ProRole;
 use crate::domain::records::text::Email;
 use crate::engine::AccessError;
-use crate::http::ApiError;
 use crate::notify::language::long_date;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
@@ -88,10 +87,13 @@ pub(crate) async fn invite(form: ProForm) -> Response {
         Err(AccessError::Refused(AccessRefusal::Joining(JoinRefusal::WorksHere))) => {
             refuse(form, text.works_here)
         }
-        Err(AccessError::Refused(_)) => refuse(form, text.many_invitations),
-        Err(AccessError::Rejected(rejection)) => {
-            message::failed(&visit.request, &ApiError::from_store(rejection))
+        Err(AccessError::Refused(AccessRefusal::Joining(JoinRefusal::ManyInvitations))) => {
+            refuse(form, text.many_invitations)
         }
+        Err(AccessError::Refused(AccessRefusal::Joining(JoinRefusal::NoMails))) => {
+            refuse(form, text.no_mails)
+        }
+        Err(error) => message::not_changed(&visit.request, error),
     }
 }
 
@@ -101,12 +103,10 @@ pub(crate) async fn withdraw(Path(path): Path<RecordPath>, form: ProForm) -> Res
     let Some(number) = path.id(Some) else { return message::not_found(&visit.request) };
     let change = ChangeAccess::Uninvite { group: visit.group().id, number };
     match visit.request.pages.server.engine.change_access(Some(visit.author()), change).await {
-        Ok(()) | Err(AccessError::Refused(_)) => {
+        Ok(()) | Err(AccessError::Refused(AccessRefusal::Joining(JoinRefusal::NoInvitation))) => {
             redirect(&visit.url(PATH, &[("done", "withdrawn")]))
         }
-        Err(AccessError::Rejected(rejection)) => {
-            message::failed(&visit.request, &ApiError::from_store(rejection))
-        }
+        Err(error) => message::not_changed(&visit.request, error),
     }
 }
 

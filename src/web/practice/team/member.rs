@@ -7,9 +7,9 @@ use axum::response::Response;
 
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::professionals::Pro;
+use crate::domain::directory::roles::GroupRight;
 use crate::domain::records::ids::ProId;
 use crate::engine::AccessError;
-use crate::http::ApiError;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
@@ -54,18 +54,24 @@ pub(crate) async fn change(Path(path): Path<RecordPath>, form: ProForm) -> Respo
     let Some(role) = form.read(&visit) else {
         return respond_with_member(&visit, pro, "", Some(form), false);
     };
-    let groups = [visit.group().id].into();
-    let change = ChangeAccess::SetRole { pro: pro.id, groups, role, is_operator: false };
+    let is_oneself = pro.id == visit.login.pro;
+    let keeps_team = role.has(GroupRight::Team);
+    let change = ChangeAccess::SetRole {
+        pro: pro.id,
+        groups: [visit.group().id].into(),
+        role,
+        former: None,
+        is_operator: false,
+    };
     let text = TeamTexts::in_language(visit.language());
     match visit.request.pages.server.engine.change_access(Some(visit.author()), change).await {
+        // The team is shown to administrators only.
+        Ok(()) if is_oneself && !keeps_team => redirect(&visit.url(Section::Agenda.path(), &[])),
         Ok(()) => redirect(&visit.url(PATH, &[("done", "saved")])),
         Err(AccessError::Refused(AccessRefusal::LastAdministrator(_))) => {
             respond_with_member(&visit, pro, text.last_administrator, Some(form), false)
         }
-        Err(AccessError::Refused(_)) => message::not_found(&visit.request),
-        Err(AccessError::Rejected(rejection)) => {
-            message::failed(&visit.request, &ApiError::from_store(rejection))
-        }
+        Err(error) => message::not_changed(&visit.request, error),
     }
 }
 
@@ -85,15 +91,15 @@ pub(crate) async fn remove(Path(path): Path<RecordPath>, form: ProForm) -> Respo
     let text = TeamTexts::in_language(visit.language());
     let refusal =
         match visit.request.pages.server.engine.change_access(Some(visit.author()), change).await {
+            Ok(()) if pro.id == visit.login.pro => {
+                return redirect(&visit.request.url("/p", &[]));
+            }
             Ok(()) => return redirect(&visit.url(PATH, &[("done", "removed")])),
             Err(AccessError::Refused(AccessRefusal::LastAdministrator(_))) => {
                 text.last_administrator
             }
             Err(AccessError::Refused(AccessRefusal::LastOfGroup(_))) => text.last_of_group,
-            Err(AccessError::Refused(_)) => return message::not_found(&visit.request),
-            Err(AccessError::Rejected(rejection)) => {
-                return message::failed(&visit.request, &ApiError::from_store(rejection));
-            }
+            Err(error) => return message::not_changed(&visit.request, error),
         };
     respond_with_member(&visit, pro, refusal, None, true)
 }

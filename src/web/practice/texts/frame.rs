@@ -24,6 +24,8 @@ text_table! {
     not_found: "Cette adresse ne mène à aucun écran d’un de vos établissements.",
         "There is no screen of one of your practices at this address.";
     lacks_title: "Votre rôle ne le permet pas", "Your role does not allow this";
+    lacks_some: "Demandez à un administrateur de l’établissement.",
+        "Ask an administrator of the practice.";
     lacks_agenda: "Vous ne modifiez que vos propres agendas. Demandez à un administrateur.",
         "You change your own calendars only. Ask an administrator.";
     lacks_clients: "Vous ne modifiez que les clients qui ont un rendez-vous avec vous. Demandez à un administrateur.",

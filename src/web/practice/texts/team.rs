@@ -36,14 +36,14 @@ text_table! {
     invite_title: "Inviter quelqu’un", "Invite a person";
     invite_about: "La personne reçoit un lien, valable 7 jours, et écrit elle-même son nom et son mot de passe.",
         "The person gets a link, good for 7 days, and writes name and password without help.";
-    no_mails: "Ce serveur n’envoie pas de courriels : l’invitation ne partira pas. L’exploitant peut ajouter quelqu’un par slotbook pro add.",
-        "This server sends no mails: the invitation will not leave. The operator can add a person by slotbook pro add.";
     email: "Adresse électronique", "E-mail address";
     bad_email: "Cette adresse n’est pas valable.", "This is no e-mail address.";
     works_here: "Cette personne travaille déjà ici : changez son rôle.",
         "This person works here already: change the role.";
     many_invitations: "Trop d’invitations sont ouvertes : retirez-en une.",
         "Too many invitations are open: withdraw one.";
+    no_mails: "Ce serveur n’envoie pas de courriels : demandez à l’exploitant d’ajouter la personne avec « slotbook pro add ».",
+        "This server sends no mails: ask the operator to add the person with \"slotbook pro add\".";
     invite: "Inviter", "Invite";
     invited: "L’invitation est enregistrée.", "The invitation is saved.";
     open: "Invitations ouvertes", "Open invitations";
