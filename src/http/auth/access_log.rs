@@ -1,11 +1,6 @@
 //! Logins that are gathered for the history of access. No answer waits for them. Reference 16.5.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::Duration;
-
-use parking_lot::Mutex;
 
 use crate::domain::directory::Directory;
 use crate::domain::directory::access::ChangeAccess;
@@ -13,12 +8,11 @@ use crate::domain::directory::access_history::{AccessAct, AccessRow, LoginPerson
 use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Name;
-use crate::domain::time::{HOUR, Instant};
+use crate::domain::time::Instant;
 use crate::engine::Engine;
+use crate::http::auth::gathering::{Gathering, NotedThisHour};
 use crate::http::auth::person::Person;
 
-/// Time for which rows are gathered before they are written.
-const GATHERED: Duration = Duration::from_secs(1);
 /// Maximum number of rows that wait to be written. Beyond it they are dropped.
 const WAITING_MAX: usize = 1_000;
 /// Maximum number of rows of failed logins in an hour. Beyond it they are dropped.
@@ -29,23 +23,14 @@ const PERSON_FAILURES_MAX: usize = 20;
 /// Gathers logins, and writes them each second.
 pub(crate) struct AccessLog {
     engine: Engine,
-    gathered: Arc<Mutex<Gathered>>,
-}
-
-#[derive(Default)]
-struct Gathered {
-    rows: Vec<AccessRow>,
-    /// Whether a task will write them.
-    is_scheduled: bool,
-    /// The hour of `failures`, in hours since 1970.
-    hour: i64,
+    waiting: Gathering<AccessRow>,
     /// Those who failed in this hour, and from where.
-    failures: BTreeSet<(LoginPerson, IpAddr)>,
+    failures: NotedThisHour<(LoginPerson, IpAddr)>,
 }
 
 impl AccessLog {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine, gathered: Arc::default() }
+        Self { engine, waiting: Gathering::new(WAITING_MAX), failures: NotedThisHour::new() }
     }
 
     /// Notes that a person has opened a session with a key.
@@ -77,41 +62,20 @@ impl AccessLog {
         now: Instant,
     ) {
         let (person, groups) = outline(person, directory);
-        let hour = now.0.div_euclid(HOUR);
-        let mut gathered = self.gathered.lock();
-        if gathered.hour != hour {
-            gathered.hour = hour;
-            gathered.failures.clear();
-        }
-        let of_person = gathered.failures.iter().filter(|(other, _)| *other == person).count();
-        let is_full = gathered.failures.len() >= FAILURES_MAX || of_person >= PERSON_FAILURES_MAX;
-        if is_full || !gathered.failures.insert((person, from)) {
+        let mut failures = self.failures.at(now);
+        let of_person = failures.iter().filter(|(other, _)| *other == person).count();
+        let is_full = failures.len() >= FAILURES_MAX || of_person >= PERSON_FAILURES_MAX;
+        if is_full || !failures.insert((person, from)) {
             return;
         }
-        drop(gathered);
+        drop(failures);
         let act = AccessAct::LoginFailed { person, source: source_name(from) };
         self.add(AccessRow { at: now, author: None, act, groups: Some(groups) });
     }
 
     fn add(&self, row: AccessRow) {
-        let mut gathered = self.gathered.lock();
-        if gathered.rows.len() >= WAITING_MAX {
-            return;
-        }
-        gathered.rows.push(row);
-        if std::mem::replace(&mut gathered.is_scheduled, true) {
-            return;
-        }
-        drop(gathered);
         let engine = self.engine.clone();
-        let gathered = Arc::clone(&self.gathered);
-        tokio::spawn(async move {
-            tokio::time::sleep(GATHERED).await;
-            let rows = {
-                let mut gathered = gathered.lock();
-                gathered.is_scheduled = false;
-                std::mem::take(&mut gathered.rows)
-            };
+        self.waiting.add(row, async move |rows| {
             if let Err(error) = engine.change_access(None, ChangeAccess::Note(rows)).await {
                 tracing::warn!(?error, "logins are not noted in the history");
             }

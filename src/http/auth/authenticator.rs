@@ -85,7 +85,7 @@ impl Authenticator {
             password_pool: PasswordPool::new(cores),
             failures: LoginLimit::default(),
             sessions: Sessions::new(),
-            key_uses: KeyUses::default(),
+            key_uses: KeyUses::new(),
             login_uses: LoginUses::new(),
             login_proofs: LoginProofs::new(None),
             login_steps: LoginSteps::new(),

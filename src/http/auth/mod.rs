@@ -11,6 +11,7 @@ mod code_attempts;
 pub(crate) mod credential_cache;
 pub(crate) mod first_run;
 mod first_run_access;
+mod gathering;
 mod invite;
 pub(crate) mod key_uses;
 pub(crate) mod login_cookie;

@@ -1,21 +1,16 @@
 //! Reads of clients by professionals, gathered for the history. No answer waits for them.
 //! Reference 16.6.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::time::Duration;
-
-use parking_lot::Mutex;
+use std::collections::BTreeMap;
 
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::state::command::Command;
 use crate::domain::state::read_note::ReadNote;
-use crate::domain::time::{HOUR, Instant};
+use crate::domain::time::Instant;
 use crate::engine::Engine;
+use crate::http::auth::gathering::{Gathering, NotedThisHour};
 
-/// Time for which reads are gathered before they are written.
-const GATHERED: Duration = Duration::from_secs(1);
 /// Maximum number of reads that wait to be written. Beyond it they are dropped.
 const WAITING_MAX: usize = 10_000;
 /// Maximum number of reads that are distinguished in an hour. Beyond it they are dropped.
@@ -26,7 +21,9 @@ const WRITE_MAX: usize = 500;
 /// Gathers reads of clients, and writes them each second.
 pub(crate) struct ReadLog {
     engine: Engine,
-    gathered: Arc<Mutex<Gathered>>,
+    waiting: Gathering<Read>,
+    /// What each professional has read in this hour.
+    seen: NotedThisHour<(GroupId, ProId, Subject)>,
 }
 
 /// Something that was read once in an hour: a client, or a list with or without a search.
@@ -34,16 +31,6 @@ pub(crate) struct ReadLog {
 enum Subject {
     Client(FicheId),
     List { is_search: bool },
-}
-
-#[derive(Default)]
-struct Gathered {
-    waiting: Vec<Read>,
-    /// Whether a task will write them.
-    is_scheduled: bool,
-    /// The hour of `seen`, in hours since 1970.
-    hour: i64,
-    seen: BTreeSet<(GroupId, ProId, Subject)>,
 }
 
 /// A read by an author in a group.
@@ -55,7 +42,7 @@ struct Read {
 
 impl ReadLog {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine, gathered: Arc::default() }
+        Self { engine, waiting: Gathering::new(WAITING_MAX), seen: NotedThisHour::new() }
     }
 
     /// Notes that an author has read the record of a client: once for each professional, client and
@@ -87,30 +74,13 @@ impl ReadLog {
 
     fn note(&self, group: GroupId, author: Author, subject: Subject, note: ReadNote, now: Instant) {
         let Author::Professional { id, .. } = author else { return };
-        let hour = now.0.div_euclid(HOUR);
-        let mut gathered = self.gathered.lock();
-        if gathered.hour != hour {
-            gathered.hour = hour;
-            gathered.seen.clear();
-        }
-        let is_full = gathered.seen.len() >= SEEN_MAX || gathered.waiting.len() >= WAITING_MAX;
-        if is_full || !gathered.seen.insert((group, id, subject)) {
+        let mut seen = self.seen.at(now);
+        if seen.len() >= SEEN_MAX || !seen.insert((group, id, subject)) {
             return;
         }
-        gathered.waiting.push(Read { group, author, note });
-        if std::mem::replace(&mut gathered.is_scheduled, true) {
-            return;
-        }
-        drop(gathered);
+        drop(seen);
         let engine = self.engine.clone();
-        let gathered = Arc::clone(&self.gathered);
-        tokio::spawn(async move {
-            tokio::time::sleep(GATHERED).await;
-            let waiting = {
-                let mut gathered = gathered.lock();
-                gathered.is_scheduled = false;
-                std::mem::take(&mut gathered.waiting)
-            };
+        self.waiting.add(Read { group, author, note }, async move |waiting| {
             write(&engine, waiting).await;
         });
     }
