@@ -43,22 +43,24 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
     let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
     if Store::is_empty(data)? {
         let mut content = parse_document(document, UsedIds::default())?;
-        forget::erase_imported(data, &mut content)?;
+        let imported = content.group_ids();
+        forget::erase_imported(data, &mut content, &imported)?;
         drop(recovery::create(data, &content.directory, &content.group_states)?);
         return Ok(());
     }
     let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
     IncompleteDocument::refuse(&quarantined)?;
     let existing = StoreContent { directory, group_states };
-    let mut content = if is_blank(&existing) {
-        parse_document(document, UsedIds::default())?
-    } else if merge {
-        let new = parse_document(document, UsedIds::from_content(&existing))?;
-        merge::merge_content(existing, new, document).map_err(CommandError::Document)?
-    } else {
+    if !merge && !is_blank(&existing) {
         return Err(StoreError::Occupied { directory: data.to_owned() }.into());
-    };
-    forget::erase_imported(data, &mut content)?;
+    }
+    let mut content = parse_document(document, UsedIds::from_content(&existing))?;
+    let imported = content.group_ids();
+    if !is_blank(&existing) {
+        content =
+            merge::merge_content(existing, content, document).map_err(CommandError::Document)?;
+    }
+    forget::erase_imported(data, &mut content, &imported)?;
     drop(recovery::replace(store, &content.directory, &content.group_states)?);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `slotbook forget`: the erasing of clients, once or again on a restored store. Reference 17.1,
 //! 17.2.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use axum::http::Method;
@@ -67,19 +67,25 @@ fn erase_listed(api: &mut OperatorApi, client: &ForgottenClient) -> Result<Strin
     Ok(outcome.unwrap_or_default().to_owned())
 }
 
-/// Erases again the clients of an imported document that the list of the data directory names, so
-/// that an import does not bring them back. Prints their number.
+/// Erases again the clients of imported groups that the list of the data directory names, so that an
+/// import does not bring them back. Prints their number. Other groups stay as they are.
 ///
 /// # Errors
 /// The list cannot be read.
-pub(crate) fn erase_imported(data: &Path, content: &mut StoreContent) -> Result<(), CommandError> {
+pub(crate) fn erase_imported(
+    data: &Path,
+    content: &mut StoreContent,
+    imported: &BTreeSet<GroupId>,
+) -> Result<(), CommandError> {
     let list = data.join(FORGOTTEN);
     if !list.exists() {
         return Ok(());
     }
     let mut listed: BTreeMap<GroupId, Vec<ForgottenClient>> = BTreeMap::new();
     for client in read_list(&list)? {
-        listed.entry(client.group).or_default().push(client);
+        if imported.contains(&client.group) {
+            listed.entry(client.group).or_default().push(client);
+        }
     }
     let mut erased = 0;
     for state in &mut content.group_states {

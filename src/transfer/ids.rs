@@ -61,9 +61,8 @@ impl UsedIds {
     /// Collects the ids and names that `content` uses.
     pub fn from_content(content: &StoreContent) -> Self {
         let mut used = Self::default();
-        for id in content.directory.pros.keys() {
-            used.note("pros", id.number());
-        }
+        // Ids of removed professionals count too.
+        used.note("pros", content.directory.pros.last_id());
         for state in &content.group_states {
             used.note_group(state);
         }

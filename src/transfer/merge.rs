@@ -34,8 +34,7 @@ pub fn merge_content(
     document: &[u8],
 ) -> Result<StoreContent, Vec<ImportFault>> {
     let mut faults = ImportFaults::default();
-    let replaced: BTreeSet<GroupId> =
-        new.group_states.iter().map(|state| state.catalogue.group.id).collect();
+    let replaced = new.group_ids();
     let is_replaced = |state: &GroupState| replaced.contains(&state.catalogue.group.id);
     let (old, staying): (Vec<GroupState>, Vec<GroupState>) =
         existing.group_states.into_iter().partition(is_replaced);

@@ -18,7 +18,10 @@ mod tests;
 
 pub use self::faults::ImportFault;
 
+use std::collections::BTreeSet;
+
 use crate::domain::directory::Directory;
+use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 
 /// Field of a group in a document: the number of messages that the group has made.
@@ -43,4 +46,11 @@ pub struct StoreContent {
     pub directory: Directory,
     /// The groups, in the order of the document.
     pub group_states: Vec<GroupState>,
+}
+
+impl StoreContent {
+    /// The ids of its groups.
+    pub fn group_ids(&self) -> BTreeSet<GroupId> {
+        self.group_states.iter().map(|state| state.catalogue.group.id).collect()
+    }
 }

@@ -294,7 +294,7 @@ async fn erasures_are_repeated_on_a_restored_store_and_by_an_import() {
     let known = std::fs::read_to_string(&list).expect("the list");
     let more = "1 2 2001-01-01T00:00:00Z\n1 77 2001-01-01T00:00:00Z\n8 1 2001-01-01T00:00:00Z\n";
     let list = folder.path().join("list");
-    std::fs::write(&list, known + more).expect("it is written");
+    std::fs::write(&list, known.clone() + more).expect("it is written");
 
     let from = ["forget", "--from", list.to_str().expect("a plain path")];
     let said = succeeds(&from, &backup);
@@ -316,6 +316,16 @@ async fn erasures_are_repeated_on_a_restored_store_and_by_an_import() {
     let said = succeeds(&["import", "--merge", old.to_str().expect("a plain path")], &data);
     assert!(said.contains("1 clients were erased again"), "{said}");
     assert_eq!(found_in(exported(&data).to_string().as_bytes()), [""; 0]);
+    // A line of a client who lives is of no import of another group.
+    let of_living = known.replacen("1 1 ", "1 2 ", 1);
+    std::fs::write(data.join("forgotten"), known + &of_living).expect("it is written");
+    let other = folder.path().join("other.json");
+    let group = json!({"id": 9, "name": "Other", "timezone": "Paris",
+        "pros": [{"email": "eve@example.org", "password": "three plain words"}]});
+    std::fs::write(&other, json!({"groups": [group]}).to_string()).expect("it is written");
+    let said = succeeds(&["import", "--merge", other.to_str().expect("a plain path")], &data);
+    assert!(!said.contains("erased again"), "{said}");
+    assert_eq!(exported(&data)["groups"][0]["fiches"][1]["lastname"], "Stays");
     let copied = folder.path().join("copied");
     succeeds(&["backup", copied.to_str().expect("a plain path")], &data);
     assert!(copied.join("forgotten").exists(), "a backup has a copy of the list");

@@ -34,11 +34,11 @@ impl GroupState {
         Some(Account { fiche_id, former, ..account.clone() })
     }
 
-    /// The accounts that own one of some clients, each with what is left of it without them.
+    /// The accounts that own one of some clients, which ascend, each with what is left of it without them.
     fn accounts_without(&self, erased: &[FicheId]) -> Vec<(Arc<Account>, Option<Account>)> {
         let mut changed = Vec::new();
         for account in self.accounts.values() {
-            if account.own().any(|own| erased.contains(&own)) {
+            if account.own().any(|own| erased.binary_search(&own).is_ok()) {
                 changed.push((Arc::clone(account), self.account_without(account, erased)));
             }
         }
