@@ -23,6 +23,7 @@ pub(crate) enum MailKind {
     CodesNoLongerAsked,
     ProPassword,
     Invitation,
+    UnknownLogin,
 }
 
 impl MailKind {
@@ -47,6 +48,7 @@ impl MailKind {
             | Self::LoginLink
             | Self::ProPassword
             | Self::Invitation
+            | Self::UnknownLogin
             | Self::CodesHalfUsed
             | Self::CodesAsked
             | Self::CodesNoLongerAsked => None,

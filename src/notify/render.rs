@@ -265,6 +265,9 @@ fn find_subject_matter(
         MessageContent::AccountNotice(AccountChange::Device) => {
             SubjectMatter::new(MailKind::NewDevice, None)
         }
+        MessageContent::AccountNotice(AccountChange::UnknownLogin) => {
+            SubjectMatter::new(MailKind::UnknownLogin, None)
+        }
         MessageContent::ShopWarning(warning) => {
             let kind = match warning {
                 ShopWarning::CodesHalfUsed => MailKind::CodesHalfUsed,

@@ -209,7 +209,10 @@ impl LedgerEntry {
     pub(crate) fn is_shown(&self, role: &ProRole, state: &GroupState) -> bool {
         let is_of_team = matches!(
             self.kind(),
-            MessageKind::LoginLink | MessageKind::ProPassword | MessageKind::Invitation
+            MessageKind::LoginLink
+                | MessageKind::ProPassword
+                | MessageKind::Invitation
+                | MessageKind::UnknownLogin
         );
         if is_of_team && *role != ProRole::Administrator {
             return false;

@@ -433,6 +433,24 @@ async fn a_link_to_set_a_password_is_good_for_one_hour_and_two_are_mailed_in_it(
     visitor.open(&format!("/m/{}", tokens[2])).await;
 }
 
+/// Waits for the first message to an address, in any group. Returns its kind, and the number of
+/// messages to the address.
+async fn await_message_to(server: &TestServer, email: &str) -> (&'static str, usize) {
+    let published = server.engine.published();
+    for _ in 0..1_000 {
+        let mut kinds = Vec::new();
+        for state in published.groups().filter_map(|group| published.group_state(group)) {
+            let to = state.outbox.messages().filter(|message| message.recipient.as_str() == email);
+            kinds.extend(to.map(|message| message.kind().name()));
+        }
+        if let Some(first) = kinds.first() {
+            return (*first, kinds.len());
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("no message to {email}");
+}
+
 #[tokio::test]
 async fn a_known_and_an_unknown_address_get_the_same_answer() {
     let server = TestServer::start().await;
@@ -444,6 +462,11 @@ async fn a_known_and_an_unknown_address_get_the_same_answer() {
         answers.push((page.status, page.headers, page.html));
     }
     assert_eq!(answers[0], answers[1]);
+    // Each costs one write with one mail, whatever group it is of.
+    let known = await_message_to(&server, ANN.0).await;
+    let unknown = await_message_to(&server, "nobody@example.org").await;
+    assert_eq!((known.0, unknown.0), ("pro_password", "unknown_login"));
+    assert_eq!((known.1, unknown.1), (1, 1));
     let bad = forget(&server, "no address <").await;
     assert_eq!(bad.status, 400);
     bad.shows("no address &#60;");

@@ -15,6 +15,7 @@ pub(crate) fn decide(context: &Context<'_>, command: &NotifyOfLogin) -> Decision
     }
     let content = match notice {
         LoginNotice::NewDevice => MessageContent::AccountNotice(AccountChange::Device),
+        LoginNotice::UnknownLogin => MessageContent::AccountNotice(AccountChange::UnknownLogin),
         LoginNotice::Link { token, expires } => MessageContent::AccountLink {
             purpose: LinkPurpose::Login,
             token: token.clone(),

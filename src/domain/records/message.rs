@@ -201,6 +201,8 @@ pub enum AccountChange {
     Email,
     /// A login with a device that is not known.
     Device,
+    /// Another password was asked for, but no professional has the address.
+    UnknownLogin,
 }
 
 /// A warning to the professionals of a group. The order of the variants is the format on disk.
@@ -374,6 +376,7 @@ pub enum MessageKind {
     CodesNoLongerAsked,
     ProPassword,
     Invitation,
+    UnknownLogin,
 }
 
 impl MessageKind {
@@ -530,6 +533,7 @@ impl Message {
             MessageContent::AccountNotice(AccountChange::Password) => MessageKind::PasswordChanged,
             MessageContent::AccountNotice(AccountChange::Email) => MessageKind::EmailChanged,
             MessageContent::AccountNotice(AccountChange::Device) => MessageKind::NewDevice,
+            MessageContent::AccountNotice(AccountChange::UnknownLogin) => MessageKind::UnknownLogin,
             MessageContent::ShopWarning(ShopWarning::CodesHalfUsed) => MessageKind::CodesHalfUsed,
             MessageContent::ShopWarning(ShopWarning::CodesAsked) => MessageKind::CodesAsked,
             MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked) => {

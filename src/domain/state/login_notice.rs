@@ -33,6 +33,8 @@ pub enum LoginNotice {
         /// The end of its validity.
         expires: Instant,
     },
+    /// Another password was asked for an address that no professional has.
+    UnknownLogin,
     /// An administrator invites the owner of the address to the group.
     Invitation {
         /// The token of the link.
@@ -49,6 +51,7 @@ impl LoginNotice {
             Self::NewDevice => MessageKind::NewDevice,
             Self::Link { .. } => MessageKind::LoginLink,
             Self::NewPassword { .. } => MessageKind::ProPassword,
+            Self::UnknownLogin => MessageKind::UnknownLogin,
             Self::Invitation { .. } => MessageKind::Invitation,
         }
     }
@@ -59,7 +62,7 @@ impl LoginNotice {
             Self::NewDevice => NoticeLimit { most: 3, seconds: DAY },
             Self::Link { .. } => NoticeLimit { most: 1, seconds: DAY },
             // Enough that a link which is good for long enough is always there.
-            Self::NewPassword { .. } => NoticeLimit { most: 2, seconds: HOUR },
+            Self::NewPassword { .. } | Self::UnknownLogin => NoticeLimit { most: 2, seconds: HOUR },
             Self::Invitation { .. } => NoticeLimit { most: 3, seconds: DAY },
         }
     }

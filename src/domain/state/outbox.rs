@@ -505,6 +505,7 @@ fn login_entry(message: &Message) -> Option<(MessageKind, Box<str>, Instant, Mes
             | MessageKind::LoginLink
             | MessageKind::ProPassword
             | MessageKind::Invitation
+            | MessageKind::UnknownLogin
     );
     if !is_of_login {
         return None;

@@ -1,5 +1,9 @@
 //! Mails to people about their logins. Reference 3.3, 3.6.
 
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
 use crate::domain::directory::Directory;
 use crate::domain::directory::invitations::Invitation;
 use crate::domain::directory::link_secret::LinkSecret;
@@ -10,13 +14,18 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::state::command::Command;
 use crate::domain::state::login_notice::{LoginNotice, NotifyOfLogin};
-use crate::domain::time::{HOUR, Instant};
+use crate::domain::time::{DAY, HOUR, Instant};
 use crate::engine::Engine;
 use crate::http::auth::person::{Candidate, Person};
+use crate::http::limits::sliding_window::SlidingWindow;
 use crate::notify::links::{InvitationLink, LoginLink, LoginLinkAction};
 
 /// Seconds for which a link to set another password is good.
 const PASSWORD_LINK_SECONDS: i64 = HOUR;
+
+/// Maximum number of mails to addresses without a login within 24 hours, so that strangers do not
+/// mail the world by this server.
+const UNKNOWN_LOGINS_MAX: usize = 1_000;
 
 /// Mails people about their logins, on a server that sends mails.
 #[derive(Clone)]
@@ -24,11 +33,14 @@ pub(crate) struct LoginMailer {
     engine: Engine,
     /// Signs the links.
     secret: LinkSecret,
+    /// The mails to addresses without a login, of all groups.
+    unknown_logins: Arc<SlidingWindow<()>>,
 }
 
 impl LoginMailer {
-    pub(crate) const fn new(engine: Engine, secret: LinkSecret) -> Self {
-        Self { engine, secret }
+    pub(crate) fn new(engine: Engine, secret: LinkSecret) -> Self {
+        let unknown_logins = Arc::new(SlidingWindow::new(UNKNOWN_LOGINS_MAX, DAY));
+        Self { engine, secret, unknown_logins }
     }
 
     /// Mails a person about a login with a new device. The name that the device gives itself is
@@ -53,15 +65,33 @@ impl LoginMailer {
         self.mail(pro.main, &pro.email, LoginNotice::Link { token, expires }, now);
     }
 
-    /// Mails a link that sets another password to an address, if a professional has it. The steady
-    /// time decides when the link expires.
+    /// Mails an address a link that sets another password, or that no professional has it: both
+    /// cost the same write and the same mail. The steady time decides when the link expires.
     pub(crate) fn mail_password_link(&self, email: &Email, now: Instant) {
         let directory = self.engine.published().directory();
-        let Some(pro) = directory.pros.find_by_email(&email.folded()) else { return };
+        let Some(pro) = directory.pros.find_by_email(&email.folded()) else {
+            self.mail_unknown_login(email, now);
+            return;
+        };
         let expires = self.engine.steady_now().plus_seconds(PASSWORD_LINK_SECONDS);
         let link = LoginLink::new(LoginLinkAction::SetPassword, pro, expires, &self.secret);
         let notice = LoginNotice::NewPassword { token: link.token(), expires };
         self.mail(pro.main, &pro.email, notice, now);
+    }
+
+    /// Mails an address that no professional has it, in the name of one of the groups.
+    fn mail_unknown_login(&self, email: &Email, now: Instant) {
+        let published = self.engine.published();
+        let groups = published.count_groups();
+        if groups == 0 || self.unknown_logins.try_add(&(), 1, now).is_err() {
+            return;
+        }
+        // Addresses are spread over the groups, so that strangers fill none alone.
+        let hash = Sha256::digest(email.folded().as_bytes());
+        let place = hash.iter().fold(0, |place, byte| (place * 256 + usize::from(*byte)) % groups);
+        if let Some(group) = published.groups().nth(place) {
+            self.mail(group, email, LoginNotice::UnknownLogin, now);
+        }
     }
 
     /// Mails the link of an invitation to its address.

@@ -75,6 +75,7 @@ fn contents() -> Vec<MessageContent> {
         MessageContent::AccountNotice(AccountChange::Password),
         MessageContent::AccountNotice(AccountChange::Email),
         MessageContent::AccountNotice(AccountChange::Device),
+        MessageContent::AccountNotice(AccountChange::UnknownLogin),
         MessageContent::ShopWarning(ShopWarning::CodesHalfUsed),
         MessageContent::ShopWarning(ShopWarning::CodesAsked),
         MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked),
@@ -82,6 +83,7 @@ fn contents() -> Vec<MessageContent> {
         code(Channel::Sms),
         link(LinkPurpose::Login),
         link(LinkPurpose::ProPassword),
+        link(LinkPurpose::Invitation),
     ]
 }
 

@@ -68,7 +68,8 @@ fn kind_in_words(kind: MessageKind, text: &MessageTexts) -> &'static str {
         | MessageKind::CodesAsked
         | MessageKind::CodesNoLongerAsked
         | MessageKind::ProPassword
-        | MessageKind::Invitation => text.other,
+        | MessageKind::Invitation
+        | MessageKind::UnknownLogin => text.other,
     }
 }
 
