@@ -256,17 +256,14 @@ fn find_subject_matter(
             let link = links::account_url(settings.public_url, token.as_str());
             SubjectMatter { link, ..SubjectMatter::new(kind, None) }
         }
-        MessageContent::AccountNotice(AccountChange::Password) => {
-            SubjectMatter::new(MailKind::PasswordChanged, None)
-        }
-        MessageContent::AccountNotice(AccountChange::Email) => {
-            SubjectMatter::new(MailKind::EmailChanged, None)
-        }
-        MessageContent::AccountNotice(AccountChange::Device) => {
-            SubjectMatter::new(MailKind::NewDevice, None)
-        }
-        MessageContent::AccountNotice(AccountChange::UnknownLogin) => {
-            SubjectMatter::new(MailKind::UnknownLogin, None)
+        MessageContent::AccountNotice(change) => {
+            let kind = match change {
+                AccountChange::Password => MailKind::PasswordChanged,
+                AccountChange::Email => MailKind::EmailChanged,
+                AccountChange::Device => MailKind::NewDevice,
+                AccountChange::UnknownLogin => MailKind::UnknownLogin,
+            };
+            SubjectMatter::new(kind, None)
         }
         MessageContent::ShopWarning(warning) => {
             let kind = match warning {
