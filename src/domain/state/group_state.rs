@@ -18,6 +18,7 @@ use crate::domain::records::account_link::AccountLinks;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::account_table::AccountTable;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
 use crate::domain::state::client_index::ClientIndex;
 use crate::domain::state::erasure::PrivacyMarks;
@@ -50,8 +51,8 @@ pub struct GroupState {
     pub rows: VeventRows,
     /// The clients, deleted ones included.
     pub fiches: OrdMap<FicheId, Arc<Fiche>>,
-    /// The accounts, by their folded address.
-    pub accounts: OrdMap<Box<str>, Arc<Account>>,
+    /// The accounts.
+    pub accounts: AccountTable,
     /// The fiches by their addresses and identifiers. An index of `fiches`.
     client_index: ClientIndex,
     /// The live appointments of each client. An index of `rows`.
@@ -107,7 +108,7 @@ impl GroupState {
             catalogue: Arc::new(catalogue),
             rows: VeventRows::default(),
             fiches: OrdMap::new(),
-            accounts: OrdMap::new(),
+            accounts: AccountTable::default(),
             client_index: ClientIndex::default(),
             clients: ClientTime::default(),
             cancelled: CancelledBookings::default(),
@@ -142,8 +143,7 @@ impl GroupState {
         state.client_index = ClientIndex::from_fiches(fiches.iter().map(AsRef::as_ref));
         state.record_bytes = fiches.iter().map(|fiche| fiche_bytes(fiche)).sum();
         state.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
-        state.accounts =
-            accounts.into_iter().map(|account| (account.email.folded(), account)).collect();
+        state.accounts = accounts.into_iter().collect();
         let mut taken: BTreeMap<CalendarId, Vec<TakenInterval>> = BTreeMap::new();
         let mut unverified: BTreeMap<CalendarId, Vec<TakenInterval>> = BTreeMap::new();
         let mut clients: BTreeMap<FicheId, Vec<TakenInterval>> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! The state of a group: commands, events, the fold of events into state, the outbox and the
 //! invariants.
 
+pub mod account_table;
 pub mod agenda_window;
 pub mod booking_permission;
 pub mod cancelled_bookings;
