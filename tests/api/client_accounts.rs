@@ -187,6 +187,7 @@ async fn a_closed_account_has_no_logins_and_links_and_its_appointments_stay() {
     let link = asked_link(&server, CLEO.0).await;
     assert_eq!(follow(&server, &link).await.is(200)["account"]["fiche_id"], OWN_FICHE);
     assert_eq!(with_cookie(&server, &cookie).await, 403, "an old cookie stays dead");
+    follow(&server, &address_link).await.refused(400, 2, Some("token"));
 }
 
 #[tokio::test]
@@ -278,4 +279,26 @@ async fn the_day_of_the_last_login_is_shown() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     assert_eq!(day, "2025-06-02");
+}
+
+#[tokio::test]
+async fn a_link_to_the_new_account_that_was_not_followed_makes_no_other_one() {
+    let server = TestServer::with(|catalogue| catalogue.group.open = true).await;
+    let first = asked_link(&server, "new@example.org").await;
+    server.at(clock(8, 1));
+    let links = [first, asked_link(&server, "new@example.org").await];
+    assert_ne!(links[0], links[1]);
+    let other = asked_link(&server, "other@example.org").await;
+    let made = follow(&server, &links[0]).await.is(200);
+    let client = made["account"]["fiche_id"].as_u64().expect("an id");
+    server.at(clock(8, 30));
+    assert_eq!(delete(&server, &closing(client)).await.is(200), json!({"closed": 1}));
+    for link in &links {
+        follow(&server, link).await.refused(400, 2, Some("token"));
+    }
+    assert_eq!(state(&server).accounts.len(), 0);
+    // It ends no link of others, and none that is asked for later.
+    follow(&server, &other).await.is(200);
+    let later = asked_link(&server, "new@example.org").await;
+    assert_eq!(follow(&server, &later).await.is(200)["account"]["fiche_id"], client);
 }

@@ -49,7 +49,7 @@ async fn an_account_is_logged_out_and_closed_after_a_question() {
     let asked = ann.open(&question).await;
     asked.shows("Close the account of Client?");
     asked.shows(CLEO.0);
-    let form = form_to(&asked, &question);
+    let form = form_to(&asked, &format!("/accounts/{OWN_FICHE}"));
     let closed = ann.post(&question, &as_str(&form)).await;
     assert_eq!(closed.location(), format!("{ACCOUNTS}?closed=1"));
     let list = ann.open(&format!("{ACCOUNTS}?closed=1")).await;
@@ -82,7 +82,7 @@ async fn a_form_of_one_who_is_no_administrator_any_more_does_nothing() {
     raise("administrator").await;
     let mut rita = Professional::logged_in(&server, RITA).await;
     let question = format!("{ACCOUNTS}/{OWN_FICHE}");
-    let form = form_to(&rita.open(&question).await, &question);
+    let form = form_to(&rita.open(&question).await, &format!("/accounts/{OWN_FICHE}"));
     raise("reception").await;
     assert_eq!(rita.post(&question, &as_str(&form)).await.status, 403);
     assert_eq!(rita.post(ACCOUNTS, &[("log_out", &OWN_FICHE.to_string())]).await.status, 403);

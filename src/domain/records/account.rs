@@ -40,8 +40,12 @@ pub struct AccountMark {
 impl Account {
     /// Returns its name in events.
     pub fn mark(&self) -> AccountMark {
-        let address_hash = Sha256::digest(self.email.folded().as_bytes()).into();
-        AccountMark { client: self.fiche_id, address_hash }
+        AccountMark { client: self.fiche_id, address_hash: Self::hash_address(&self.email) }
+    }
+
+    /// Returns the SHA-256 of an address as accounts are found by it.
+    pub fn hash_address(email: &Email) -> [u8; 32] {
+        Sha256::digest(email.folded().as_bytes()).into()
     }
 
     /// Whether the account owns a fiche. It loses one only by an erasure.

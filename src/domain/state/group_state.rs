@@ -21,6 +21,7 @@ use crate::domain::records::vevent::Vevent;
 use crate::domain::state::account_table::AccountTable;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
 use crate::domain::state::client_index::ClientIndex;
+use crate::domain::state::closed_addresses::ClosedAddresses;
 use crate::domain::state::erasure::PrivacyMarks;
 use crate::domain::state::history::History;
 use crate::domain::state::holds::Holds;
@@ -79,6 +80,8 @@ pub struct GroupState {
     pub idempotency_records: IdempotencyRecords,
     /// The links mailed to clients.
     pub links: AccountLinks,
+    /// The addresses whose accounts were closed.
+    pub closed_addresses: ClosedAddresses,
     /// The holds. Those that keep time are also in the views of their calendars.
     holds: Holds,
     /// The rate of bookings with a key alone.
@@ -119,6 +122,7 @@ impl GroupState {
             outbox: Outbox::default(),
             idempotency_records: IdempotencyRecords::default(),
             links: AccountLinks::default(),
+            closed_addresses: ClosedAddresses::default(),
             holds: Holds::default(),
             unverified_rate: UnverifiedRate::default(),
             history: History::default(),

@@ -8,6 +8,7 @@ pub mod cancelled_bookings;
 pub mod changed_records;
 mod client_access;
 mod client_index;
+pub mod closed_addresses;
 pub mod command;
 pub mod delivery_step;
 pub mod editable_record;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::domain::directory::password_link::PasswordLink;
 use crate::domain::records::account::{Account, AccountMark};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::closed_addresses::ClosedAddress;
 use crate::domain::state::erasure::Erasure;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::group_state::erase::removal_of;
@@ -50,11 +52,20 @@ impl GroupState {
         for mark in accounts {
             let Some(account) = self.accounts.of_mark(mark) else { continue };
             let folded = account.email.folded();
+            let closed = ClosedAddress { address_hash: mark.address_hash, at };
+            self.closed_addresses.add(closed);
             self.links.remove_passwords(&folded);
             self.links.remove_changes(&folded);
             self.accounts.remove(&folded);
         }
         self.mark_erasure(at);
+    }
+
+    /// Whether a link that sets the password of an address can be followed: it has not expired by
+    /// the steady time, the account of its address is as it was, and none was closed since.
+    pub fn takes_link(&self, link: &PasswordLink, steady_now: Instant) -> bool {
+        let account = self.accounts.get(&link.email.folded()).map(AsRef::as_ref);
+        link.is_valid(account, steady_now) && !self.closed_addresses.end(link)
     }
 
     /// Returns the changes of a closing of accounts.
