@@ -1,12 +1,12 @@
 //! Periodic retention: past appointments lose their person, idle clients are erased, and unused
 //! accounts are closed. Reference 17.5.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::domain::decisions::retention::{
     RETAINED_PER_STEP_MAX, RetentionDue, RetentionMonths, find_due, months_ago,
 };
+use crate::domain::records::account::AccountMark;
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::{FicheId, GroupId};
 use crate::domain::state::command::{Command, RetentionStep};
@@ -102,11 +102,9 @@ impl Engine {
     }
 
     /// The accounts that are not closed yet: some went with their clients.
-    fn find_open(&self, group: GroupId, mut accounts: Vec<[u8; 32]>) -> Vec<[u8; 32]> {
+    fn find_open(&self, group: GroupId, mut accounts: Vec<AccountMark>) -> Vec<AccountMark> {
         let Some(state) = self.published().group_state(group) else { return Vec::new() };
-        let open: BTreeSet<[u8; 32]> =
-            state.accounts.values().map(|account| account.address_hash()).collect();
-        accounts.retain(|account| open.contains(account));
+        accounts.retain(|account| state.accounts.of_mark(account).is_some());
         accounts
     }
 

@@ -5,17 +5,18 @@ use axum::http::Method;
 use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{erasures, first_run, keys, pros as operator_pros, store};
 use crate::http::resources::{
-    accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, customfields, docs,
-    dry_runs, exports, fiches, groups, health, history, holds, hours, interventions, invitations,
-    messages, modules, pros, retention, sessions, sets, slots, vevents,
+    accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, client_accounts,
+    customfields, docs, dry_runs, exports, fiches, groups, health, history, holds, hours,
+    interventions, invitations, messages, modules, pros, retention, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 27] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 28] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
     accounts::ENDPOINTS,
+    client_accounts::ENDPOINTS,
     groups::ENDPOINTS,
     calendars::ENDPOINTS,
     hours::ENDPOINTS,

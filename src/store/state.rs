@@ -31,6 +31,7 @@ use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
+use crate::domain::state::closed_addresses::{ClosedAddress, ClosedAddresses};
 use crate::domain::state::erasure::PrivacyMarks;
 use crate::domain::state::group_state::{GroupState, HighestIds};
 use crate::domain::state::history::settings::SettingsChange;
@@ -80,6 +81,8 @@ enum GroupFrame {
     LastHistoryRow(u64),
     /// Marks of the privacy of the group's clients; absent without any. Reference 17.
     Privacy(PrivacyMarks),
+    /// The addresses whose accounts were closed, ascending by time. Reference 3.12.
+    ClosedAddresses(Vec<ClosedAddress>),
 }
 
 /// An event of a group that could not be applied, kept unchanged for a release that can apply it.
@@ -180,6 +183,7 @@ pub fn write_group<E>(
     write_frames(group_state.links.iter().cloned(), GroupFrame::Links, &mut write)?;
     write_frames(group_state.holds().iter().cloned(), GroupFrame::Holds, &mut write)?;
     write_history(&group_state.history, &mut write)?;
+    write_frames(group_state.closed_addresses.iter(), GroupFrame::ClosedAddresses, &mut write)?;
     if group_state.privacy != PrivacyMarks::default() {
         write(&codec::encode(&GroupFrame::Privacy(group_state.privacy)))?;
     }
@@ -238,6 +242,7 @@ pub struct GroupReader {
     history_settings: Vec<(u64, Arc<SettingsChange>)>,
     last_history_row: u64,
     privacy: PrivacyMarks,
+    closed_addresses: ClosedAddresses,
 }
 
 impl GroupReader {
@@ -268,6 +273,7 @@ impl GroupReader {
             GroupFrame::HistorySettings(rows) => self.history_settings.extend(rows),
             GroupFrame::LastHistoryRow(last) => self.last_history_row = last,
             GroupFrame::Privacy(marks) => self.privacy = marks,
+            GroupFrame::ClosedAddresses(rows) => self.closed_addresses.extend(rows),
         }
         Ok(())
     }
@@ -309,6 +315,7 @@ impl GroupReader {
         group_state.history =
             History::from_stored(self.history, self.history_settings, self.last_history_row);
         group_state.privacy = self.privacy;
+        group_state.closed_addresses = self.closed_addresses;
         Some(group_state)
     }
 }

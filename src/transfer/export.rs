@@ -21,9 +21,9 @@ use crate::transfer::message_row::render_message;
 use crate::transfer::people::LAST_LOGIN;
 use crate::transfer::{ACCESS_HISTORY, HIGHEST_IDS, HISTORY, MESSAGES_MADE};
 use crate::wire::access_history::AccessRowAnswer;
+use crate::wire::account::format_day;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
-use crate::wire::datetime::{DATE_LENGTH, format_civil};
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Scope, Table};
 use crate::wire::group::GROUP;
@@ -171,7 +171,7 @@ fn render_account(account: &Account) -> Map<String, Value> {
         row.insert("former_fiche_ids".into(), former.collect());
     }
     if let Some(day) = account.last_login {
-        row.insert(LAST_LOGIN.into(), format_civil(day.midnight())[..DATE_LENGTH].into());
+        row.insert(LAST_LOGIN.into(), format_day(day).into());
     }
     row
 }

@@ -24,7 +24,7 @@ use crate::wire::schema::{UtcTime, at_least, of_types, one_of, pattern, schema_n
 const PAGE_DEFAULT: i64 = 50;
 
 /// The acts, as answers name them.
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 15] = [
     "factor_set",
     "factor_removed",
     "made",
@@ -39,6 +39,7 @@ const VERBS: [&str; 14] = [
     "logged_in",
     "login_failed",
     "exported",
+    "logged_out",
 ];
 
 /// Parses the choice of rows. Rows that the group no longer keeps are left out.
@@ -154,7 +155,8 @@ impl AccessRowAnswer {
             | AccessAct::Exported
             | AccessAct::ClientExported(_)
             | AccessAct::FactorSet(_)
-            | AccessAct::FactorRemoved(_) => None,
+            | AccessAct::FactorRemoved(_)
+            | AccessAct::LoggedOut(_) => None,
         };
         let role = if let AccessAct::RoleSet { role, .. } = &row.act {
             ProRole::NAMES.get(usize::from(*role)).map(|name| (*name).to_owned())
@@ -199,12 +201,12 @@ pub(crate) fn object_text(act: &AccessAct, state: &GroupState) -> String {
         AccessAct::Invited { number } | AccessAct::InvitationEnded { number, .. } => {
             format!("invitation:{number}")
         }
-        AccessAct::LoggedIn { person, .. } | AccessAct::LoginFailed { person, .. } => {
-            match person {
-                LoginPerson::Pro(pro) => format!("pro:{pro}"),
-                LoginPerson::Account(_, client) => format!("account:{client}"),
-            }
-        }
+        AccessAct::LoggedIn { person, .. }
+        | AccessAct::LoginFailed { person, .. }
+        | AccessAct::LoggedOut(person) => match person {
+            LoginPerson::Pro(pro) => format!("pro:{pro}"),
+            LoginPerson::Account(_, client) => format!("account:{client}"),
+        },
         AccessAct::Exported => format!("group:{}", state.catalogue.group.id),
         AccessAct::ClientExported(client) => format!("fiche:{client}"),
     }
@@ -227,5 +229,6 @@ pub(crate) const fn verb_of(act: &AccessAct) -> &'static str {
         AccessAct::Exported | AccessAct::ClientExported(_) => "exported",
         AccessAct::FactorSet(_) => "factor_set",
         AccessAct::FactorRemoved(_) => "factor_removed",
+        AccessAct::LoggedOut(_) => "logged_out",
     }
 }

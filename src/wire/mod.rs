@@ -4,6 +4,7 @@
 //! Each resource is one [`field::Table`]; parsing, rendering, lists and filters all read it.
 
 pub mod access_history;
+pub mod account;
 pub mod agenda;
 pub mod appointment;
 pub mod booking;

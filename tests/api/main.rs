@@ -8,6 +8,7 @@ mod auth;
 mod batch;
 mod bodies;
 mod catalogue;
+mod client_accounts;
 mod compression;
 mod docs;
 mod dry_runs;

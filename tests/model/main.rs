@@ -7,6 +7,7 @@ mod batches;
 mod bookings;
 mod cancellations;
 mod clock_ahead;
+mod closings;
 mod dry_runs;
 mod engine;
 mod held_share;

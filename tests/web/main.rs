@@ -16,6 +16,7 @@ mod modules;
 mod moves;
 mod offered;
 mod practice_absence;
+mod practice_accounts;
 mod practice_agenda;
 mod practice_create;
 mod practice_erasure;

@@ -230,6 +230,7 @@ fn is_by_professional(command: &Command) -> bool {
         | Command::EndHistory(_)
         | Command::NoteReads(_)
         | Command::EraseClients(_)
+        | Command::CloseAccounts(_)
         | Command::Retain(_)
         | Command::EmptyCancelled(_)
         | Command::ConfirmBooking(_)

@@ -145,8 +145,7 @@ fn follow_link(context: &Context<'_>, command: &FollowLink) -> Result<Event, Ref
     let steady_now = context.environment.steady_now();
     let new_fiche = context.environment.fiche_id();
     if let Some(link) = &command.signed {
-        let account = state.accounts.get(&link.email.folded());
-        if !link.is_valid(account.map(Arc::as_ref), steady_now) {
+        if !state.takes_link(link, steady_now) {
             return Err(invalid_parameter("token", NO_SUCH_LINK));
         }
         return confirm_account(state, &link.email, command, new_fiche, now);

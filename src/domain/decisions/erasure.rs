@@ -230,7 +230,7 @@ impl Persons {
                 }
             }
         }
-        for (address, account) in &state.accounts {
+        for (address, account) in state.accounts.iter() {
             if !account.own().any(|own| self.fiches.contains(&own)) {
                 self.addresses.remove(address);
             }

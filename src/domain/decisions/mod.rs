@@ -1,6 +1,7 @@
 //! Decisions on commands: bookings, holds, moves, cancellations, changes of records and events,
 //! accounts, deliveries, announcements and upkeep. Reference 6, 7.
 
+pub mod account_closing;
 pub mod alike;
 pub mod announcement;
 pub mod appointment_move;
@@ -85,6 +86,7 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
         Command::EmptyCancelled(command) => upkeep::decide_emptying(context, command),
         Command::EndHistory(command) => Ok(upkeep::decide_history_end(context, command)),
         Command::EraseClients(command) => erasure::decide(context, command),
+        Command::CloseAccounts(client) => account_closing::decide(context, *client),
         Command::Retain(step) => Ok(retention::decide(context, step)),
         Command::ConfirmBooking(command) => confirmation::decide(context, command),
         Command::MoveAppointment(command) => appointment_move::decide(context, command),

@@ -3,7 +3,7 @@
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::decisions::erasure::find_appointment_parts;
 use crate::domain::decisions::idle_clients::find_idle;
-use crate::domain::records::account::Account;
+use crate::domain::records::account::{Account, AccountMark};
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
@@ -52,8 +52,8 @@ pub struct RetentionDue {
     /// Idle clients, ascending; of merged records the kept ones. The number counts the rows that
     /// its erasure changes.
     pub clients: Vec<(FicheId, usize)>,
-    /// Unused accounts, each by the SHA-256 of its folded address.
-    pub accounts: Vec<[u8; 32]>,
+    /// Unused accounts.
+    pub accounts: Vec<AccountMark>,
 }
 
 /// Finds the records whose time is over by some settings. The cost is that of all records.
@@ -68,7 +68,7 @@ pub fn find_due(state: &GroupState, months: RetentionMonths, now: Instant) -> Re
     }
     if let Some(before) = months_ago(state.catalogue.zone(), months.accounts, now) {
         let accounts = state.accounts.values().filter(|it| is_unused(state, it, before));
-        due.accounts = accounts.map(|account| account.address_hash()).collect();
+        due.accounts = accounts.map(|account| account.mark()).collect();
     }
     due
 }
@@ -117,10 +117,8 @@ pub fn decide(context: &mut Context<'_>, step: &RetentionStep) -> Decision {
         }
         RetentionStep::RecordUse(client) => {
             let day = state.catalogue.zone().civil_of(context.now).day();
-            let is_news = |account: &Account| {
-                account.fiche_id == *client && account.last_login.is_none_or(|last| last < day)
-            };
-            let is_used = state.accounts.values().any(|account| is_news(account));
+            let mut own = state.accounts.of_client(*client);
+            let is_used = own.any(|account| account.last_login.is_none_or(|last| last < day));
             is_used.then_some(Event::AccountUsed { at, client: *client, day })
         }
         RetentionStep::EmptyAppointments { ids, before } => {
@@ -137,11 +135,11 @@ pub fn decide(context: &mut Context<'_>, step: &RetentionStep) -> Decision {
             }
         }
         RetentionStep::CloseAccounts { accounts, before } => {
-            let is_due = |hash: &&[u8; 32]| {
-                let account = state.accounts.values().find(|it| it.address_hash() == **hash);
+            let is_due = |mark: &&AccountMark| {
+                let account = state.accounts.of_mark(mark);
                 account.is_some_and(|account| is_unused(state, account, *before))
             };
-            let accounts: Vec<[u8; 32]> = accounts.iter().filter(is_due).copied().collect();
+            let accounts: Vec<AccountMark> = accounts.iter().filter(is_due).copied().collect();
             if accounts.is_empty() { None } else { Some(Event::AccountsClosed { at, accounts }) }
         }
     };

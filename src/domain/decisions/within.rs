@@ -22,6 +22,9 @@ pub(crate) fn decide(
     within: &CommandWithin,
     decide: fn(&mut Context<'_>, &Command) -> Result<Decision, Refusals>,
 ) -> Result<Decision, Refusals> {
+    if matches!(within.command, Command::CloseAccounts(_)) {
+        return Err(Refusal::lacking(GroupRight::Keys).into());
+    }
     let names_no_client = matches!(
         &within.command,
         Command::BookAppointment(booking) if booking.client.id.is_none()

@@ -91,6 +91,8 @@ pub enum AccessAct {
     FactorSet(ProId),
     /// A second factor was removed.
     FactorRemoved(ProId),
+    /// A person was logged out everywhere by another one.
+    LoggedOut(LoginPerson),
 }
 
 /// A person with a login.
@@ -185,7 +187,8 @@ impl AccessHistory {
             | AccessAct::Exported
             | AccessAct::ClientExported(_)
             | AccessAct::FactorSet(_)
-            | AccessAct::FactorRemoved(_) => (&mut self.acts, ACCESS_ROWS_MAX),
+            | AccessAct::FactorRemoved(_)
+            | AccessAct::LoggedOut(_) => (&mut self.acts, ACCESS_ROWS_MAX),
         };
         rows.insert(number, row);
         if rows.len() > most

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::account::Account;
-use crate::domain::records::account_link::{LinkToken, PendingRdv};
+use crate::domain::records::account_link::{LINK_SECONDS, LinkToken, PendingRdv};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::time::Instant;
@@ -102,8 +102,14 @@ impl PasswordLink {
         })
     }
 
-    /// Returns whether the link can be followed: it has not expired by the steady time, and the
-    /// account of its address is as it was.
+    /// Returns the stamp of its request.
+    pub fn requested_at(&self) -> Instant {
+        self.expires.plus_seconds(-LINK_SECONDS)
+    }
+
+    /// Returns whether it has not expired by the steady time, and the account of its address is as
+    /// it was. Whether it can be followed is for
+    /// [`GroupState::takes_link`](crate::domain::state::group_state::GroupState::takes_link).
     pub fn is_valid(&self, account: Option<&Account>, steady_now: Instant) -> bool {
         steady_now < self.expires && self.stamp == AccountStamp::from_account(account)
     }

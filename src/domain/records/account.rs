@@ -27,10 +27,25 @@ pub struct Account {
     pub last_login: Option<CivilDay>,
 }
 
+/// The name of an account in events, which hold no address. The order of the members is the format
+/// on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AccountMark {
+    /// The client that the account books for.
+    pub client: FicheId,
+    /// The SHA-256 of its folded address.
+    pub address_hash: [u8; 32],
+}
+
 impl Account {
-    /// The SHA-256 of its folded address, by which an event can name it without the address.
-    pub fn address_hash(&self) -> [u8; 32] {
-        Sha256::digest(self.email.folded().as_bytes()).into()
+    /// Returns its name in events.
+    pub fn mark(&self) -> AccountMark {
+        AccountMark { client: self.fiche_id, address_hash: Self::hash_address(&self.email) }
+    }
+
+    /// Returns the SHA-256 of an address as accounts are found by it.
+    pub fn hash_address(email: &Email) -> [u8; 32] {
+        Sha256::digest(email.folded().as_bytes()).into()
     }
 
     /// Whether the account owns a fiche. It loses one only by an erasure.

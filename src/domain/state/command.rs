@@ -71,6 +71,8 @@ pub enum Command {
     EmptyCancelled(EmptyCancelled),
     EndHistory(EndHistory),
     EraseClients(EraseClients),
+    /// The accounts that book for this client are closed. Reference 3.12.
+    CloseAccounts(FicheId),
     Retain(RetentionStep),
     ConfirmBooking(Box<ConfirmBooking>),
     MoveAppointment(MoveAppointment),
@@ -278,6 +280,7 @@ impl Command {
             | Self::NotifyOfLogin(_)
             | Self::NoteReads(_)
             | Self::EraseClients(_)
+            | Self::CloseAccounts(_)
             | Self::Retain(_)
             | Self::Within(_)) => {
                 Self::Within(Box::new(CommandWithin { command, role: role.clone() }))
@@ -311,6 +314,7 @@ impl Command {
             | Self::EndHistory(_)
             | Self::NoteReads(_)
             | Self::EraseClients(_)
+            | Self::CloseAccounts(_)
             | Self::Retain(_)
             | Self::Batch(_) => false,
             Self::ConfirmBooking(_) => true,
@@ -336,6 +340,7 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
+            | Self::CloseAccounts(_)
             | Self::Retain(_)
             | Self::ConfirmBooking(_)
             | Self::MoveAppointment(_)
@@ -379,6 +384,7 @@ impl Command {
             | Self::NoteReads(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
+            | Self::CloseAccounts(_)
             | Self::Retain(_) => &[],
         };
         Cow::Borrowed(kinds)
@@ -411,6 +417,7 @@ impl Command {
             | Self::NoteReads(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
+            | Self::CloseAccounts(_)
             | Self::Retain(_) => 1,
             Self::ConfirmBooking(_) => IDS_MAX,
         }

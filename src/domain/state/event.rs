@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::records::account::Account;
+use crate::domain::records::account::{Account, AccountMark};
 use crate::domain::records::account_link::AccountLink;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
@@ -306,8 +306,8 @@ pub enum Event {
     AccountsClosed {
         /// The stamp of the event.
         at: Instant,
-        /// Each by the SHA-256 of its folded address.
-        accounts: Vec<[u8; 32]>,
+        /// The accounts, without their addresses.
+        accounts: Vec<AccountMark>,
     },
 }
 

@@ -18,8 +18,10 @@ use crate::domain::records::account_link::AccountLinks;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::account_table::AccountTable;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
 use crate::domain::state::client_index::ClientIndex;
+use crate::domain::state::closed_addresses::ClosedAddresses;
 use crate::domain::state::erasure::PrivacyMarks;
 use crate::domain::state::history::History;
 use crate::domain::state::holds::Holds;
@@ -50,8 +52,8 @@ pub struct GroupState {
     pub rows: VeventRows,
     /// The clients, deleted ones included.
     pub fiches: OrdMap<FicheId, Arc<Fiche>>,
-    /// The accounts, by their folded address.
-    pub accounts: OrdMap<Box<str>, Arc<Account>>,
+    /// The accounts.
+    pub accounts: AccountTable,
     /// The fiches by their addresses and identifiers. An index of `fiches`.
     client_index: ClientIndex,
     /// The live appointments of each client. An index of `rows`.
@@ -78,6 +80,8 @@ pub struct GroupState {
     pub idempotency_records: IdempotencyRecords,
     /// The links mailed to clients.
     pub links: AccountLinks,
+    /// The addresses whose accounts were closed.
+    pub closed_addresses: ClosedAddresses,
     /// The holds. Those that keep time are also in the views of their calendars.
     holds: Holds,
     /// The rate of bookings with a key alone.
@@ -107,7 +111,7 @@ impl GroupState {
             catalogue: Arc::new(catalogue),
             rows: VeventRows::default(),
             fiches: OrdMap::new(),
-            accounts: OrdMap::new(),
+            accounts: AccountTable::default(),
             client_index: ClientIndex::default(),
             clients: ClientTime::default(),
             cancelled: CancelledBookings::default(),
@@ -118,6 +122,7 @@ impl GroupState {
             outbox: Outbox::default(),
             idempotency_records: IdempotencyRecords::default(),
             links: AccountLinks::default(),
+            closed_addresses: ClosedAddresses::default(),
             holds: Holds::default(),
             unverified_rate: UnverifiedRate::default(),
             history: History::default(),
@@ -142,8 +147,7 @@ impl GroupState {
         state.client_index = ClientIndex::from_fiches(fiches.iter().map(AsRef::as_ref));
         state.record_bytes = fiches.iter().map(|fiche| fiche_bytes(fiche)).sum();
         state.fiches = fiches.into_iter().map(|fiche| (fiche.id, fiche)).collect();
-        state.accounts =
-            accounts.into_iter().map(|account| (account.email.folded(), account)).collect();
+        state.accounts = accounts.into_iter().collect();
         let mut taken: BTreeMap<CalendarId, Vec<TakenInterval>> = BTreeMap::new();
         let mut unverified: BTreeMap<CalendarId, Vec<TakenInterval>> = BTreeMap::new();
         let mut clients: BTreeMap<FicheId, Vec<TakenInterval>> = BTreeMap::new();

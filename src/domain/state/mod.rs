@@ -1,12 +1,14 @@
 //! The state of a group: commands, events, the fold of events into state, the outbox and the
 //! invariants.
 
+pub mod account_table;
 pub mod agenda_window;
 pub mod booking_permission;
 pub mod cancelled_bookings;
 pub mod changed_records;
 mod client_access;
 mod client_index;
+pub mod closed_addresses;
 pub mod command;
 pub mod delivery_step;
 pub mod editable_record;

@@ -1,5 +1,6 @@
 //! Commands about the privacy of clients. Reference 17.
 
+use crate::domain::records::account::AccountMark;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::time::Instant;
 
@@ -35,8 +36,8 @@ pub enum RetentionStep {
     },
     /// Unused accounts are closed.
     CloseAccounts {
-        /// Each by the SHA-256 of its folded address; at most 1,000.
-        accounts: Vec<[u8; 32]>,
+        /// The accounts, at most 1,000.
+        accounts: Vec<AccountMark>,
         /// The moment before which they must have been used last.
         before: Instant,
     },

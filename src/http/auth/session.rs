@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::directory::Directory;
+use crate::domain::records::account::Account;
 use crate::domain::records::ids::{FicheId, GroupId, ProId};
 use crate::domain::records::text::{Email, Text};
 use crate::domain::time::{DAY, HOUR, Instant};
@@ -248,6 +249,35 @@ impl Sessions {
             table.sessions.remove(token_hash);
         }
         own.len()
+    }
+
+    /// Ends the sessions of an account. Returns the number of those that had not ended before.
+    pub(crate) fn end_account(
+        &self,
+        group: GroupId,
+        account: &Account,
+        directory: &Directory,
+        now: Instant,
+    ) -> usize {
+        let mut table = self.table.lock();
+        let mut ended = 0;
+        // A session that was not used since a merge still counts under the client before it.
+        for fiche in account.own() {
+            let person = SessionPerson::Account(group, fiche);
+            let own: Vec<[u8; 32]> = table.of_person(&person).collect();
+            for token_hash in own {
+                let Some(session) = table.sessions.get(&token_hash) else { continue };
+                // Another account may book for a client that this one booked for before.
+                if session.password_hash != account.password_hash {
+                    continue;
+                }
+                let is_active =
+                    now < session.ends() && directory.apikeys.contains_key(&session.apikey);
+                ended += usize::from(is_active);
+                table.sessions.remove(&token_hash);
+            }
+        }
+        ended
     }
 
     fn cookie(&self, rest: &str) -> HeaderValue {

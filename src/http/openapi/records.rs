@@ -11,6 +11,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::http::openapi::texts::field_text;
 use crate::http::permissions::Resource;
+use crate::wire::account::ACCOUNT;
 use crate::wire::appointment::{APPOINTMENT, SHOWN_OF_FICHE};
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
@@ -27,7 +28,7 @@ use crate::wire::schema::{
 use crate::wire::vevent::VEVENT;
 
 /// The resources that have records.
-const RECORDS: [Resource; 11] = [
+const RECORDS: [Resource; 12] = [
     Resource::Group,
     Resource::Calendar,
     Resource::Calendarset,
@@ -39,6 +40,7 @@ const RECORDS: [Resource; 11] = [
     Resource::Appointment,
     Resource::Pro,
     Resource::Message,
+    Resource::Account,
 ];
 
 /// The parts of the document that are made from a table of fields.
@@ -174,10 +176,10 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         Resource::Appointment => &*APPOINTMENT,
         Resource::Pro => &*PROFESSIONAL,
         Resource::Message => &*MESSAGE,
+        Resource::Account => &*ACCOUNT,
         Resource::Agenda
         | Resource::Slot
         | Resource::Hold
-        | Resource::Account
         | Resource::Session
         | Resource::Module
         | Resource::Batch
@@ -211,7 +213,10 @@ pub(crate) fn add_components(mut components: ComponentsBuilder) -> ComponentsBui
             .schema(format!("{name}List"), list_envelope(&name))
             .schema(format!("{name}Column"), described(columns, text));
         // These are not changed field by field.
-        if !matches!(resource, Resource::Appointment | Resource::Pro | Resource::Message) {
+        if !matches!(
+            resource,
+            Resource::Appointment | Resource::Pro | Resource::Message | Resource::Account
+        ) {
             let fields = table.given(resource);
             let text = "The fields to change. Fields that are not given stay.";
             components = components.schema(format!("{name}Fields"), fields.description(Some(text)));

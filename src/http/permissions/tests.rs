@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::http::route_table::{operator_routes, routes};
+use crate::wire::account::ACCOUNT;
 use crate::wire::calendar::{CALENDAR, CALENDARSET};
 use crate::wire::customfield::CUSTOMFIELD;
 use crate::wire::fiche::FICHE;
@@ -123,6 +124,7 @@ fn print_rights() -> String {
     print_fields(&mut text, &FICHE);
     print_fields(&mut text, &VEVENT);
     print_fields(&mut text, &PROFESSIONAL);
+    print_fields(&mut text, &ACCOUNT);
     text
 }
 

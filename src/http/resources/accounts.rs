@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::domain::decisions::enrolment::NO_SUCH_LINK;
 use crate::domain::directory::password_link::PasswordLink;
-use crate::domain::records::account_link::{AccountLink, LINK_SECONDS, LinkAction, PendingRdv};
+use crate::domain::records::account_link::{AccountLink, LinkAction, PendingRdv};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{FicheId, GroupId};
 use crate::domain::records::text::{Email, InvalidValue, Text};
@@ -280,15 +280,14 @@ pub(crate) fn find_link(server: &Server, state: &GroupState, token: &str) -> Opt
         let link = Arc::clone(state.links.find(&hash, now)?);
         return Some(FoundLink { link, signed: None });
     };
-    let account = state.accounts.get(&signed.email.folded());
-    if !signed.is_valid(account.map(Arc::as_ref), now) {
+    if !state.takes_link(&signed, now) {
         return None;
     }
     let link = AccountLink {
         hash,
         email: signed.email.clone(),
         action: LinkAction::Account { pending_rdv: signed.pending_rdv.clone() },
-        requested_at: signed.expires.plus_seconds(-LINK_SECONDS),
+        requested_at: signed.requested_at(),
         expires: signed.expires,
     };
     Some(FoundLink { link: Arc::new(link), signed: Some(signed) })

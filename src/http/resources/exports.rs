@@ -29,8 +29,9 @@ use crate::http::request::GroupRequest;
 use crate::http::resources::messages::render_entry;
 use crate::http::response::HandlerResult;
 use crate::http::server::Server;
+use crate::wire::account::format_day;
 use crate::wire::custom_values::custom_column_value;
-use crate::wire::datetime::{DATE_LENGTH, format_civil, format_local};
+use crate::wire::datetime::format_local;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::history::HistoryRowAnswer;
@@ -253,7 +254,7 @@ fn render_account(account: &Account) -> Value {
         "email": account.email.as_str(),
         "fiche_id": account.fiche_id.number(),
         "former_fiche_ids": former,
-        "last_login": account.last_login.map(|day| format_civil(day.midnight())[..DATE_LENGTH].to_owned()),
+        "last_login": account.last_login.map(format_day),
     })
 }
 

@@ -167,7 +167,7 @@ fn note_read(request: &GroupRequest, id: FicheId) {
 }
 
 /// Notes in the history that a professional reads a list of clients, with their number.
-fn note_list(request: &GroupRequest, listed: &Response) {
+pub(crate) fn note_list(request: &GroupRequest, listed: &Response) {
     let Some(place) = listed.extensions().get::<PagePlace>() else { return };
     let rest = place.total.saturating_sub(place.start);
     let count = if place.size == 0 { rest } else { rest.min(place.size) };

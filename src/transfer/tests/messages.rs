@@ -208,7 +208,7 @@ fn messages_of_every_kind_and_state_are_restored_exactly() {
     assert_same(&content, &again);
     let before = &content.group_states[0].outbox;
     let after = &again.group_states[0].outbox;
-    assert_eq!(before.messages().len(), 25 * 20);
+    assert_eq!(before.messages().len(), 27 * 20);
     for (before, after) in before.messages().zip(after.messages()) {
         assert_eq!(**after, without_link(before));
     }

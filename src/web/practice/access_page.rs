@@ -108,6 +108,9 @@ fn act_in_words(visit: &ProVisit, act: &AccessAct) -> String {
             let sentence = fill(text.login_failed, "source", source.as_str());
             fill(&sentence, "name", &person_in_words(visit, *person))
         }
+        AccessAct::LoggedOut(person) => {
+            fill(text.logged_out, "name", &person_in_words(visit, *person))
+        }
         AccessAct::Exported => text.exported.to_owned(),
         AccessAct::ClientExported(client) => {
             fill(text.client_exported, "client", &client.to_string())

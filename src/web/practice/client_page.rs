@@ -29,6 +29,9 @@ use crate::web::practice::record_fields::{
 };
 use crate::web::practice::record_path::RecordPath;
 use crate::web::practice::revision::{REVISION, faults_among, revision, still_at, write};
+use crate::web::practice::settings::accounts_screen::{AccountLine, account_lines, close_path};
+use crate::web::practice::settings::part::Part;
+use crate::web::practice::texts::accounts::AccountsTexts;
 use crate::web::practice::texts::client::ClientTexts;
 use crate::web::practice::texts::erasure::ErasureTexts;
 use crate::web::practice::texts::form::FormTexts;
@@ -70,6 +73,11 @@ struct ClientScreen<'v> {
     merge_text: &'static MergeTexts,
     erase: String,
     erasure_text: &'static ErasureTexts,
+    /// The accounts of the client, for administrators; empty without any.
+    accounts: Vec<AccountLine>,
+    accounts_text: &'static AccountsTexts,
+    accounts_url: String,
+    close_account: String,
     list: String,
     edit: EditForm,
     history: Option<ObjectHistory>,
@@ -241,6 +249,14 @@ fn respond_with_client(
         merge_text: MergeTexts::in_language(visit.language()),
         erase: visit.url(&format!("{here}/erase"), &[]),
         erasure_text,
+        accounts: if visit.role().has(GroupRight::Keys) {
+            account_lines(visit, fiche.id)
+        } else {
+            Vec::new()
+        },
+        accounts_text: AccountsTexts::in_language(visit.language()),
+        accounts_url: visit.url(&Part::Accounts.path(), &[("from", &fiche.id.to_string())]),
+        close_account: visit.url(&close_path(fiche.id), &[]),
         list: visit.url(Section::Clients.path(), &[]),
         here: visit.url(&here, &[]),
         name: title.to_owned(),

@@ -143,6 +143,7 @@ impl GroupState {
         self.stamp(event.at());
         if carried.is_empty() {
             self.remove_old_holds(event.at());
+            self.closed_addresses.remove_old(event.at());
         }
         let observed = self.observe(event);
         self.change(event);

@@ -61,7 +61,11 @@ impl GroupState {
         erasure.links.iter().for_each(|hash| self.links.remove(hash));
         erasure.answers.iter().for_each(|scope| self.idempotency_records.remove(scope));
         for id in &erasure.fiches {
-            let fiche = self.fiches.get(id).expect("an erased client exists").erased(at);
+            let fiche = self.fiches.get(id).expect("an erased client exists");
+            if let Some(email) = &fiche.email {
+                self.closed_addresses.remove(&Account::hash_address(email));
+            }
+            let fiche = fiche.erased(at);
             self.put_fiche(Arc::new(fiche));
         }
         self.mark_erasure(at);

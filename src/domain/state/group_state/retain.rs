@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::domain::records::account::Account;
+use crate::domain::directory::password_link::PasswordLink;
+use crate::domain::records::account::{Account, AccountMark};
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::closed_addresses::ClosedAddress;
 use crate::domain::state::erasure::Erasure;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::group_state::erase::removal_of;
@@ -22,7 +24,7 @@ impl GroupState {
 
     /// Records the last use of the accounts that book for a client.
     pub(super) fn record_account_use(&mut self, client: FicheId, day: CivilDay) {
-        let used = self.accounts.values().filter(|account| account.fiche_id == client);
+        let used = self.accounts.of_client(client);
         let used: Vec<Account> = used.map(|account| Account::clone(account)).collect();
         for mut account in used {
             account.last_login = account.last_login.max(Some(day));
@@ -45,10 +47,13 @@ impl GroupState {
         self.erase(at, parts);
     }
 
-    /// Removes accounts, by the hash of their address, and the links about them.
-    pub(super) fn close_accounts(&mut self, at: Instant, accounts: &[[u8; 32]]) {
-        for account in self.accounts_by_hash(accounts) {
+    /// Removes accounts and the links about them.
+    pub(super) fn close_accounts(&mut self, at: Instant, accounts: &[AccountMark]) {
+        for mark in accounts {
+            let Some(account) = self.accounts.of_mark(mark) else { continue };
             let folded = account.email.folded();
+            let closed = ClosedAddress { address_hash: mark.address_hash, at };
+            self.closed_addresses.add(closed);
             self.links.remove_passwords(&folded);
             self.links.remove_changes(&folded);
             self.accounts.remove(&folded);
@@ -56,14 +61,17 @@ impl GroupState {
         self.mark_erasure(at);
     }
 
-    /// Returns the changes of a closing of accounts.
-    pub(super) fn observe_closing(&self, accounts: &[[u8; 32]]) -> Vec<ObservedChange> {
-        self.accounts_by_hash(accounts).iter().map(|account| removal_of(account)).collect()
+    /// Whether a link that sets the password of an address can be followed: it has not expired by
+    /// the steady time, the account of its address is as it was, and none was closed since.
+    pub fn takes_link(&self, link: &PasswordLink, steady_now: Instant) -> bool {
+        let account = self.accounts.get(&link.email.folded()).map(AsRef::as_ref);
+        link.is_valid(account, steady_now) && !self.closed_addresses.end(link)
     }
 
-    fn accounts_by_hash(&self, hashes: &[[u8; 32]]) -> Vec<Arc<Account>> {
-        let named = self.accounts.values().filter(|it| hashes.contains(&it.address_hash()));
-        named.cloned().collect()
+    /// Returns the changes of a closing of accounts.
+    pub(super) fn observe_closing(&self, accounts: &[AccountMark]) -> Vec<ObservedChange> {
+        let known = accounts.iter().filter_map(|mark| self.accounts.of_mark(mark));
+        known.map(|account| removal_of(account)).collect()
     }
 
     /// Returns the changes of appointments that lose their person. The rows have the client after

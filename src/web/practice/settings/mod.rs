@@ -4,6 +4,7 @@
 //! The forms are made from the field tables of `wire`. What they send is parsed and decided as the
 //! same write of an application.
 
+pub(crate) mod accounts_screen;
 mod control;
 mod delete_screen;
 pub(crate) mod fields;
@@ -14,7 +15,7 @@ mod index;
 mod keys_screen;
 mod list_screen;
 mod listed_record;
-mod part;
+pub(crate) mod part;
 mod record_form;
 mod rule_text;
 pub(crate) mod saving;
@@ -36,6 +37,14 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/settings", get(index::show))
         .route("/p/{urlname}/settings/{part}", get(group_form::show).post(group_form::change))
         .route("/p/{urlname}/settings/keys", get(keys_screen::show).post(keys_screen::change))
+        .route(
+            "/p/{urlname}/settings/accounts",
+            get(accounts_screen::show).post(accounts_screen::log_out),
+        )
+        .route(
+            "/p/{urlname}/settings/accounts/{id}",
+            get(accounts_screen::ask).post(accounts_screen::close),
+        )
         .merge(record_routes::<Calendar>())
         .merge(record_routes::<Calendarset>())
         .merge(record_routes::<Intervention>())

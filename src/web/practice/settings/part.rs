@@ -18,11 +18,12 @@ pub(crate) enum Part {
     Interventionsets,
     Customfields,
     Keys,
+    Accounts,
 }
 
 impl Part {
     /// All parts, in the order of the first screen.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Shop,
         Self::Calendars,
         Self::Interventions,
@@ -34,6 +35,7 @@ impl Part {
         Self::Interventionsets,
         Self::Customfields,
         Self::Keys,
+        Self::Accounts,
     ];
 
     /// Its name in paths.
@@ -50,6 +52,7 @@ impl Part {
             Self::Interventionsets => "interventionsets",
             Self::Customfields => "customfields",
             Self::Keys => "keys",
+            Self::Accounts => "accounts",
         }
     }
 
@@ -72,7 +75,8 @@ impl Part {
             | Self::Interventions
             | Self::Interventionsets
             | Self::Customfields
-            | Self::Keys => return None,
+            | Self::Keys
+            | Self::Accounts => return None,
         };
         Some((part, words))
     }
@@ -90,6 +94,7 @@ impl Part {
             Self::Interventionsets => text.interventionsets,
             Self::Customfields => text.customfields,
             Self::Keys => text.keys,
+            Self::Accounts => text.accounts,
         }
     }
 
@@ -107,6 +112,7 @@ impl Part {
             Self::Interventionsets => text.interventionsets_about,
             Self::Customfields => text.customfields_about,
             Self::Keys => text.keys_about,
+            Self::Accounts => text.accounts_about,
         }
     }
 }

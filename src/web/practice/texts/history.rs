@@ -30,6 +30,7 @@ text_table! {
     password_set: "nouveau mot de passe : {name}", "another password: {name}";
     factor_set: "second facteur mis en place : {name}", "second factor set up: {name}";
     factor_removed: "second facteur retiré : {name}", "second factor removed: {name}";
+    logged_out: "déconnexion partout : {name}", "logged out everywhere: {name}";
     role_set: "rôle de {name} : {role}", "role of {name}: {role}";
     was_invited: "invitation n° {number}", "invitation no. {number}";
     was_withdrawn: "invitation n° {number} retirée", "invitation no. {number} withdrawn";

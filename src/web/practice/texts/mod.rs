@@ -1,6 +1,7 @@
 //! The texts of the practice's own screens, one table for each area.
 
 pub(crate) mod absence;
+pub(crate) mod accounts;
 pub(crate) mod agenda;
 pub(crate) mod client;
 pub(crate) mod erasure;

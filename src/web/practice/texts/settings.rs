@@ -49,6 +49,9 @@ text_table! {
     keys: "Clés des applications", "Keys of applications";
     keys_about: "Les sites et les programmes qui utilisent ce serveur.",
         "The sites and programs that use this server.";
+    accounts: "Comptes des clients", "Accounts of clients";
+    accounts_about: "Qui peut se connecter, et fermer un compte.",
+        "Clients who can log in, and closing an account.";
     add: "Ajouter", "Add";
     new_calendar: "Nouvel agenda", "New calendar";
     new_calendarset: "Nouveau groupe d’agendas", "New set of calendars";
