@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::domain::messaging::recipient::email_address;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::known_appointment::{
@@ -139,19 +140,26 @@ fn is_still_true(state: &GroupState, id: VeventId, known: &KnownAppointment, new
 pub fn find_knowledge(state: &GroupState, before: &Vevent, client: FicheId) -> KnownAppointment {
     let sure = Expectation::of_row(before, client).expect("a notice is about an appointment");
     let as_before = KnownAppointment { client, sure, news: None, in_doubt: false };
+    let address = email_address(state, client);
+    let mut to_others = Vec::new();
     for message in state.outbox.messages_about(before.id).rev() {
         if message.reminder().is_some() {
             continue;
         }
         let Some(known) = &message.known else {
-            // It is about the booking, or about a change by the client who has the appointment.
-            if before.fiche_id() == Some(client) {
+            // It is about the booking, or about a change by the client who had the appointment.
+            if went_to(message, client, address.as_deref()) {
                 return as_before;
             }
+            to_others.push(message.recipient.as_str());
             continue;
         };
         if known.client != client {
             continue;
+        }
+        // The client has another address by now, and one of the later messages went to this one.
+        if to_others.contains(&message.recipient.as_str()) {
+            return as_before;
         }
         return match fate_of(message) {
             Fate::Arrived => as_before,
@@ -163,6 +171,16 @@ pub fn find_knowledge(state: &GroupState, before: &Vevent, client: FicheId) -> K
         };
     }
     as_before
+}
+
+/// Whether a message without knowledge went to a client. Only a withdrawal names its client. Any
+/// other went to the client who had the appointment then, and its address tells who that was. The
+/// row may be another's by now, and a gift that its former client need not hear of has no notice.
+fn went_to(message: &Message, client: FicheId, address: Option<&str>) -> bool {
+    if let MessageContent::Withdrawal(withdrawn) = &message.content {
+        return withdrawn.client == client;
+    }
+    address == Some(message.recipient.as_str())
 }
 
 fn is_settled_as_unchanged(message: &Message) -> bool {
