@@ -500,6 +500,24 @@ fn a_cancellation_by_another_client_tells_its_former_client_nothing() {
 }
 
 #[test]
+fn a_mail_that_is_under_way_while_its_client_cancels_is_followed_by_the_truth() {
+    let mut post = Post::new(1);
+    post.gives_to(post.bob);
+    post.waits(1);
+    post.claim();
+    post.send(End::Taken);
+    post.cancels_on_the_page();
+    post.restores();
+    // Only now Bob's confirmation arrives.
+    post.send(End::Lost);
+    post.cancels();
+    post.comes_to_rest();
+    let bob = post.address(post.bob);
+    let last = post.arrived.iter().rev().find(|mail| mail.to == bob);
+    assert_eq!(last.map(|mail| mail.said), Some(None), "{:?}", post.arrived);
+}
+
+#[test]
 fn a_reminder_that_leaves_meanwhile_tells_the_new_start() {
     let mut post = Post::new(60);
     post.shop.now = post.local("2026-03-02 10:29");

@@ -149,7 +149,11 @@ pub fn find_knowledge(state: &GroupState, before: &Vevent, client: FicheId) -> K
         let Some(known) = &message.known else {
             // It is about the booking, or about a change by the client who had the appointment.
             if went_to(message, client, address.as_deref()) {
-                return as_before;
+                // What is under way may arrive after the client's own change.
+                let about = state.outbox.messages_about(before.id);
+                let earlier = about.take_while(|earlier| earlier.id < message.id);
+                let in_doubt = is_any_under_way(earlier, client, address.as_deref());
+                return KnownAppointment { in_doubt, ..as_before };
             }
             to_others.push(message.recipient.as_str());
             continue;
@@ -181,6 +185,24 @@ fn went_to(message: &Message, client: FicheId, address: Option<&str>) -> bool {
         return withdrawn.client == client;
     }
     address == Some(message.recipient.as_str())
+}
+
+/// Whether one of these messages is being attempted, and goes to a client.
+fn is_any_under_way<'a>(
+    messages: impl Iterator<Item = &'a Arc<Message>>,
+    client: FicheId,
+    address: Option<&str>,
+) -> bool {
+    for message in messages {
+        let is_own = match &message.known {
+            Some(known) => known.client == client,
+            None => went_to(message, client, address),
+        };
+        if is_own && matches!(message.progress, Progress::Claimed { .. }) {
+            return true;
+        }
+    }
+    false
 }
 
 fn is_settled_as_unchanged(message: &Message) -> bool {
