@@ -518,6 +518,27 @@ fn a_mail_that_is_under_way_while_its_client_cancels_is_followed_by_the_truth() 
 }
 
 #[test]
+fn a_notice_that_another_mail_stood_for_is_told_if_that_never_arrives() {
+    let mut post = Post::new(1);
+    post.gives_to(post.bob);
+    post.waits(1);
+    post.claim();
+    post.moves(2, "11:00");
+    post.waits(1);
+    post.take(&Step::Kill);
+    // The confirmation is attempted again with the new calendar, so the notice is not.
+    post.claim();
+    post.send(End::Busy);
+    post.cancels();
+    post.send(End::Busy);
+    post.restores();
+    post.comes_to_rest();
+    let bob = post.address(post.bob);
+    let last = post.arrived.iter().rev().find(|mail| mail.to == bob);
+    assert_eq!(last.map(|mail| mail.said), Some(post.truth(post.bob)), "{:?}", post.arrived);
+}
+
+#[test]
 fn a_reminder_that_leaves_meanwhile_tells_the_new_start() {
     let mut post = Post::new(60);
     post.shop.now = post.local("2026-03-02 10:29");

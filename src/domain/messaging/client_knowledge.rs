@@ -167,7 +167,13 @@ pub fn find_knowledge(state: &GroupState, before: &Vevent, client: FicheId) -> K
         }
         return match fate_of(message) {
             Fate::Arrived => as_before,
-            Fate::NeverLeft if is_settled_as_unchanged(message) => as_before,
+            Fate::NeverLeft if is_settled_as_unchanged(message) => match &known.news {
+                // Another message told the same, which may not have arrived.
+                Some(News { by, .. }) => {
+                    with_news(&state.outbox, known, News { by: *by, expectation: sure })
+                }
+                None => as_before,
+            },
             Fate::NeverLeft => KnownAppointment::clone(known),
             Fate::Open | Fate::Unknown => {
                 with_news(&state.outbox, known, News { by: message.id, expectation: sure })
