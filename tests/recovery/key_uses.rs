@@ -116,6 +116,8 @@ async fn a_kill_amid_uses_of_keys_loses_days_of_uses_alone() {
     for life in 1..=kills {
         age(&data, i64::try_from(life).expect("small"));
         let mut before = last_uses(&data);
+        let aged = before.values().filter(|used| !used.is_empty()).count();
+        assert_eq!(aged, before.len().div_ceil(2), "{before:?}");
         let first_day = day(SystemClock.now());
         let server = Served::on(&data, &["--journal-mib", "0"]);
         // This key is revoked while its use is gathered or written.
