@@ -62,6 +62,10 @@ pub(crate) enum CliCommand {
     Export {
         #[command(flatten)]
         store: StoreOptions,
+        /// Write this group alone, with its professionals and the keys that cover no other group,
+        /// as `GET groups/:id/export` answers it. By default the whole store is written.
+        #[arg(long, value_name = "ID")]
+        group: Option<u64>,
         /// The file to write; `-` for stdout.
         file: PathBuf,
     },

@@ -65,23 +65,28 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
     Ok(())
 }
 
-/// Writes the content of a store into a file that only its owner may read. The file is complete or
-/// not there at all. Stdout, a pipe or a device gets the document as it comes, complete if the
-/// command succeeds.
+/// Writes the content of a store, or of one group, into a file that only its owner may read. The
+/// file is complete or not there at all. Stdout, a pipe or a device gets the document as it comes,
+/// complete if the command succeeds.
 ///
 /// # Errors
-/// A group is quarantined, or the store or the file cannot be used.
-pub(crate) fn export(data: &Path, file: &Path) -> Result<(), CommandError> {
+/// The group does not exist, what is to be written is quarantined, or the store or the file cannot
+/// be used.
+pub(crate) fn export(data: &Path, group: Option<u64>, file: &Path) -> Result<(), CommandError> {
+    let path = match group {
+        Some(id) => format!("/api/v1/groups/{id}/export"),
+        None => "/api/v1/operator/export".to_owned(),
+    };
     if file.as_os_str() == STANDARD_STREAM {
-        return export_into(data, file, io::stdout().lock()).map(drop);
+        return export_into(data, &path, file, io::stdout().lock()).map(drop);
     }
     // A rename would put a file in the place of `/dev/null`.
     if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
         let opened = OpenOptions::new().write(true).open(file).map_err(file_error(file))?;
-        return export_into(data, file, opened).map(drop);
+        return export_into(data, &path, file, opened).map(drop);
     }
     let unfinished = file.with_added_extension("unfinished");
-    let exported = export_through(data, &unfinished, file);
+    let exported = export_through(data, &path, &unfinished, file);
     if exported.is_err() {
         // A failure to remove it would only hide the first error.
         drop(fs::remove_file(&unfinished));
@@ -90,19 +95,22 @@ pub(crate) fn export(data: &Path, file: &Path) -> Result<(), CommandError> {
 }
 
 /// Writes the document to `unfinished`, and renames it to `file` once it is complete.
-fn export_through(data: &Path, unfinished: &Path, file: &Path) -> Result<(), CommandError> {
+fn export_through(
+    data: &Path,
+    path: &str,
+    unfinished: &Path,
+    file: &Path,
+) -> Result<(), CommandError> {
     let created = create_private_file(unfinished).map_err(file_error(file))?;
-    let written = export_into(data, file, created)?;
+    let written = export_into(data, path, file, created)?;
     written.sync_all().map_err(file_error(file))?;
     fs::rename(unfinished, file).map_err(file_error(file))
 }
 
-/// Writes the document to `out`, which errors call `file`.
-fn export_into<W: Write>(data: &Path, file: &Path, out: W) -> Result<W, CommandError> {
+/// Writes the document that the API answers at `path` to `out`, which errors call `file`.
+fn export_into<W: Write>(data: &Path, path: &str, file: &Path, out: W) -> Result<W, CommandError> {
     let mut out = BufWriter::new(out);
-    with_api(data, &OfflineSettings::default(), |api| {
-        api.send(Method::GET, "/api/v1/operator/export", None, &mut out)
-    })?;
+    with_api(data, &OfflineSettings::default(), |api| api.send(Method::GET, path, None, &mut out))?;
     out.into_inner().map_err(|error| file_error(file)(error.into_error()))
 }
 

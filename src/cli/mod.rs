@@ -90,7 +90,7 @@ fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError
             let file = file.expect("clap requires a file without --example and --schema");
             documents::import(&store.data, &file, merge)
         }
-        CliCommand::Export { store, file } => documents::export(&store.data, &file),
+        CliCommand::Export { store, group, file } => documents::export(&store.data, group, &file),
         CliCommand::Check(store) => maintenance::check(&store.data),
         CliCommand::Backup { store, disk, dest } => {
             maintenance::back_up(&store.data, disk.disk_reserve_mib, &dest)

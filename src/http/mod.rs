@@ -55,6 +55,7 @@ pub(crate) use resources::agenda::find_agenda;
 pub(crate) use resources::client_accounts::AccountClosing;
 pub(crate) use resources::crud::show_record;
 pub(crate) use resources::dry_runs::estimate_dry_run;
+pub(crate) use resources::exports::export_client;
 pub(crate) use resources::holds::{confirmation, tries_left};
 pub(crate) use resources::hours::show_hours;
 pub(crate) use resources::slots::INLINE_COST_MAX;

@@ -128,6 +128,57 @@ fn what_export_writes_import_restores() {
     assert_eq!(written("a.json"), written("b.json"));
 }
 
+#[tokio::test]
+async fn an_export_of_one_group_is_the_answer_of_the_api() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    document["apikeys"] = json!([
+        {"key": "test-key", "label": "of all"},
+        {"key": "own-key", "label": "own", "groups": [1]},
+        {"key": "other-key", "label": "other", "groups": [2]},
+    ]);
+    let other = json!({"id": 2, "name": "Zq7Other", "timezone": "UTC",
+        "pros": [{"email": "other@example.org", "password": "secret", "lastname": "Zq7Pro"}],
+        "fiches": [{"lastname": "Zq7Client"}]});
+    document["groups"].as_array_mut().expect("a list").push(other);
+    let data = store_of(folder.path(), &document);
+    let export = |id: &str, file: &str| run(&["export", "--group", id, file], &data);
+    let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).expect("JSON");
+    let offline = parse(&export("1", "-").stdout);
+    let served = Served::on(&data, &[]);
+    let online = export("1", "-");
+    assert_eq!(online.status.code(), Some(0), "{}", complaint(&online));
+    let url = format!("{}/api/v1/groups/1/export?apikey=test-key", served.base);
+    let answer = reqwest::Client::new().get(url).basic_auth("pro@example.org", Some("secret"));
+    let answer = answer.send().await.expect("an answer").json::<Value>().await.expect("JSON");
+    // Each export is a row of access, which the next one shows.
+    let split = |mut document: Value| {
+        let group = document["groups"][0].as_object_mut().expect("an object");
+        let rows = group.shift_remove("access_history").expect("its rows");
+        (document, rows.as_array().expect("a list").len())
+    };
+    let (answer, rows) = split(answer);
+    assert_eq!(rows, 2);
+    assert_eq!(split(offline), (answer.clone(), 0), "as the store says");
+    assert_eq!(split(parse(&online.stdout)), (answer.clone(), 1), "as the server says");
+    assert!(!answer.to_string().contains("Zq7"), "nothing of the other group: {answer}");
+    let keys = answer["apikeys"].as_array().expect("a list");
+    assert_eq!((keys.len(), &keys[0]["label"]), (1, &json!("own")));
+    assert_eq!(served.terminate(), Some(0));
+
+    let file = folder.path().join("one.json");
+    let file_name = file.to_str().expect("a plain path");
+    assert_eq!(export("3", file_name).status.code(), Some(1), "no such group");
+    assert!(!file.exists());
+    assert_eq!(export("x", file_name).status.code(), Some(2));
+    assert_eq!(export("1", file_name).status.code(), Some(0));
+    let again = folder.path().join("again");
+    let imported = run(&["import", file_name], &again);
+    assert_eq!(imported.status.code(), Some(0), "{}", complaint(&imported));
+    let again = exported(&again);
+    assert_eq!((&again["groups"][0]["id"], &again["groups"][1]), (&json!(1), &Value::Null));
+}
+
 #[test]
 fn a_store_that_holds_something_takes_a_document_only_to_merge_it() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -114,11 +114,7 @@ impl Post {
     }
 
     fn gives_to(&mut self, client: FicheId) {
-        self.changes(move |row| {
-            if let VeventKind::Appointment(appointment) = &mut row.kind {
-                appointment.fiche_id = client;
-            }
-        });
+        self.changes(move |row| give(row, client));
     }
 
     fn quietly(&mut self, command: Command) {
@@ -271,6 +267,12 @@ impl Post {
             prop_assert_eq!(believes, self.truth(client), "{}: {:?}", to, &self.arrived);
         }
         Ok(())
+    }
+}
+
+fn give(row: &mut Vevent, client: FicheId) {
+    if let VeventKind::Appointment(appointment) = &mut row.kind {
+        appointment.fiche_id = client;
     }
 }
 
@@ -449,6 +451,91 @@ fn a_change_by_the_client_is_told_at_once_and_stands_for_what_waits() {
     post.restores();
     post.waits_carrying(60);
     assert_eq!(post.said()[1..], [some("restoration", "09:00")]);
+}
+
+#[test]
+fn a_client_who_cancelled_knows_that_after_the_appointment_was_another_s() {
+    type Story = fn(&mut Post);
+    let stories: [(&str, Story); 2] = [
+        ("the gift is told to neither", |post| post.gives_to(post.bob)),
+        ("the gift is quiet", |post| {
+            let bob = post.bob;
+            let given = PutVevent::Change(post.id, redrawn(move |_, row| give(row, bob)));
+            post.quietly(Command::PutVevent(given));
+        }),
+    ];
+    for (name, story) in stories {
+        let mut post = Post::new(60);
+        // This notice never leaves. It knows of nothing but the start before it.
+        post.moves(1, "09:00");
+        post.cancels_on_the_page();
+        post.carry();
+        story(&mut post);
+        post.gives_to(post.ada);
+        post.restores();
+        post.moves(1, "11:00");
+        post.waits_carrying(60);
+        let ended = some("cancellation", "09:00");
+        let expected = [ended.clone(), ended, some("restoration", "11:00")];
+        assert_eq!(post.said(), expected, "{name}: the page, its mail, and the truth");
+    }
+}
+
+#[test]
+fn a_cancellation_by_another_client_tells_its_former_client_nothing() {
+    let mut post = Post::new(1);
+    post.gives_to(post.bob);
+    post.cancels_on_the_page();
+    post.waits(1);
+    post.claim();
+    post.gives_to(post.ada);
+    // The withdrawal from Ada is under way, and not sent, since the appointment is Ada's again.
+    post.restores();
+    post.send(End::Busy);
+    post.cancels();
+    post.comes_to_rest();
+    let ada = post.address(post.ada);
+    let last = post.arrived.iter().rev().find(|mail| mail.to == ada);
+    assert_eq!(last.map(|mail| mail.said), Some(None), "{:?}", post.arrived);
+}
+
+#[test]
+fn a_mail_that_is_under_way_while_its_client_cancels_is_followed_by_the_truth() {
+    let mut post = Post::new(1);
+    post.gives_to(post.bob);
+    post.waits(1);
+    post.claim();
+    post.send(End::Taken);
+    post.cancels_on_the_page();
+    post.restores();
+    // Only now Bob's confirmation arrives.
+    post.send(End::Lost);
+    post.cancels();
+    post.comes_to_rest();
+    let bob = post.address(post.bob);
+    let last = post.arrived.iter().rev().find(|mail| mail.to == bob);
+    assert_eq!(last.map(|mail| mail.said), Some(None), "{:?}", post.arrived);
+}
+
+#[test]
+fn a_notice_that_another_mail_stood_for_is_told_if_that_never_arrives() {
+    let mut post = Post::new(1);
+    post.gives_to(post.bob);
+    post.waits(1);
+    post.claim();
+    post.moves(2, "11:00");
+    post.waits(1);
+    post.take(&Step::Kill);
+    // The confirmation is attempted again with the new calendar, so the notice is not.
+    post.claim();
+    post.send(End::Busy);
+    post.cancels();
+    post.send(End::Busy);
+    post.restores();
+    post.comes_to_rest();
+    let bob = post.address(post.bob);
+    let last = post.arrived.iter().rev().find(|mail| mail.to == bob);
+    assert_eq!(last.map(|mail| mail.said), Some(post.truth(post.bob)), "{:?}", post.arrived);
 }
 
 #[test]

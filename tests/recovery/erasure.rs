@@ -7,6 +7,11 @@ use data_encoding::{BASE64, BASE64URL};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
+use slotbook::clock::{Clock as _, SystemClock};
+use slotbook::domain::time::{Civil, DAY};
+use slotbook::engine::recovery;
+use slotbook::wire::datetime;
+
 use super::server::{Served, complaint, exported, half_hour, practice, run, signal, store_of};
 
 /// A mail server that takes nothing, so that messages wait.
@@ -97,10 +102,20 @@ impl Shop {
         let url = format!("{}/api/v1/groups/1/fiches/1?apikey=test-key", self.served.base);
         let asked = reqwest::Client::new().put(url).basic_auth(CLIENT.0, Some(CLIENT.1));
         done(asked.json(&body), 200).await;
+        self.ask_for_link().await;
+        self.hold().await;
+    }
+
+    /// Asks for a link to another password, with an appointment to come back to.
+    async fn ask_for_link(&self) {
         let link = json!({"account": {"email": CLIENT.0, "group_id": 1,
             "pendingRdv": {"note": "Zq7Pending"}}});
         let url = format!("{}/api/v1/accounts?apikey=test-key", self.served.base);
         done(reqwest::Client::new().post(url).json(&link), 201).await;
+    }
+
+    /// Holds a time for a booking that waits for a code.
+    async fn hold(&self) {
         let verify = json!({"group": {"verify_bookings": "mail"}});
         done(self.by_pro(Method::PUT, "").json(&verify), 200).await;
         let held = json!({"appointment": {"date": half_hour(9), "calendar_id": 1,
@@ -363,5 +378,118 @@ async fn emptied_appointments_are_nowhere_on_the_disk_after_two_compactions() {
     assert_eq!(found(&bytes_below(&data)), [""; 0]);
     assert!(found_in(&bytes_below(&data)).contains(&"Zq7Lastname"), "the client stays");
     assert_eq!(shop.served.terminate(), Some(0));
+    assert!(succeeds(&["check"], &data).contains("all is well"));
+}
+
+/// The address of an account that its client does not have. The account is unused, and the client
+/// stays.
+const UNUSED: &str = "zq7-unused@canary.example";
+
+/// The shop long after all that it knows of client 1, with a text in every field. Client 2 is new.
+fn idle_shop() -> Value {
+    let mut document = shop();
+    let group = &mut document["groups"][0];
+    let old = "2025-01-02 03:04:05";
+    let fiche = &mut group["fiches"][0];
+    fiche["updated_at"] = json!(old);
+    group["accounts"]
+        .as_array_mut()
+        .expect("a list")
+        .push(json!({"email": UNUSED, "password": "secret of the other", "fiche_id": 2}));
+    let rows = [
+        json!({"id": 50, "intervention_id": 1, "start": "2025-01-05 09:00:00",
+            "end": "2025-01-05 09:30:00", "comments": "Zq7VeventComments",
+            "internal_comments": "Zq7Internal", "taker": "Zq7Taker", "websource": "Zq7Source",
+            "str0": "Zq7VeventCustom"}),
+        json!({"id": 51, "intervention_id": 1, "start": "2025-01-06 09:00:00",
+            "end": "2025-01-06 09:30:00", "comments": "Zq7WebComments",
+            "websource": "Zq7WebSource", "from_web": true}),
+        json!({"id": 52, "start": "2025-01-07 09:00:00", "end": "2025-01-07 09:30:00",
+            "text": "Zq7Text"}),
+    ];
+    for mut row in rows {
+        for (name, value) in [("calendar_id", json!(1)), ("fiche_id", json!(1))] {
+            row[name] = value;
+        }
+        for name in ["created_at", "updated_at"] {
+            row[name] = json!(old);
+        }
+        group["vevents"].as_array_mut().expect("a list").push(row);
+    }
+    // A mail to an address that the client had before. Messages end after 90 days by themselves.
+    let yesterday = datetime::format_rfc_3339(SystemClock.now().plus_seconds(-DAY));
+    let yesterday = yesterday[..19].replace('T', " ");
+    group["messages"] = json!([{"id": 1, "kind": "confirmation",
+        "recipient": "zq7-asked@canary.example", "created_at_utc": yesterday, "state": "sent",
+        "settled_at_utc": yesterday, "attempts": 1,
+        "appointments": [{"id": 50, "start_utc": "2025-01-05 09:00:00"}]}]);
+    document
+}
+
+/// Lets the count of idle time have begun long ago, as in a store that was upgraded then.
+fn count_since_2025(data: &Path) {
+    let mut loaded = recovery::load(data).expect("it is read");
+    let began = Civil::from_ymd_hms(2025, 1, 1, 0, 0, 0).expect("a time");
+    let began = datetime::instant_from_utc(began).expect("in range");
+    for state in &mut loaded.group_states {
+        state.privacy.counts_from = Some(began);
+    }
+    let replaced = recovery::replace(loaded.store, &loaded.directory, &loaded.group_states);
+    drop(replaced.expect("it is written"));
+}
+
+#[tokio::test]
+async fn an_idle_client_and_an_unused_account_are_nowhere_on_the_disk_after_two_compactions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &idle_shop());
+    count_since_2025(&data);
+    let found = |bytes: &[u8]| {
+        let mut found = found_in(bytes);
+        let small = bytes.to_ascii_lowercase();
+        let holds = |form: &Vec<u8>| memchr::memmem::find(&small, form).is_some();
+        if forms_of(UNUSED).iter().any(holds) {
+            found.push(UNUSED);
+        }
+        found
+    };
+    let shop = Shop { served: Served::heard(&data, &MAIL) };
+    // None of these is a use of the account, or a change of the client.
+    shop.ask_for_link().await;
+    shop.hold().await;
+    assert_eq!(found(&bytes_below(&data)), [&CANARIES[..], &[UNUSED]].concat(), "before");
+    let months = json!({"group": {"retention_clients_months": 1, "retention_accounts_months": 1}});
+    done(shop.by_pro(Method::PUT, "").json(&months), 200).await;
+    assert_eq!(shop.served.terminate(), Some(0));
+
+    // Upkeep begins with the server.
+    let shop = Shop { served: Served::heard(&data, &MAIL) };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let rows = loop {
+        let rows = done(shop.by_pro(Method::GET, "/history?author=server"), 200).await;
+        let rows: Value = serde_json::from_str(&rows).expect("JSON");
+        let told = |object: &str, verb: &str| {
+            let rows = rows["rows"].as_array().expect("a list");
+            rows.iter().any(|row| row["object"] == object && row["verb"] == verb)
+        };
+        if told("fiche:1", "erased") && told("account:2", "removed") {
+            break rows;
+        }
+        assert!(Instant::now() < deadline, "nothing is erased: {rows}");
+    };
+    assert_eq!(found(rows.to_string().as_bytes()), [""; 0]);
+    assert_eq!(found(shop.shown().await.as_bytes()), [""; 0], "the API shows none at once");
+    succeeds(&["compact", "--now"], &data);
+    assert_eq!(found(&bytes_below(&data)), [""; 0], "no file of the store has any");
+    for arguments in [&["history", "--group", "1"][..], &["history", "--group", "1", "--access"]] {
+        assert_eq!(found(succeeds(arguments, &data).as_bytes()), [""; 0], "{arguments:?}");
+    }
+    let (code, said) = shop.served.end("TERM");
+    assert_eq!((code, found(said.as_bytes())), (Some(0), vec![]), "{said}");
+    let document = exported(&data);
+    assert_eq!(found(document.to_string().as_bytes()), [""; 0]);
+    assert_eq!(document["groups"][0]["fiches"][1]["lastname"], "Stays");
+    assert_eq!(document["groups"][0]["accounts"], json!([]));
+    let list = std::fs::read_to_string(data.join("forgotten")).expect("the list");
+    assert_eq!(list, "1 1 2025-01-02T03:04:05Z\n");
     assert!(succeeds(&["check"], &data).contains("all is well"));
 }

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::domain::messaging::recipient::email_address;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::{FicheId, VeventId};
 use crate::domain::records::known_appointment::{
@@ -139,23 +140,40 @@ fn is_still_true(state: &GroupState, id: VeventId, known: &KnownAppointment, new
 pub fn find_knowledge(state: &GroupState, before: &Vevent, client: FicheId) -> KnownAppointment {
     let sure = Expectation::of_row(before, client).expect("a notice is about an appointment");
     let as_before = KnownAppointment { client, sure, news: None, in_doubt: false };
+    let address = email_address(state, client);
+    let mut to_others = Vec::new();
     for message in state.outbox.messages_about(before.id).rev() {
         if message.reminder().is_some() {
             continue;
         }
         let Some(known) = &message.known else {
-            // It is about the booking, or about a change by the client who has the appointment.
-            if before.fiche_id() == Some(client) {
-                return as_before;
+            // It is about the booking, or about a change by the client who had the appointment.
+            if went_to(message, client, address.as_deref()) {
+                // What is under way may arrive after the client's own change.
+                let about = state.outbox.messages_about(before.id);
+                let earlier = about.take_while(|earlier| earlier.id < message.id);
+                let in_doubt = is_any_under_way(earlier, client, address.as_deref());
+                return KnownAppointment { in_doubt, ..as_before };
             }
+            to_others.push(message.recipient.as_str());
             continue;
         };
         if known.client != client {
             continue;
         }
+        // The client has another address by now, and one of the later messages went to this one.
+        if to_others.contains(&message.recipient.as_str()) {
+            return as_before;
+        }
         return match fate_of(message) {
             Fate::Arrived => as_before,
-            Fate::NeverLeft if is_settled_as_unchanged(message) => as_before,
+            Fate::NeverLeft if is_settled_as_unchanged(message) => match &known.news {
+                // Another message told the same, which may not have arrived.
+                Some(News { by, .. }) => {
+                    with_news(&state.outbox, known, News { by: *by, expectation: sure })
+                }
+                None => as_before,
+            },
             Fate::NeverLeft => KnownAppointment::clone(known),
             Fate::Open | Fate::Unknown => {
                 with_news(&state.outbox, known, News { by: message.id, expectation: sure })
@@ -163,6 +181,34 @@ pub fn find_knowledge(state: &GroupState, before: &Vevent, client: FicheId) -> K
         };
     }
     as_before
+}
+
+/// Whether a message without knowledge went to a client. Only a withdrawal names its client. Any
+/// other went to the client who had the appointment then, and its address tells who that was. The
+/// row may be another's by now, and a gift that its former client need not hear of has no notice.
+fn went_to(message: &Message, client: FicheId, address: Option<&str>) -> bool {
+    if let MessageContent::Withdrawal(withdrawn) = &message.content {
+        return withdrawn.client == client;
+    }
+    address == Some(message.recipient.as_str())
+}
+
+/// Whether one of these messages is being attempted, and goes to a client.
+fn is_any_under_way<'a>(
+    messages: impl Iterator<Item = &'a Arc<Message>>,
+    client: FicheId,
+    address: Option<&str>,
+) -> bool {
+    for message in messages {
+        let is_own = match &message.known {
+            Some(known) => known.client == client,
+            None => went_to(message, client, address),
+        };
+        if is_own && matches!(message.progress, Progress::Claimed { .. }) {
+            return true;
+        }
+    }
+    false
 }
 
 fn is_settled_as_unchanged(message: &Message) -> bool {

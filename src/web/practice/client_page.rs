@@ -69,6 +69,8 @@ struct ClientScreen<'v> {
     all_past: String,
     all_past_label: String,
     book_again: String,
+    /// The link to the export; empty if the role has no right to it.
+    export: String,
     merge: String,
     merge_text: &'static MergeTexts,
     erase: String,
@@ -245,6 +247,11 @@ fn respond_with_client(
         },
         all_past_label: fill(text.all_past, "total", &past.len().to_string()),
         book_again: book_again_url(visit, fiche.id, latest),
+        export: if visit.role().has(GroupRight::Export) {
+            visit.url(&format!("{here}/export"), &[])
+        } else {
+            String::new()
+        },
         merge: visit.url(&format!("{here}/merge"), &[]),
         merge_text: MergeTexts::in_language(visit.language()),
         erase: visit.url(&format!("{here}/erase"), &[]),

@@ -11,6 +11,7 @@ mod appointment_lines;
 mod book_again;
 mod choose;
 mod client_erase;
+mod client_export;
 mod client_list;
 mod client_merge;
 mod client_page;
@@ -82,6 +83,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/clients/new", get(new_client::show).post(new_client::make))
         .route("/p/{urlname}/clients/{id}", get(client_page::show).post(client_page::change))
         .route("/p/{urlname}/clients/{id}/erase", get(client_erase::ask).post(client_erase::erase))
+        .route("/p/{urlname}/clients/{id}/export", get(client_export::download))
         .route("/p/{urlname}/clients/{id}/merge", get(client_merge::show).post(client_merge::merge))
         .route("/p/{urlname}/events/new", get(new_event::show).post(new_event::act))
         .route("/p/{urlname}/events/why", get(why_page::show))

@@ -64,6 +64,9 @@ impl RoleGate<'_> {
         if matches!(action, Some("merge" | "erase")) {
             return self.require(GroupRight::Clients);
         }
+        if action == Some("export") {
+            return self.require(GroupRight::Export);
+        }
         if self.request.is_form() && !self.state.lets_write_client(self.role, id) {
             return Err(Box::new(message::lacks(self.request, GroupRight::Clients)));
         }

@@ -32,5 +32,7 @@ text_table! {
     attended: "venu", "attended";
     no_show: "absent", "no-show";
     pending: "en attente", "pending";
+    export: "Télécharger toutes les données de ce client (JSON)",
+        "Download everything about this client (JSON)";
     to_list: "Tous les clients", "All clients";
 }
