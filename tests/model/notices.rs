@@ -539,6 +539,24 @@ fn a_notice_that_another_mail_stood_for_is_told_if_that_never_arrives() {
 }
 
 #[test]
+fn a_confirmation_that_a_reminder_stood_for_tells_of_no_restoration() {
+    let mut post = Post::new(600);
+    post.moves(1, "10:30");
+    post.shop.now = post.local("2026-03-02 10:29");
+    post.gives_to(post.bob);
+    post.waits(60);
+    // It is a day before, and the confirmation waits.
+    post.carry();
+    let bob = post.address(post.bob);
+    assert!(post.arrived.iter().any(|mail| mail.to == bob && mail.said.is_some()));
+    post.cancels_on_the_page();
+    post.restores();
+    post.comes_to_rest();
+    let last = post.arrived.iter().rev().find(|mail| mail.to == bob);
+    assert_eq!(last.map(|mail| mail.said), Some(post.truth(post.bob)), "{:?}", post.arrived);
+}
+
+#[test]
 fn a_reminder_that_leaves_meanwhile_tells_the_new_start() {
     let mut post = Post::new(60);
     post.shop.now = post.local("2026-03-02 10:29");

@@ -168,7 +168,7 @@ pub fn find_knowledge(state: &GroupState, before: &Vevent, client: FicheId) -> K
         return match fate_of(message) {
             Fate::Arrived => as_before,
             Fate::NeverLeft if is_settled_as_unchanged(message) => match &known.news {
-                // Another message told the same, which may not have arrived.
+                // Another message said the same, which may not have arrived.
                 Some(News { by, .. }) => {
                     with_news(&state.outbox, known, News { by: *by, expectation: sure })
                 }
@@ -375,6 +375,10 @@ pub fn has_open_cancellation(state: &GroupState, id: VeventId) -> bool {
 pub fn has_open_confirmation(next: &GroupState, id: VeventId, client: FicheId) -> bool {
     for message in next.outbox.open_about(id) {
         if message.known.as_ref().is_some_and(|known| known.client != client) {
+            continue;
+        }
+        // Its client knows by a reminder, so it would not be sent.
+        if is_known_already(next, message) {
             continue;
         }
         let MessageContent::Confirmation(appointments) = &message.content else { continue };
