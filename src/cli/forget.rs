@@ -67,8 +67,8 @@ fn erase_listed(api: &mut OperatorApi, client: &ForgottenClient) -> Result<Strin
     Ok(outcome.unwrap_or_default().to_owned())
 }
 
-/// Erases again the clients of imported groups that the list of the data directory names, so that an
-/// import does not bring them back. Prints their number. Other groups stay as they are.
+/// Erases again the clients of imported groups that the list of the data directory names, so that
+/// an import does not bring them back. Prints their number. Other groups stay as they are.
 ///
 /// # Errors
 /// The list cannot be read.

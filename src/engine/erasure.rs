@@ -91,9 +91,7 @@ impl Engine {
     ) -> Result<Committed, ErasureError> {
         let ErasedClients { ids, cancels_upcoming, idle_since } = erased;
         let list = self.forgotten.0.lock().await;
-        // Clients who are no longer idle will not be so at once.
-        let attempts = if idle_since.is_some() { 1 } else { ATTEMPTS_MAX };
-        for _ in 0..attempts {
+        for _ in 0..ATTEMPTS_MAX {
             let state = self.published().group_state(group).ok_or(Rejection::GroupNotFound)?;
             if ids.iter().any(|id| !state.fiches.contains_key(id)) {
                 return Err(Rejection::Refused(Refusal::NoResult.into()).into());
@@ -116,8 +114,9 @@ impl Engine {
                 tracing::error!(%error, "the list of erased clients names some that were not erased");
             }
             match done {
+                // Records were merged meanwhile. Clients who are idle no more stay so.
                 Err(Rejection::Refused(refusals))
-                    if refusals == [Refusal::PreconditionFailed(None)] => {}
+                    if idle_since.is_none() && refusals == [Refusal::PreconditionFailed(None)] => {}
                 done => return done.map_err(ErasureError::Rejected),
             }
         }

@@ -143,7 +143,7 @@ impl Server {
             store: None,
             lists_groups: false,
             first_run: FirstRun::new(None),
-            account_uses: AccountUses::default(),
+            account_uses: AccountUses::new(),
             openapi_document: FixedContent::default(),
             known_names: Arc::default(),
         }

@@ -15,6 +15,7 @@ use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::roles::ProRole;
 use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::account::Account;
+use crate::domain::records::message::MessageKind;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
 use crate::transfer::message_row::render_message;
@@ -112,7 +113,9 @@ fn write_group(
     write_table(&FICHE, "fiches", state.fiches.values(), &scope, out)?;
     let vevents = state.rows.values().map(|row| render_stored(row, &scope));
     write_section("vevents", vevents, out)?;
-    let messages = state.outbox.messages().map(|message| render_message(message));
+    // Those of unknown logins have nothing to do with the group.
+    let own = state.outbox.messages().filter(|it| it.kind() != MessageKind::UnknownLogin);
+    let messages = own.map(|message| render_message(message));
     write_section("messages", messages, out)?;
     let history = state.history.latest_first(u64::MAX);
     let rows = history.map(|row| HistoryRowAnswer::new(&row, state, directory).to_json());

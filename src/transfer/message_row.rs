@@ -31,7 +31,7 @@ const ATTEMPTS_MAX: u32 = 1_000_000;
 const KINDS: &str = "must be one of confirmation, change, cancellation, restoration, withdrawal, \
      mail_reminder, sms_reminder, account_confirmation, new_password, new_email, mail_code, \
      sms_code, password_changed, email_changed, new_device, login_link, codes_half_used, \
-     codes_asked, codes_no_longer_asked, pro_password, invitation, unknown_login";
+     codes_asked, codes_no_longer_asked, pro_password, invitation";
 const STATES: &str = "must be one of planned, sending, sent, kept, failed, missed, suppressed";
 
 /// Returns the row of a message.
@@ -226,7 +226,6 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         "password_changed" => MessageContent::AccountNotice(AccountChange::Password),
         "email_changed" => MessageContent::AccountNotice(AccountChange::Email),
         "new_device" => MessageContent::AccountNotice(AccountChange::Device),
-        "unknown_login" => MessageContent::AccountNotice(AccountChange::UnknownLogin),
         "login_link" => parse_link(row, LinkPurpose::Login)?,
         "pro_password" => parse_link(row, LinkPurpose::ProPassword)?,
         "invitation" => parse_link(row, LinkPurpose::Invitation)?,

@@ -1,4 +1,4 @@
-//! Fields of the accounts of clients, as administrators see them. Reference 3.5.
+//! Fields of the accounts of clients, as administrators see them. Reference 3.12.
 
 use std::sync::LazyLock;
 

@@ -205,14 +205,16 @@ impl LedgerEntry {
     }
 
     /// Whether a role reads it: all, or what is about an appointment on a calendar that it reads.
-    /// Links of professionals are for administrators.
+    /// Links of professionals are for administrators. A mail to an address without a login is shown
+    /// to none.
     pub(crate) fn is_shown(&self, role: &ProRole, state: &GroupState) -> bool {
+        // Its address has nothing to do with the group.
+        if self.kind() == MessageKind::UnknownLogin {
+            return false;
+        }
         let is_of_team = matches!(
             self.kind(),
-            MessageKind::LoginLink
-                | MessageKind::ProPassword
-                | MessageKind::Invitation
-                | MessageKind::UnknownLogin
+            MessageKind::LoginLink | MessageKind::ProPassword | MessageKind::Invitation
         );
         if is_of_team && *role != ProRole::Administrator {
             return false;

@@ -134,7 +134,7 @@ fn a_closed_address_is_in_snapshots_until_its_time_is_over_or_it_is_erased() {
     let left: Vec<[u8; 32]> =
         shop.group_state.closed_addresses.iter().map(|closed| closed.address_hash).collect();
     assert_eq!(left, [bobs]);
-    let mut shop = shop.at("2026-03-06 09:00");
+    let mut shop = shop.at("2026-06-09 09:00");
     shop.knows("Cid", "cid@example.org");
     let at = shop.now;
     shop.carry_out(Event::nothing(at));

@@ -197,6 +197,23 @@ async fn the_team_gives_roles_and_keeps_its_last_administrator() {
 }
 
 #[tokio::test]
+async fn a_form_on_a_role_that_was_changed_meanwhile_changes_nothing() {
+    let server = TestServer::with_team(|_| {}).await;
+    let mut ann = Professional::logged_in(&server, ANN).await;
+    let page = ann.open(&format!("{TEAM}/3")).await;
+    let (_, rest) = page.html.split_once("name=\"former\" value=\"").expect("the field");
+    let former = rest.split('"').next().expect("a value").to_owned();
+    let body = json!({"pro": {"role": "administrator"}});
+    answer(server.by_pro(Method::PUT, "/groups/4/pros/3").json(&body)).await.is(200);
+    let form = [("former", former.as_str()), ("role", "reception")];
+    let refused = ann.post(&format!("{TEAM}/3"), &form).await;
+    assert_eq!(refused.status, 409);
+    refused.shows("The role was changed meanwhile");
+    let rita = server.pro_get("/groups/4/pros/3").await.is(200);
+    assert_eq!(rita["role"], "administrator");
+}
+
+#[tokio::test]
 async fn an_administrator_who_leaves_the_team_is_led_on() {
     let server = TestServer::with_team(|_| {}).await;
     let mut ann = Professional::logged_in(&server, ANN).await;

@@ -243,7 +243,7 @@ fn decide(
                 return Err(AccessRefusal::ApikeyKnown);
             }
             if let Some(covered) = covered {
-                check_groups_exist(covered, groups)?;
+                groups.check_all_exist(covered)?;
             }
             check_operator_groups(*holder, covered.is_none())?;
             let covered = covered.as_ref().map(|covered| covered.iter().copied().collect());
@@ -339,19 +339,6 @@ pub fn recorded_refusal(event: &DirectoryEvent) -> Option<AccessRefusal> {
 fn check_operator_groups(holder: ApikeyHolder, covers_all: bool) -> Result<(), AccessRefusal> {
     if holder == ApikeyHolder::Operator && !covers_all {
         return Err(AccessRefusal::OperatorGroups);
-    }
-    Ok(())
-}
-
-/// Checks that the store has these groups.
-pub(crate) fn check_groups_exist(
-    named: &BTreeSet<GroupId>,
-    groups: &StoreGroups<'_>,
-) -> Result<(), AccessRefusal> {
-    for group in named {
-        if !(groups.exists)(*group) {
-            return Err(AccessRefusal::NoGroup(*group));
-        }
     }
     Ok(())
 }

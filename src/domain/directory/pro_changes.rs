@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::directory::access::check_groups_exist;
 use crate::domain::directory::access_refusal::AccessRefusal;
 use crate::domain::directory::factor_changes::{FactorRefusal, refuse_code};
 use crate::domain::directory::pro_logins::{ProLogin, ProLoginDraft, WhichLogins};
@@ -23,7 +22,7 @@ pub(crate) fn add_pro(
     new: &ProDraft,
     now: Instant,
 ) -> Result<DirectoryEvent, AccessRefusal> {
-    check_groups_exist(&new.groups, groups)?;
+    groups.check_all_exist(&new.groups)?;
     let mut works_for = new.groups.clone();
     // Without a choice, the only group of the store is meant.
     if works_for.is_empty() {

@@ -1,5 +1,8 @@
 //! The groups of a store, as changes of access see them. Reference 11.1.
 
+use std::collections::BTreeSet;
+
+use crate::domain::directory::access_refusal::AccessRefusal;
 use crate::domain::records::ids::GroupId;
 
 /// Maximum number of groups that a refusal lists.
@@ -24,5 +27,17 @@ impl<'s> StoreGroups<'s> {
             exists: Box::new(exists),
             first: ascending.into_iter().take(GROUPS_SHOWN_MAX).collect(),
         }
+    }
+    /// Checks that all of some groups exist.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub(super) fn check_all_exist(&self, named: &BTreeSet<GroupId>) -> Result<(), AccessRefusal> {
+        for group in named {
+            if !(self.exists)(*group) {
+                return Err(AccessRefusal::NoGroup(*group));
+            }
+        }
+        Ok(())
     }
 }

@@ -16,6 +16,7 @@ use crate::domain::records::known_appointment::{
 use crate::domain::records::message::{
     AppointmentTime, Message, MessageContent, Progress, SuppressionReason, WithdrawnAppointment,
 };
+use crate::domain::records::text::folded;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::outbox::Outbox;
@@ -155,14 +156,14 @@ pub fn find_knowledge(state: &GroupState, before: &Vevent, client: FicheId) -> K
                 let in_doubt = is_any_under_way(earlier, client, address.as_deref());
                 return KnownAppointment { in_doubt, ..as_before };
             }
-            to_others.push(message.recipient.as_str());
+            to_others.push(folded(message.recipient.as_str()));
             continue;
         };
         if known.client != client {
             continue;
         }
         // The client has another address by now, and one of the later messages went to this one.
-        if to_others.contains(&message.recipient.as_str()) {
+        if to_others.contains(&folded(message.recipient.as_str())) {
             return as_before;
         }
         return match fate_of(message) {
@@ -190,7 +191,7 @@ fn went_to(message: &Message, client: FicheId, address: Option<&str>) -> bool {
     if let MessageContent::Withdrawal(withdrawn) = &message.content {
         return withdrawn.client == client;
     }
-    address == Some(message.recipient.as_str())
+    address.is_some_and(|address| folded(address) == folded(message.recipient.as_str()))
 }
 
 /// Whether one of these messages is being attempted, and goes to a client.

@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::directory::password_link::PasswordLink;
 use crate::domain::records::account::Account;
+use crate::domain::records::ids::FicheId;
 use crate::domain::time::{DAY, Instant};
 
-/// Seconds for which an address is kept: no link from before the closing is valid any longer.
-const KEPT_SECONDS: i64 = 2 * DAY;
+/// Seconds for which an address is kept. Links are good for a day by the steady time, which lags
+/// behind the stamps by as long as the server stood still.
+const KEPT_SECONDS: i64 = 90 * DAY;
 /// Maximum number of addresses that one event removes. It bounds the cost of the first event after
 /// a long pause.
 const REMOVED_PER_EVENT_MAX: usize = 16;
@@ -22,6 +24,8 @@ const REMOVED_PER_EVENT_MAX: usize = 16;
 pub struct ClosedAddress {
     /// The SHA-256 of the folded address.
     pub address_hash: [u8; 32],
+    /// The client that the account booked for.
+    pub client: FicheId,
     /// The stamp of the last closing.
     pub at: Instant,
 }
@@ -29,8 +33,8 @@ pub struct ClosedAddress {
 /// Such addresses of a group.
 #[derive(Clone, Debug, Default)]
 pub struct ClosedAddresses {
-    /// The stamp of the last closing, by the SHA-256 of the folded address.
-    by_address: OrdMap<[u8; 32], Instant>,
+    /// The last closing, by the SHA-256 of the folded address.
+    by_address: OrdMap<[u8; 32], ClosedAddress>,
     /// One entry for each of these, ascending by the stamp.
     by_time: OrdSet<(Instant, [u8; 32])>,
 }
@@ -40,39 +44,48 @@ impl ClosedAddresses {
     pub fn iter(&self) -> impl Iterator<Item = ClosedAddress> + '_ {
         self.by_time
             .iter()
-            .map(|(at, address_hash)| ClosedAddress { address_hash: *address_hash, at: *at })
+            .filter_map(|(_, address_hash)| self.by_address.get(address_hash))
+            .copied()
     }
 
-    /// Whether a link was requested before the last account of its address was closed.
+    /// Whether a link was requested before the last account of its address was closed. One of the
+    /// same second may be from after it, and stays good.
     pub fn end(&self, link: &PasswordLink) -> bool {
         let closed = self.by_address.get(&Account::hash_address(&link.email));
-        closed.is_some_and(|closed| link.requested_at() < *closed)
+        closed.is_some_and(|closed| link.requested_at() < closed.at)
     }
 
     /// Adds an address whose account is closed now.
     pub(crate) fn add(&mut self, closed: ClosedAddress) {
-        let ClosedAddress { address_hash, at } = closed;
-        self.remove(&address_hash);
-        self.by_address.insert(address_hash, at);
-        self.by_time.insert((at, address_hash));
+        self.remove(&closed.address_hash);
+        self.by_address.insert(closed.address_hash, closed);
+        self.by_time.insert((closed.at, closed.address_hash));
+    }
+
+    /// Removes those of some clients, which ascend.
+    pub(crate) fn remove_of_clients(&mut self, clients: &[FicheId]) {
+        let is_theirs = |closed: &ClosedAddress| clients.binary_search(&closed.client).is_ok();
+        let theirs: Vec<ClosedAddress> = self.iter().filter(is_theirs).collect();
+        for closed in theirs {
+            self.remove(&closed.address_hash);
+        }
     }
 
     /// Removes an address, if it is there.
-    pub(crate) fn remove(&mut self, address_hash: &[u8; 32]) {
-        if let Some(at) = self.by_address.remove(address_hash) {
-            self.by_time.remove(&(at, *address_hash));
+    fn remove(&mut self, address_hash: &[u8; 32]) {
+        if let Some(closed) = self.by_address.remove(address_hash) {
+            self.by_time.remove(&(closed.at, *address_hash));
         }
     }
 
     /// Removes those whose time is over at the stamp of an event.
     pub(crate) fn remove_old(&mut self, stamp: Instant) {
         for _ in 0..REMOVED_PER_EVENT_MAX {
-            match self.by_time.get_min().copied() {
-                Some((at, address_hash)) if at.plus_seconds(KEPT_SECONDS) <= stamp => {
-                    self.remove(&address_hash);
-                }
-                Some(_) | None => break,
+            let Some((at, address_hash)) = self.by_time.get_min().copied() else { break };
+            if stamp < at.plus_seconds(KEPT_SECONDS) {
+                break;
             }
+            self.remove(&address_hash);
         }
     }
 }
@@ -103,7 +116,8 @@ mod tests {
 
     fn closed(email: &str, at: i64) -> ClosedAddress {
         let email = Email::new(email).expect("an address");
-        ClosedAddress { address_hash: Account::hash_address(&email), at: Instant(at) }
+        let client = FicheId::new(u64::try_from(at).expect("a time") + 1).expect("an id");
+        ClosedAddress { address_hash: Account::hash_address(&email), client, at: Instant(at) }
     }
 
     #[test]
@@ -118,16 +132,19 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_kept_for_two_days_and_few_are_removed_at_once() {
+    fn an_address_is_kept_for_90_days_and_few_are_removed_at_once() {
         let mut addresses = ClosedAddresses::default();
         for number in 0..20 {
             addresses.add(closed(&format!("{number}@example.org"), number));
         }
-        addresses.remove_old(Instant(2 * DAY - 1));
+        addresses.remove_old(Instant(90 * DAY - 1));
         assert_eq!(addresses.iter().count(), 20);
-        addresses.remove_old(Instant(2 * DAY + 1));
+        addresses.remove_old(Instant(90 * DAY + 1));
         assert_eq!(addresses.iter().count(), 18);
-        addresses.remove_old(Instant(9 * DAY));
+        addresses.remove_old(Instant(99 * DAY));
         assert_eq!(addresses.iter().count(), 2);
+        // The client of the nineteenth.
+        addresses.remove_of_clients(&[FicheId::new(19).expect("an id")]);
+        assert_eq!(addresses.iter().count(), 1);
     }
 }

@@ -4,7 +4,7 @@
 use imbl::OrdSet;
 
 use crate::domain::records::ids::MessageId;
-use crate::domain::records::message::{LinkPurpose, Message, MessageContent};
+use crate::domain::records::message::{LinkPurpose, Message, MessageContent, MessageKind};
 use crate::domain::records::text::folded;
 use crate::domain::time::Instant;
 
@@ -51,7 +51,7 @@ impl MessageQuota {
 impl Message {
     /// Whether it is sent regardless of the quota of its recipient. True for codes and account
     /// links, whose number is limited where they are asked for, and for notices of what has
-    /// followed from a link. All but codes count all the same.
+    /// followed from a link. All but codes and notices of unknown logins count all the same.
     pub const fn ignores_quota(&self) -> bool {
         let is_notice = matches!(&self.content, MessageContent::AccountNotice(_));
         self.is_account_link() || is_notice || self.is_code()
@@ -192,9 +192,47 @@ impl RecipientQuota {
 
 /// The entry of a message that counts.
 fn quota_entry(message: &Message) -> Option<(Box<str>, Instant, MessageId, QuotaClass)> {
-    if message.is_code() {
+    // Strangers cause these in the name of any address, and must not use up its quota.
+    if message.is_code() || message.kind() == MessageKind::UnknownLogin {
         return None;
     }
     let at = message.first_claimed_at?;
     Some((folded(message.recipient.as_str()), at, message.id, message.quota_class()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::records::message::{AccountChange, Progress, ShopWarning};
+    use crate::domain::records::text::Text;
+
+    const NOW: Instant = Instant(1_000_000);
+
+    fn message(id: u64, content: MessageContent) -> Message {
+        Message {
+            id: MessageId::new(id).expect("an id"),
+            created_at: NOW,
+            content,
+            by_key: false,
+            recipient: Text::new("ada@example.org").expect("a text"),
+            first_claimed_at: Some(NOW),
+            progress: Progress::Sent { at: NOW, attempts: 1 },
+            known: None,
+        }
+    }
+
+    #[test]
+    fn mails_about_an_unknown_login_leave_the_quota_of_their_recipient() {
+        let quota = MessageQuota::DEFAULT;
+        let next = message(999, MessageContent::ShopWarning(ShopWarning::CodesAsked));
+        for (change, has_room) in
+            [(AccountChange::UnknownLogin, true), (AccountChange::Device, false)]
+        {
+            let mut sent = RecipientQuota::default();
+            for id in 1..=48 {
+                sent.insert(&message(id, MessageContent::AccountNotice(change)));
+            }
+            assert_eq!(sent.has_room_for(&next, quota, NOW), has_room, "{change:?}");
+        }
+    }
 }

@@ -65,21 +65,23 @@ impl AccessLog {
         let mut failures = self.failures.at(now);
         let of_person = failures.iter().filter(|(other, _)| *other == person).count();
         let is_full = failures.len() >= FAILURES_MAX || of_person >= PERSON_FAILURES_MAX;
-        if is_full || !failures.insert((person, from)) {
+        if is_full || failures.contains(&(person, from)) {
             return;
         }
-        drop(failures);
         let act = AccessAct::LoginFailed { person, source: source_name(from) };
-        self.add(AccessRow { at: now, author: None, act, groups: Some(groups) });
+        if self.add(AccessRow { at: now, author: None, act, groups: Some(groups) }) {
+            failures.insert((person, from));
+        }
     }
 
-    fn add(&self, row: AccessRow) {
+    /// Returns whether there was room for a row.
+    fn add(&self, row: AccessRow) -> bool {
         let engine = self.engine.clone();
         self.waiting.add(row, async move |rows| {
             if let Err(error) = engine.change_access(None, ChangeAccess::Note(rows)).await {
                 tracing::warn!(?error, "logins are not noted in the history");
             }
-        });
+        })
     }
 }
 

@@ -1,21 +1,23 @@
 //! The last use of accounts, to the day. Reference 17.5.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use parking_lot::Mutex;
-
 use crate::domain::records::account::Account;
 use crate::domain::records::ids::{FicheId, GroupId};
 use crate::domain::time::Instant;
 use crate::engine::Engine;
+use crate::http::auth::gathering::NotedThisHour;
 
-/// Records the first use of an account on each day. Of an account one write is under way at most,
-/// whatever number of requests come meanwhile.
-#[derive(Clone, Default)]
-pub(crate) struct AccountUses(Arc<Mutex<BTreeSet<(GroupId, FicheId)>>>);
+/// Maximum number of accounts whose use is noted in an hour. Beyond it uses are lost.
+const ACCOUNTS_MAX: usize = 100_000;
+
+/// The accounts whose use of today is not written yet. One that is lost is found by the first use
+/// of the next hour.
+pub(crate) struct AccountUses(NotedThisHour<(GroupId, FicheId)>);
 
 impl AccountUses {
+    pub(crate) const fn new() -> Self {
+        Self(NotedThisHour::new())
+    }
+
     /// Records that an account of a group is used, unless its use of this day is known. The request
     /// does not wait for it.
     pub(crate) fn record(&self, engine: &Engine, group: GroupId, account: &Account, now: Instant) {
@@ -24,14 +26,13 @@ impl AccountUses {
         if account.last_login.is_some_and(|last| last >= day) {
             return;
         }
-        let place = (group, account.fiche_id);
-        if !self.0.lock().insert(place) {
+        let client = account.fiche_id;
+        let mut noted = self.0.at(now);
+        if noted.len() >= ACCOUNTS_MAX || !noted.insert((group, client)) {
             return;
         }
-        let (under_way, engine) = (Arc::clone(&self.0), engine.clone());
-        tokio::spawn(async move {
-            engine.record_account_use(group, place.1).await;
-            under_way.lock().remove(&place);
-        });
+        drop(noted);
+        let engine = engine.clone();
+        tokio::spawn(async move { engine.record_account_use(group, client).await });
     }
 }

@@ -25,19 +25,20 @@ impl<T: Send + 'static> Gathering<T> {
         Self { waiting: Arc::default(), waiting_max }
     }
 
-    /// Adds an item. The `write` of the first one gets all that come within a second.
+    /// Adds an item, and returns whether there was room. The `write` of the first one gets all that
+    /// come within a second.
     pub(crate) fn add<F: Future<Output = ()> + Send>(
         &self,
         item: T,
         write: impl FnOnce(Vec<T>) -> F + Send + 'static,
-    ) {
+    ) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.len() >= self.waiting_max {
-            return;
+            return false;
         }
         waiting.push(item);
         if waiting.len() > 1 {
-            return;
+            return true;
         }
         drop(waiting);
         let waiting = Arc::clone(&self.waiting);
@@ -46,6 +47,7 @@ impl<T: Send + 'static> Gathering<T> {
             let items = std::mem::take(&mut *waiting.lock());
             write(items).await;
         });
+        true
     }
 }
 

@@ -31,17 +31,22 @@ impl KeyUses {
         engine: &Engine,
         now: Instant,
     ) {
-        if directory.keys_used.get(&hash) == Some(&begin_of_day(now))
-            || !self.noted.at(now).insert(hash)
-        {
+        if directory.keys_used.get(&hash) == Some(&begin_of_day(now)) {
+            return;
+        }
+        let mut noted = self.noted.at(now);
+        if noted.contains(&hash) {
             return;
         }
         let engine = engine.clone();
-        self.waiting.add(hash, async move |used| {
+        let is_taken = self.waiting.add(hash, async move |used| {
             let change = ChangeAccess::ChangeGroupKeys(ChangeGroupKeys::RecordUses(used));
             if let Err(error) = engine.change_access(None, change).await {
                 tracing::debug!(?error, "uses of keys are not recorded");
             }
         });
+        if is_taken {
+            noted.insert(hash);
+        }
     }
 }

@@ -83,14 +83,19 @@ impl LoginMailer {
     fn mail_unknown_login(&self, email: &Email, now: Instant) {
         let published = self.engine.published();
         let groups = published.count_groups();
-        if groups == 0 || self.unknown_logins.try_add(&(), 1, now).is_err() {
+        if groups == 0 {
             return;
         }
         // Addresses are spread over the groups, so that strangers fill none alone.
         let hash = Sha256::digest(email.folded().as_bytes());
         let place = hash.iter().fold(0, |place, byte| (place * 256 + usize::from(*byte)) % groups);
-        if let Some(group) = published.groups().nth(place) {
-            self.mail(group, email, LoginNotice::UnknownLogin, now);
+        let Some(group) = published.groups().nth(place) else { return };
+        let Some(state) = published.group_state(group) else { return };
+        let command = NotifyOfLogin { email: email.clone(), notice: LoginNotice::UnknownLogin };
+        if state.outbox.has_room_for_login(&command, now)
+            && self.unknown_logins.try_add(&(), 1, now).is_ok()
+        {
+            self.send(group, command);
         }
     }
 
@@ -115,6 +120,10 @@ impl LoginMailer {
         if !state.outbox.has_room_for_login(&command, now) {
             return;
         }
+        self.send(group, command);
+    }
+
+    fn send(&self, group: GroupId, command: NotifyOfLogin) {
         let engine = self.engine.clone();
         tokio::spawn(async move {
             let command = Command::NotifyOfLogin(Box::new(command));

@@ -22,7 +22,7 @@ const WRITE_MAX: usize = 500;
 pub(crate) struct ReadLog {
     engine: Engine,
     waiting: Gathering<Read>,
-    /// What each professional has read in this hour.
+    /// The subjects that each professional has read in this hour.
     seen: NotedThisHour<(GroupId, ProId, Subject)>,
 }
 
@@ -75,14 +75,17 @@ impl ReadLog {
     fn note(&self, group: GroupId, author: Author, subject: Subject, note: ReadNote, now: Instant) {
         let Author::Professional { id, .. } = author else { return };
         let mut seen = self.seen.at(now);
-        if seen.len() >= SEEN_MAX || !seen.insert((group, id, subject)) {
+        let place = (group, id, subject);
+        if seen.len() >= SEEN_MAX || seen.contains(&place) {
             return;
         }
-        drop(seen);
         let engine = self.engine.clone();
-        self.waiting.add(Read { group, author, note }, async move |waiting| {
+        let is_taken = self.waiting.add(Read { group, author, note }, async move |waiting| {
             write(&engine, waiting).await;
         });
+        if is_taken {
+            seen.insert(place);
+        }
     }
 }
 

@@ -251,6 +251,19 @@ impl Sessions {
         own.len()
     }
 
+    /// Whether an account has a session that has not ended.
+    pub(crate) fn has_account(
+        &self,
+        group: GroupId,
+        account: &Account,
+        directory: &Directory,
+        now: Instant,
+    ) -> bool {
+        let table = self.table.lock();
+        let own = table.of_account(group, account);
+        own.iter().any(|(_, session)| session.is_active(directory, now))
+    }
+
     /// Ends the sessions of an account. Returns the number of those that had not ended before.
     pub(crate) fn end_account(
         &self,
@@ -261,21 +274,13 @@ impl Sessions {
     ) -> usize {
         let mut table = self.table.lock();
         let mut ended = 0;
-        // A session that was not used since a merge still counts under the client before it.
-        for fiche in account.own() {
-            let person = SessionPerson::Account(group, fiche);
-            let own: Vec<[u8; 32]> = table.of_person(&person).collect();
-            for token_hash in own {
-                let Some(session) = table.sessions.get(&token_hash) else { continue };
-                // Another account may book for a client that this one booked for before.
-                if session.password_hash != account.password_hash {
-                    continue;
-                }
-                let is_active =
-                    now < session.ends() && directory.apikeys.contains_key(&session.apikey);
-                ended += usize::from(is_active);
-                table.sessions.remove(&token_hash);
-            }
+        let mut own = Vec::new();
+        for (token_hash, session) in table.of_account(group, account) {
+            ended += usize::from(session.is_active(directory, now));
+            own.push(token_hash);
+        }
+        for token_hash in own {
+            table.sessions.remove(&token_hash);
         }
         ended
     }
@@ -308,6 +313,22 @@ impl SessionTable {
         {
             self.sessions.remove(&next);
         }
+    }
+
+    /// The sessions of an account, by the SHA-256 of the token.
+    fn of_account(&self, group: GroupId, account: &Account) -> Vec<([u8; 32], &Session)> {
+        let mut found = Vec::new();
+        // A session that was not used since a merge still counts under the client before it.
+        for fiche in account.own() {
+            for token_hash in self.of_person(&SessionPerson::Account(group, fiche)) {
+                let Some(session) = self.sessions.get(&token_hash) else { continue };
+                // Another account may book for a client that this one booked for before.
+                if session.password_hash == account.password_hash {
+                    found.push((token_hash, session));
+                }
+            }
+        }
+        found
     }
 
     /// The sessions of a person, the one idle for longest first.
@@ -367,6 +388,11 @@ impl Session {
                 Some(Person::Account(*group, Arc::clone(account)))
             }
         }
+    }
+
+    /// Whether it has not ended, and its key is known.
+    fn is_active(&self, directory: &Directory, now: Instant) -> bool {
+        now < self.ends() && directory.apikeys.contains_key(&self.apikey)
     }
 
     /// The moment at which it ends without further use. A clock that was set back ends none.

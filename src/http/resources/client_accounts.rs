@@ -189,12 +189,18 @@ impl AccountClosing<'_> {
             return Err(ApiError::no_result());
         }
         let client = state.kept_client(client);
-        let ended = state.accounts.of_client(client).map(|account| self.end(account)).sum();
-        if ended > 0 {
-            let person = LoginPerson::Account(self.group, client);
+        // First the row, so that no end of a session is without one.
+        let person = LoginPerson::Account(self.group, client);
+        if state.accounts.of_client(client).any(|account| self.has_sessions(account)) {
             self.note(AccessAct::LoggedOut(person)).await?;
         }
-        Ok(ended)
+        Ok(state.accounts.of_client(client).map(|account| self.end(account)).sum())
+    }
+
+    fn has_sessions(&self, account: &Account) -> bool {
+        let directory = self.server.engine.published().directory();
+        let sessions = &self.server.authenticator.sessions;
+        sessions.has_account(self.group, account, &directory, self.now)
     }
 
     fn end(&self, account: &Account) -> usize {

@@ -34,7 +34,8 @@ impl GroupState {
         Some(Account { fiche_id, former, ..account.clone() })
     }
 
-    /// The accounts that own one of some clients, which ascend, each with what is left of it without them.
+    /// The accounts that own one of some clients, which ascend. Each comes with what is left of it
+    /// without them.
     fn accounts_without(&self, erased: &[FicheId]) -> Vec<(Arc<Account>, Option<Account>)> {
         let mut changed = Vec::new();
         for account in self.accounts.values() {
@@ -61,13 +62,10 @@ impl GroupState {
         erasure.links.iter().for_each(|hash| self.links.remove(hash));
         erasure.answers.iter().for_each(|scope| self.idempotency_records.remove(scope));
         for id in &erasure.fiches {
-            let fiche = self.fiches.get(id).expect("an erased client exists");
-            if let Some(email) = &fiche.email {
-                self.closed_addresses.remove(&Account::hash_address(email));
-            }
-            let fiche = fiche.erased(at);
+            let fiche = self.fiches.get(id).expect("an erased client exists").erased(at);
             self.put_fiche(Arc::new(fiche));
         }
+        self.closed_addresses.remove_of_clients(&erasure.fiches);
         self.mark_erasure(at);
     }
 

@@ -52,7 +52,7 @@ impl GroupState {
         for mark in accounts {
             let Some(account) = self.accounts.of_mark(mark) else { continue };
             let folded = account.email.folded();
-            let closed = ClosedAddress { address_hash: mark.address_hash, at };
+            let closed = ClosedAddress { address_hash: mark.address_hash, client: mark.client, at };
             self.closed_addresses.add(closed);
             self.links.remove_passwords(&folded);
             self.links.remove_changes(&folded);

@@ -151,7 +151,9 @@ fn read_role(
         groups.iter().copied().collect()
     };
     let Some(first) = named.first() else { return Ok(None) };
-    let Some(state) = published.group_state(*first) else {
+    // Without own calendars any group serves to read the role.
+    let served = named.iter().find_map(|group| published.group_state(*group));
+    let Some(state) = served else {
         return Err(refused(&AccessRefusal::NoGroup(*first)));
     };
     let role = parse_role(&request.body, &state, &ProRole::Administrator)?;

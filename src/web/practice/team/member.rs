@@ -7,9 +7,10 @@ use axum::response::Response;
 
 use crate::domain::directory::access::{AccessRefusal, ChangeAccess};
 use crate::domain::directory::professionals::Pro;
-use crate::domain::directory::roles::GroupRight;
+use crate::domain::directory::roles::{GroupRight, ProRole, Sight};
 use crate::domain::records::ids::ProId;
 use crate::engine::AccessError;
+use crate::web::assets::short_hash;
 use crate::web::page::{Privacy, redirect, render, respond};
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{ScreenFrame, Section};
@@ -19,6 +20,10 @@ use crate::web::practice::team::PATH;
 use crate::web::practice::team::role_form::RoleForm;
 use crate::web::practice::texts::team::TeamTexts;
 use crate::web::practice::visit::ProVisit;
+use crate::wire::role::calendars_text;
+
+/// The field with the digest of the role on which a form was filled in.
+const FORMER: &str = "former";
 
 #[derive(Template)]
 #[template(path = "web/practice/team_member.html")]
@@ -31,6 +36,8 @@ struct MemberScreen<'v> {
     phone: &'v str,
     action: String,
     role: RoleForm,
+    /// The digest of the role as it is.
+    former: String,
     /// Why nothing was done; empty without a refusal.
     refusal: &'static str,
     remove: String,
@@ -56,20 +63,27 @@ pub(crate) async fn change(Path(path): Path<RecordPath>, form: ProForm) -> Respo
     };
     let is_oneself = pro.id == visit.login.pro;
     let keeps_team = role.has(GroupRight::Team);
+    let text = TeamTexts::in_language(visit.language());
+    let former = visit.request.directory.roles.role_of(visit.group().id, pro.id);
+    if given.value(FORMER).is_some_and(|based_on| based_on != digest(former)) {
+        return respond_with_member(&visit, pro, text.role_changed, None, false);
+    }
     let change = ChangeAccess::SetRole {
         pro: pro.id,
         groups: [visit.group().id].into(),
         role,
-        former: None,
+        former: Some(former.clone()),
         is_operator: false,
     };
-    let text = TeamTexts::in_language(visit.language());
     match visit.request.pages.server.engine.change_access(Some(visit.author()), change).await {
         // The team is shown to administrators only.
         Ok(()) if is_oneself && !keeps_team => redirect(&visit.url(Section::Agenda.path(), &[])),
         Ok(()) => redirect(&visit.url(PATH, &[("done", "saved")])),
         Err(AccessError::Refused(AccessRefusal::LastAdministrator(_))) => {
             respond_with_member(&visit, pro, text.last_administrator, Some(form), false)
+        }
+        Err(AccessError::Refused(AccessRefusal::RoleChanged(_))) => {
+            respond_with_member(&visit, pro, text.role_changed, Some(form), false)
         }
         Err(error) => message::not_changed(&visit.request, error),
     }
@@ -104,6 +118,12 @@ pub(crate) async fn remove(Path(path): Path<RecordPath>, form: ProForm) -> Respo
     respond_with_member(&visit, pro, refusal, None, true)
 }
 
+/// Returns a digest of a role, by which a form says what it was filled in on.
+fn digest(role: &ProRole) -> String {
+    let reads_all = role.sight() == Sight::All;
+    short_hash(format!("{} {} {reads_all}", role.name(), calendars_text(role)).as_bytes())
+}
+
 /// Returns the professional of a path, who works for the group.
 fn find_member<'v>(visit: &'v ProVisit, path: &RecordPath) -> Option<&'v Pro> {
     let pro = visit.request.directory.pros.get(&path.id(ProId::new)?)?;
@@ -121,6 +141,7 @@ fn respond_with_member(
 ) -> Response {
     let text = TeamTexts::in_language(visit.language());
     let role = visit.request.directory.roles.role_of(visit.group().id, pro.id);
+    let former = digest(role);
     let role = form.unwrap_or_else(|| RoleForm::of_role(visit, role));
     let names = format!("{} {}", pro.firstname.as_str(), pro.lastname.as_str());
     let name = if names.trim().is_empty() { pro.email.as_str() } else { names.trim() };
@@ -141,6 +162,7 @@ fn respond_with_member(
         phone: pro.cellphone.as_str(),
         action: visit.url(&here, &[]),
         role,
+        former,
         refusal,
         remove: visit.url(&format!("{here}/remove"), &[]),
         asks_removal,

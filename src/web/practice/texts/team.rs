@@ -44,6 +44,7 @@ text_table! {
         "Too many invitations are open: withdraw one.";
     no_mails: "Ce serveur n’envoie pas de courriels : demandez à l’exploitant d’ajouter la personne avec « slotbook pro add ».",
         "This server sends no mails: ask the operator to add the person with \"slotbook pro add\".";
+    role_changed: "Le rôle a été modifié entre-temps : le voici.", "The role was changed meanwhile: this is it now.";
     invite: "Inviter", "Invite";
     invited: "L’invitation est enregistrée.", "The invitation is saved.";
     open: "Invitations ouvertes", "Open invitations";
