@@ -217,6 +217,23 @@ impl Browser {
         assert_eq!(self.run(widths).await, json!(true), "{what}");
     }
 
+    /// Asserts all that holds for a screen of the practice, as it is shown now: no violation of
+    /// accessibility in narrow and wide windows, light and dark; at 320 pixels it fits, and its
+    /// targets are large enough; and nothing breaks the policy of contents. Keeps pictures.
+    pub(crate) async fn assert_screen(&self, look: Look, name: &str) {
+        let name = format!("{name} {}", look.language);
+        for (width, is_dark) in [(320, false), (320, true), (1_280, true), (1_920, false)] {
+            self.emulate(Look { width, is_dark, ..look }).await;
+            self.assert_accessible(&format!("{name} {width}")).await;
+            self.picture(&format!("practice-{name}-{width}").replace(' ', "-")).await;
+        }
+        self.emulate(Look { width: 320, ..look }).await;
+        self.assert_fits(&name).await;
+        self.assert_targets(&name).await;
+        let logs = self.console().await;
+        assert!(!logs.contains("Content Security Policy"), "{name}: {logs}");
+    }
+
     /// Asserts that what can be pressed is at least 44 pixels high and wide.
     pub(crate) async fn assert_targets(&self, what: &str) {
         let script = "return [...document.querySelectorAll('a, button, summary, select, input:not([type=hidden])')]

@@ -97,16 +97,7 @@ async fn the_history_is_accessible() {
         ] {
             browser.goto(&path).await;
             browser.run("document.getElementById('history')?.setAttribute('open', '')").await;
-            for (width, is_dark) in [(320, false), (320, true), (1_280, true), (1_920, false)] {
-                browser.emulate(Look { width, is_dark, ..look }).await;
-                browser.assert_accessible(&format!("{name} {language} {width}")).await;
-                browser.picture(&format!("practice-{name}-{language}-{width}")).await;
-            }
-            browser.emulate(Look { width: 320, ..look }).await;
-            browser.assert_fits(&format!("{name} {language}")).await;
-            browser.assert_targets(&format!("{name} {language}")).await;
-            let logs = browser.console().await;
-            assert!(!logs.contains("Content Security Policy"), "{name}: {logs}");
+            browser.assert_screen(look, name).await;
         }
     }
 }

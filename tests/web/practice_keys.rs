@@ -120,14 +120,7 @@ async fn the_keys_are_accessible() {
                 let shown = if name == "keys-made" { "#key" } else { "#label-fault" };
                 browser.await_element(shown).await;
             }
-            for (width, is_dark) in [(320, false), (320, true), (1_280, true), (1_920, false)] {
-                browser.emulate(Look { width, is_dark, ..look }).await;
-                browser.assert_accessible(&format!("{name} {language} {width}")).await;
-                browser.picture(&format!("practice-{name}-{language}-{width}")).await;
-            }
-            browser.emulate(Look { width: 320, ..look }).await;
-            browser.assert_fits(&format!("{name} {language}")).await;
-            browser.assert_targets(&format!("{name} {language}")).await;
+            browser.assert_screen(look, name).await;
         }
     }
 }

@@ -48,13 +48,6 @@ async fn the_part_of_the_settings_is_accessible() {
         let Some(browser) = Browser::open(server.address(), look).await else { return };
         log_in(&browser).await;
         browser.goto(PRIVACY).await;
-        for (width, is_dark) in [(320, false), (320, true), (1_280, true), (1_920, false)] {
-            browser.emulate(Look { width, is_dark, ..look }).await;
-            browser.assert_accessible(&format!("retention {language} {width}")).await;
-            browser.picture(&format!("practice-retention-{language}-{width}")).await;
-        }
-        browser.emulate(Look { width: 320, ..look }).await;
-        browser.assert_fits(&format!("retention {language}")).await;
-        browser.assert_targets(&format!("retention {language}")).await;
+        browser.assert_screen(look, "retention").await;
     }
 }

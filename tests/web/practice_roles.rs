@@ -321,7 +321,8 @@ async fn the_screens_of_the_team_are_accessible() {
             ("team-remove", format!("{TEAM}/4/remove")),
             ("invitation", link.clone()),
         ] {
-            check_screen(&browser, look, name, &path).await;
+            browser.goto(&path).await;
+            browser.assert_screen(look, name).await;
         }
         let Some(browser) = Browser::open(server.address(), look).await else { return };
         log_in_as(&browser, PIA).await;
@@ -330,22 +331,8 @@ async fn the_screens_of_the_team_are_accessible() {
             ("role-client", format!("/p/cut-co/clients/{OWN_FICHE}")),
             ("role-refused", "/p/cut-co/settings".to_owned()),
         ] {
-            check_screen(&browser, look, name, &path).await;
+            browser.goto(&path).await;
+            browser.assert_screen(look, name).await;
         }
     }
-}
-
-async fn check_screen(browser: &Browser, look: Look, name: &str, path: &str) {
-    let language = look.language;
-    browser.goto(path).await;
-    for (width, is_dark) in [(320, false), (320, true), (1_280, true)] {
-        browser.emulate(Look { width, is_dark, ..look }).await;
-        browser.assert_accessible(&format!("{name} {language} {width}")).await;
-        browser.picture(&format!("practice-{name}-{language}-{width}")).await;
-    }
-    browser.emulate(Look { width: 320, ..look }).await;
-    browser.assert_fits(&format!("{name} {language}")).await;
-    browser.assert_targets(&format!("{name} {language}")).await;
-    let logs = browser.console().await;
-    assert!(!logs.contains("Content Security Policy"), "{name}: {logs}");
 }

@@ -399,32 +399,32 @@ async fn the_pages_of_the_factor_are_accessible() {
         let Some(browser) = Browser::open(server.address(), look).await else { return };
         log_in(&browser).await;
         browser.goto(FACTOR).await;
-        check(&browser, look, &format!("factor-none-{language}")).await;
+        check(&browser, look, "factor-none").await;
         browser.type_into("#current", ANN.1).await;
         browser.click("main form button").await;
         browser.await_element("#secret").await;
-        check(&browser, look, &format!("factor-scan-{language}")).await;
+        check(&browser, look, "factor-scan").await;
         let secret = browser.run("return document.getElementById('secret').textContent").await;
         let authenticator = Authenticator(secret.as_str().expect("a text").replace(' ', ""));
         browser.type_into("#code", &authenticator.code(now(&server))).await;
         browser.click("main form button").await;
         browser.await_element(".recovery").await;
-        check(&browser, look, &format!("factor-codes-{language}")).await;
+        check(&browser, look, "factor-codes").await;
         browser.goto(FACTOR).await;
-        check(&browser, look, &format!("factor-active-{language}")).await;
+        check(&browser, look, "factor-active").await;
         browser.goto("/p/cut-co/logins").await;
-        check(&browser, look, &format!("factor-logins-{language}")).await;
+        check(&browser, look, "factor-logins").await;
         browser.click(".account form button").await;
         browser.arrive_at("/login").await;
         browser.type_into("#email", ANN.0).await;
         browser.type_into("#password", ANN.1).await;
         browser.click("main button").await;
         browser.arrive_at("/login/code").await;
-        check(&browser, look, &format!("factor-code-{language}")).await;
+        check(&browser, look, "factor-code").await;
         browser.type_into("#code", "000000").await;
         browser.click("main button").await;
         browser.await_element("#code-fault").await;
-        check(&browser, look, &format!("factor-wrong-{language}")).await;
+        check(&browser, look, "factor-wrong").await;
         advance(&server, 30);
         browser.type_into("#code", &authenticator.code(now(&server))).await;
         browser.click("main button").await;
@@ -434,14 +434,5 @@ async fn the_pages_of_the_factor_are_accessible() {
 
 async fn check(browser: &Browser, look: Look, name: &str) {
     browser.run("document.querySelectorAll('main details').forEach(d => d.open = true)").await;
-    for (width, is_dark) in [(320, false), (320, true), (1_280, true), (1_920, false)] {
-        browser.emulate(Look { width, is_dark, ..look }).await;
-        browser.assert_accessible(&format!("{name} {width}")).await;
-        browser.picture(&format!("practice-{name}-{width}")).await;
-    }
-    browser.emulate(Look { width: 320, ..look }).await;
-    browser.assert_fits(name).await;
-    browser.assert_targets(name).await;
-    let logs = browser.console().await;
-    assert!(!logs.contains("Content Security Policy"), "{name}: {logs}");
+    browser.assert_screen(look, name).await;
 }
