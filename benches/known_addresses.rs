@@ -22,8 +22,9 @@ use slotbook::password;
 const ADDRESSES: usize = 500;
 /// Pairs of requests after which the clock goes on, as a source may ask for 200 links an hour.
 const PAIRS_AN_HOUR: usize = 90;
-/// Most by which the medians may differ, in percent of the one of unknown addresses.
-const DIFFERENCE_MAX: f64 = 5.0;
+/// Most standard deviations by which the number of pairs with a slower known address may differ
+/// from half of them.
+const DEVIATIONS_MAX: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
 enum Asked {
@@ -39,17 +40,24 @@ fn main() {
     let runtime = runtime.worker_threads(2).enable_all().build().expect("a runtime");
     for asked in [Asked::Invitation, Asked::Reset] {
         let (known, unknown) = runtime.block_on(compare(asked, addresses));
-        let difference = (known - unknown).abs() / unknown * 100.0;
+        let pairs = known.iter().zip(&unknown);
+        let slower = pairs.filter(|(known, unknown)| known > unknown).count();
         eprintln!(
-            "known_addresses: {asked:?}: median of {addresses} known {known:.1} µs, unknown \
-             {unknown:.1} µs, {difference:.1} % apart"
+            "known_addresses: {asked:?}: median of {addresses} known {:.1} µs, unknown {:.1} µs; \
+             known ones were slower in {slower} pairs",
+            median(known),
+            median(unknown)
         );
-        assert!(!is_measured || difference <= DIFFERENCE_MAX, "{asked:?} tells which are known");
+        // Other work on the machine hits both alike, whatever it does to the medians.
+        // The variance of that number is a quarter of the pairs.
+        let off = slower.abs_diff(addresses / 2);
+        let is_told = 4 * off.pow(2) > DEVIATIONS_MAX.pow(2) * addresses;
+        assert!(!is_measured || !is_told, "{asked:?} tells which are known");
     }
 }
 
-/// The medians in microseconds for known and for unknown addresses.
-async fn compare(asked: Asked, addresses: usize) -> (f64, f64) {
+/// The times in microseconds for known and for unknown addresses, pair by pair.
+async fn compare(asked: Asked, addresses: usize) -> (Vec<f64>, Vec<f64>) {
     let mailbox = Mailbox::open().await;
     let practice = Practice::with(
         |document| add_colleagues(document, addresses),
@@ -95,7 +103,7 @@ async fn compare(asked: Asked, addresses: usize) -> (f64, f64) {
             }
         }
     }
-    (median(known), median(unknown))
+    (known, unknown)
 }
 
 fn address(kind: &str, nth: usize) -> String {
