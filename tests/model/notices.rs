@@ -257,6 +257,14 @@ impl Post {
         email.expect("an address").as_str().to_owned()
     }
 
+    /// Asserts what the last mail to a client says.
+    #[track_caller]
+    fn assert_last(&self, client: FicheId, said: Said) {
+        let address = self.address(client);
+        let last = self.arrived.iter().rev().find(|mail| mail.to == address);
+        assert_eq!(last.map(|mail| mail.said), Some(said), "{:?}", self.arrived);
+    }
+
     /// Checks that the last mail to each client agrees with the agenda; without one, what the
     /// client knew at first.
     fn check(&self, first: Said) -> Result<(), TestCaseError> {
@@ -494,9 +502,7 @@ fn a_cancellation_by_another_client_tells_its_former_client_nothing() {
     post.send(End::Busy);
     post.cancels();
     post.comes_to_rest();
-    let ada = post.address(post.ada);
-    let last = post.arrived.iter().rev().find(|mail| mail.to == ada);
-    assert_eq!(last.map(|mail| mail.said), Some(None), "{:?}", post.arrived);
+    post.assert_last(post.ada, None);
 }
 
 #[test]
@@ -512,9 +518,7 @@ fn a_mail_that_is_under_way_while_its_client_cancels_is_followed_by_the_truth() 
     post.send(End::Lost);
     post.cancels();
     post.comes_to_rest();
-    let bob = post.address(post.bob);
-    let last = post.arrived.iter().rev().find(|mail| mail.to == bob);
-    assert_eq!(last.map(|mail| mail.said), Some(None), "{:?}", post.arrived);
+    post.assert_last(post.bob, None);
 }
 
 #[test]
@@ -533,9 +537,7 @@ fn a_notice_that_another_mail_stood_for_is_told_if_that_never_arrives() {
     post.send(End::Busy);
     post.restores();
     post.comes_to_rest();
-    let bob = post.address(post.bob);
-    let last = post.arrived.iter().rev().find(|mail| mail.to == bob);
-    assert_eq!(last.map(|mail| mail.said), Some(post.truth(post.bob)), "{:?}", post.arrived);
+    post.assert_last(post.bob, post.truth(post.bob));
 }
 
 #[test]
@@ -552,8 +554,7 @@ fn a_confirmation_that_a_reminder_stood_for_tells_of_no_restoration() {
     post.cancels_on_the_page();
     post.restores();
     post.comes_to_rest();
-    let last = post.arrived.iter().rev().find(|mail| mail.to == bob);
-    assert_eq!(last.map(|mail| mail.said), Some(post.truth(post.bob)), "{:?}", post.arrived);
+    post.assert_last(post.bob, post.truth(post.bob));
 }
 
 #[test]

@@ -53,28 +53,25 @@ impl Invitations {
     /// Adds an invitation. It takes the place of another one of the address, and expired ones of
     /// the group are removed.
     pub(crate) fn open(&mut self, group: GroupId, number: u64, new: Invitation, now: Instant) {
-        let ended =
-            |one: &Invitation| one.expires <= now || one.email.folded() == new.email.folded();
-        let ended: Vec<u64> =
-            self.of_group(group).filter(|(_, one)| ended(one)).map(|(number, _)| number).collect();
-        for number in ended {
-            self.remove(group, number);
-        }
+        self.remove_those(group, |one| {
+            one.expires <= now || one.email.folded() == new.email.folded()
+        });
         self.open.insert((group, number), new);
     }
 
     /// Removes the invitations of a folded address to a group.
     pub(crate) fn remove_address(&mut self, group: GroupId, folded: &str) {
-        let of_address = self.of_group(group).filter(|(_, one)| *one.email.folded() == *folded);
-        let ended: Vec<u64> = of_address.map(|(number, _)| number).collect();
-        for number in ended {
-            self.remove(group, number);
-        }
+        self.remove_those(group, |one| *one.email.folded() == *folded);
     }
 
     /// Removes all invitations to a group.
     pub fn remove_group(&mut self, group: GroupId) {
-        let ended: Vec<u64> = self.of_group(group).map(|(number, _)| number).collect();
+        self.remove_those(group, |_| true);
+    }
+
+    fn remove_those(&mut self, group: GroupId, is_ended: impl Fn(&Invitation) -> bool) {
+        let ended = self.of_group(group).filter(|(_, one)| is_ended(one));
+        let ended: Vec<u64> = ended.map(|(number, _)| number).collect();
         for number in ended {
             self.remove(group, number);
         }

@@ -28,6 +28,7 @@ impl<'s> StoreGroups<'s> {
             first: ascending.into_iter().take(GROUPS_SHOWN_MAX).collect(),
         }
     }
+
     /// Checks that all of some groups exist.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Name;
 use crate::domain::time::Instant;
-use crate::engine::Engine;
+use crate::engine::{AccessError, Engine, Rejection};
 use crate::http::auth::gathering::{Gathering, NotedThisHour};
 use crate::http::auth::person::Person;
 
@@ -71,6 +71,26 @@ impl AccessLog {
         let act = AccessAct::LoginFailed { person, source: source_name(from) };
         if self.add(AccessRow { at: now, author: None, act, groups: Some(groups) }) {
             failures.insert((person, from));
+        }
+    }
+
+    /// Notes an act of an author in groups, of all without any named, and waits until that is
+    /// durable.
+    ///
+    /// # Errors
+    /// The rejection of a store that takes no writes.
+    pub(crate) async fn note_act(
+        &self,
+        groups: Option<Vec<GroupId>>,
+        author: Author,
+        act: AccessAct,
+        now: Instant,
+    ) -> Result<(), Rejection> {
+        let row = AccessRow { at: now, author: Some(author), act, groups };
+        match self.engine.change_access(None, ChangeAccess::Note(vec![row])).await {
+            // Rows are never refused.
+            Ok(()) | Err(AccessError::Refused(_)) => Ok(()),
+            Err(AccessError::Rejected(rejection)) => Err(rejection),
         }
     }
 

@@ -90,9 +90,7 @@ impl LoginMailer {
         let hash = Sha256::digest(email.folded().as_bytes());
         let place = hash.iter().fold(0, |place, byte| (place * 256 + usize::from(*byte)) % groups);
         let Some(group) = published.groups().nth(place) else { return };
-        let Some(state) = published.group_state(group) else { return };
-        let command = NotifyOfLogin { email: email.clone(), notice: LoginNotice::UnknownLogin };
-        if state.outbox.has_room_for_login(&command, now)
+        if let Some(command) = self.within_limit(group, email, LoginNotice::UnknownLogin, now)
             && self.unknown_logins.try_add(&(), 1, now).is_ok()
         {
             self.send(group, command);
@@ -112,17 +110,27 @@ impl LoginMailer {
         self.mail(group, &invitation.email, notice, now);
     }
 
-    /// The answer does not wait for it. Once a person has had enough mails, nothing is written,
-    /// whatever strangers do.
     fn mail(&self, group: GroupId, email: &Email, notice: LoginNotice, now: Instant) {
-        let Some(state) = self.engine.published().group_state(group) else { return };
-        let command = NotifyOfLogin { email: email.clone(), notice };
-        if !state.outbox.has_room_for_login(&command, now) {
-            return;
+        if let Some(command) = self.within_limit(group, email, notice, now) {
+            self.send(group, command);
         }
-        self.send(group, command);
     }
 
+    /// Returns the command of a mail; `None` if the person has had enough of them. Then nothing is
+    /// written, whatever strangers do.
+    fn within_limit(
+        &self,
+        group: GroupId,
+        email: &Email,
+        notice: LoginNotice,
+        now: Instant,
+    ) -> Option<NotifyOfLogin> {
+        let state = self.engine.published().group_state(group)?;
+        let command = NotifyOfLogin { email: email.clone(), notice };
+        if state.outbox.has_room_for_login(&command, now) { Some(command) } else { None }
+    }
+
+    /// The answer does not wait for it.
     fn send(&self, group: GroupId, command: NotifyOfLogin) {
         let engine = self.engine.clone();
         tokio::spawn(async move {

@@ -211,10 +211,8 @@ impl Sessions {
         let mut views = Vec::new();
         for token_hash in table.of_person(&SessionPerson::from(person)) {
             let Some(session) = table.sessions.get(&token_hash) else { continue };
-            let is_active = now < session.ends()
-                && directory.apikeys.contains_key(&session.apikey)
-                && session.refresh(published, directory).is_some();
-            if is_active {
+            if session.is_active(directory, now) && session.refresh(published, directory).is_some()
+            {
                 views.push(SessionView {
                     id: session_id(&token_hash),
                     begun: session.begun,

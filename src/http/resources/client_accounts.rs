@@ -6,8 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::directory::access::ChangeAccess;
-use crate::domain::directory::access_history::{AccessAct, AccessRow, LoginPerson};
+use crate::domain::directory::access_history::{AccessAct, LoginPerson};
 use crate::domain::directory::roles::ProRole;
 use crate::domain::records::account::{Account, AccountMark};
 use crate::domain::records::author::Author;
@@ -15,7 +14,7 @@ use crate::domain::records::ids::{FicheId, GroupId};
 use crate::domain::state::command::Command;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::engine::{AccessError, Rejection};
+use crate::engine::Rejection;
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
 use crate::http::permissions::{ADMINISTRATORS, Resource, Verb};
@@ -190,9 +189,11 @@ impl AccountClosing<'_> {
         }
         let client = state.kept_client(client);
         // First the row, so that no end of a session is without one.
-        let person = LoginPerson::Account(self.group, client);
         if state.accounts.of_client(client).any(|account| self.has_sessions(account)) {
-            self.note(AccessAct::LoggedOut(person)).await?;
+            let act = AccessAct::LoggedOut(LoginPerson::Account(self.group, client));
+            let log = &self.server.authenticator.access_log;
+            let noted = log.note_act(Some(vec![self.group]), self.author, act, self.now).await;
+            noted.map_err(ApiError::from_store)?;
         }
         Ok(state.accounts.of_client(client).map(|account| self.end(account)).sum())
     }
@@ -207,16 +208,5 @@ impl AccountClosing<'_> {
         let directory = self.server.engine.published().directory();
         let sessions = &self.server.authenticator.sessions;
         sessions.end_account(self.group, account, &directory, self.now)
-    }
-
-    /// Notes an act in the history of access, and waits until that is durable.
-    async fn note(&self, act: AccessAct) -> Result<(), ApiError> {
-        let groups = Some(vec![self.group]);
-        let row = AccessRow { at: self.now, author: Some(self.author), act, groups };
-        match self.server.engine.change_access(None, ChangeAccess::Note(vec![row])).await {
-            // Rows are never refused.
-            Ok(()) | Err(AccessError::Refused(_)) => Ok(()),
-            Err(AccessError::Rejected(rejection)) => Err(ApiError::from_store(rejection)),
-        }
     }
 }

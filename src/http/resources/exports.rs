@@ -8,8 +8,7 @@ use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::decisions::erasure::{PersonRecords, find_person};
 use crate::domain::directory::Directory;
-use crate::domain::directory::access::ChangeAccess;
-use crate::domain::directory::access_history::{AccessAct, AccessRow};
+use crate::domain::directory::access_history::AccessAct;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::{AccountLink, LinkAction};
@@ -22,7 +21,6 @@ use crate::domain::records::text::Text;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::row::{HistoryObject, ObjectKind};
 use crate::domain::time::Instant;
-use crate::engine::AccessError;
 use crate::http::answer::streamed::streamed;
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Shape, handler};
 use crate::http::error::ApiError;
@@ -114,16 +112,15 @@ async fn note(
     act: AccessAct,
     at: Instant,
 ) -> Result<(), ApiError> {
-    let row = AccessRow { at, author: Some(author), act, groups: Some(vec![group]) };
-    match server.engine.change_access(None, ChangeAccess::Note(vec![row])).await {
-        // Rows are never refused.
-        Ok(()) | Err(AccessError::Refused(_)) => Ok(()),
-        Err(error) if author == Author::Operator => {
+    let log = &server.authenticator.access_log;
+    match log.note_act(Some(vec![group]), author, act, at).await {
+        Err(rejection) if author != Author::Operator => Err(ApiError::from_store(rejection)),
+        Err(rejection) => {
             // A store that takes no writes is exported all the same.
-            tracing::warn!(?error, "an export is not noted in the history");
+            tracing::warn!(?rejection, "an export is not noted in the history");
             Ok(())
         }
-        Err(AccessError::Rejected(rejection)) => Err(ApiError::from_store(rejection)),
+        Ok(()) => Ok(()),
     }
 }
 

@@ -8,8 +8,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use serde_json::{Value, json};
 
-use crate::domain::directory::access::ChangeAccess;
-use crate::domain::directory::access_history::{AccessAct, AccessRow};
+use crate::domain::directory::access_history::AccessAct;
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::Message;
@@ -56,16 +55,12 @@ async fn export(request: ApiRequest) -> HandlerResult {
     if let Err(incomplete) = IncompleteDocument::refuse(published.quarantined().values()) {
         return Err(ApiError::new(Problem::Conflict, incomplete.to_string()));
     }
-    let row = AccessRow {
-        at: request.now,
-        author: Some(Author::Operator),
-        act: AccessAct::Exported,
-        groups: None,
-    };
-    let noted = request.server.engine.change_access(None, ChangeAccess::Note(vec![row])).await;
+    let log = &request.server.authenticator.access_log;
     // A store that takes no writes is exported all the same.
-    if let Err(error) = noted {
-        tracing::warn!(?error, "an export is not noted in the history");
+    if let Err(rejection) =
+        log.note_act(None, Author::Operator, AccessAct::Exported, request.now).await
+    {
+        tracing::warn!(?rejection, "an export is not noted in the history");
     }
     let directory = published.directory();
     let group_states = group_states(published);
