@@ -5,18 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::server::{Served, complaint, exported, practice, run, store_of};
-
-/// A document without its rows of access: an import reads none, and each export adds one.
-pub(crate) fn without_access(mut document: Value) -> Value {
-    for group in document["groups"].as_array_mut().expect("a list") {
-        let rows = group.as_object_mut().expect("an object").shift_remove("access_history");
-        let rows = rows.unwrap_or_default();
-        let rows = rows.as_array().expect("a list");
-        assert!(rows.iter().any(|row| row["verb"] == "exported"), "the export itself");
-    }
-    document
-}
+use super::server::{Served, complaint, exported, practice, run, store_of, without_access};
 
 async fn get(served: &Served, path: &str) -> Value {
     let response = reqwest::get(format!("{}{path}", served.base)).await.expect("an answer");

@@ -8,9 +8,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use super::commands::without_access;
 use super::server::{
     Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of,
+    without_access,
 };
 
 const SOCKET: &str = "operator.sock";

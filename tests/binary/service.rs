@@ -5,9 +5,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::commands::without_access;
 use super::server::{
     Served, booking, complaint, exported, half_hour, practice, run, signal, store_of,
+    without_access,
 };
 
 const UNIT: &str = include_str!("../../data/service/slotbook.service");
