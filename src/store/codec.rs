@@ -11,7 +11,8 @@
 //! | records 3: batches; snapshots 3 | no version |
 //! | records 4: authors; with snapshots 4: delayed notices, merged clients | no version |
 //! | records 5 and snapshots 5: the history and its days | no version |
-//! | records 6 and snapshots 6: roles, second factors, erasures, last uses | the next version |
+//! | records 6 and snapshots 6: roles, second factors, erasures, last uses | no version |
+//! | records 7 and snapshots 7: the shop front | the next version |
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,9 +20,9 @@ use serde::de::DeserializeOwned;
 use crate::domain::records::added;
 
 /// Format of the bytes inside a record of the journal. Each record carries its own.
-pub const RECORD_FORMAT: u16 = 6;
+pub const RECORD_FORMAT: u16 = 7;
 /// Format of the frames inside a snapshot. Each snapshot's header carries its own.
-pub const SNAPSHOT_FORMAT: u16 = 6;
+pub const SNAPSHOT_FORMAT: u16 = 7;
 /// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 

@@ -178,7 +178,7 @@ fn respond_with_times(
         appointment: view_appointment(visit, vevent),
         back_url: visit.url_of(&holder.path(), &[]),
         move_url: address.path.clone(),
-        kept: visit.lang_pair().into_iter().collect(),
+        kept: visit.carried_pairs(),
         times: view_times(visit, &address, search, found, shown),
     };
     respond(StatusCode::OK, Privacy::Holder, render(&page))

@@ -101,7 +101,7 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
     let calendar = choice.calendar.and_then(|id| visit.state.catalogue.calendars.get(&id));
     let calendar_choice = Choice { services: Vec::new(), ..choice.clone() };
     let mut kept = calendar_choice.pairs();
-    kept.extend(visit.lang_pair());
+    kept.extend(visit.carried_pairs());
     let page = ServicePage {
         frame: visit.frame(title),
         title,

@@ -141,10 +141,14 @@ impl Visit {
         long_date(self.language(), at)
     }
 
-    /// Returns the name and value that keep the language in a query or a form, if this one does.
-    pub(crate) fn lang_pair(&self) -> Option<(&'static str, String)> {
-        let tag = language_choice::tag(self.language()).to_owned();
-        if self.lang.is_in_url { Some(("lang", tag)) } else { None }
+    /// Returns names and values that each link and form of a page passes on to the next: the
+    /// language, if the query names it.
+    pub(crate) fn carried_pairs(&self) -> Vec<(&'static str, String)> {
+        let mut carried = Vec::new();
+        if self.lang.is_in_url {
+            carried.push(("lang", language_choice::tag(self.language()).to_owned()));
+        }
+        carried
     }
 
     /// Returns a path below `/b/<urlname>`.
@@ -161,7 +165,7 @@ impl Visit {
     pub(crate) fn url_of(&self, path: &str, pairs: &[(&str, String)]) -> String {
         let mut url = path.to_owned();
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(pairs).extend_pairs(self.lang_pair());
+        query.extend_pairs(pairs).extend_pairs(self.carried_pairs());
         let query = query.finish();
         if !query.is_empty() {
             url.push('?');

@@ -120,7 +120,7 @@ fn respond_with_times(
     let address = TimesAddress { path: visit.path_of("/time"), pairs: choice.pairs() };
     let mut kept = choice.pairs();
     kept.push(("k", visit.pages.new_form_key()));
-    kept.extend(visit.lang_pair());
+    kept.extend(visit.carried_pairs());
     let options = calendar_options(visit, choice, "/time");
     let (week_day, _) = read_days(visit);
     let page = TimePage {

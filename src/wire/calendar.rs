@@ -24,6 +24,7 @@ pub static CALENDAR: LazyLock<Table<Calendar>> = LazyLock::new(|| Table {
             plain!("sort", sort, OPEN),
             plain!("deleted", deleted, OPEN),
             plain!("publicname", publicname, OPEN),
+            plain!("tagline", tagline, OPEN),
             plain!("generate_interval", generate_interval, OPEN),
             plain!("mintime_rdv", mintime_rdv, OPEN),
             plain!("maxrdv_period", maxrdv_period, OPEN),

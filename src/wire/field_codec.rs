@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::domain::records::group::{Currency, Usercolors, VerifyBookings};
+use crate::domain::records::embed_origins::EmbedOrigins;
+use crate::domain::records::group::{ContactNeeded, Currency, Usercolors, VerifyBookings};
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
 use crate::domain::records::nearest::nearest;
 use crate::domain::records::sms_countries::SmsCountries;
@@ -90,6 +91,10 @@ fn verify_bookings_names() -> Vec<&'static str> {
     VerifyBookings::ALL.map(VerifyBookings::name).to_vec()
 }
 
+fn contact_needed_names() -> Vec<&'static str> {
+    ContactNeeded::ALL.map(ContactNeeded::name).to_vec()
+}
+
 from_text! {
     Text<MAX>, FieldType::Text { max: MAX }, [const MAX: usize],
         |text| Ok(Some(Self::new(text)?)), |this| this.as_str();
@@ -106,6 +111,8 @@ from_text! {
         |this| this.code();
     VerifyBookings, FieldType::Choice(verify_bookings_names), [],
         |text| parse_unless_empty(text, Self::new), |this| this.name();
+    ContactNeeded, FieldType::Choice(contact_needed_names), [],
+        |text| parse_unless_empty(text, Self::new), |this| this.name();
     ZoneName, FieldType::Text { max: 255 }, [], parse_zone_name, |this| this.name();
 }
 
@@ -121,6 +128,29 @@ impl FieldCodec for Option<Usercolors> {
 
     fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
         Ok(Some(parse_unless_empty(&value::parse_text(value)?, Usercolors::new)?))
+    }
+}
+
+impl FieldCodec for EmbedOrigins {
+    const FIELD_TYPE: FieldType = FieldType::Text { max: 4_096 };
+
+    fn to_column_value(&self) -> ColumnValue<'_> {
+        ColumnValue::Text(Cow::Borrowed(self.as_str()))
+    }
+
+    fn parse(value: &Value, _: &Scope<'_>) -> Result<Option<Self>, InvalidValue> {
+        let text = match value {
+            Value::Array(list) => {
+                let origins: Result<Vec<_>, _> = list.iter().map(value::parse_text).collect();
+                Cow::Owned(origins?.join(","))
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => value::parse_text(value)?,
+        };
+        Ok(Some(Self::new(&text)?))
     }
 }
 

@@ -24,6 +24,7 @@ pub static INTERVENTION: LazyLock<Table<Intervention>> = LazyLock::new(|| Table 
             plain!("deleted", deleted, OPEN),
             plain!("publicname", publicname, OPEN),
             plain!("description", description, OPEN),
+            plain!("bring_text", bring_text, OPEN),
         ]
     ),
     required: &[&["name"]],

@@ -8,7 +8,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use slotbook::domain::directory::access::ChangeAccess;
 use slotbook::domain::directory::apikeys::ApikeyName;
-use slotbook::domain::directory::site_origin::SiteOrigin;
+use slotbook::domain::records::site_origin::SiteOrigin;
 use slotbook::http::routes;
 use slotbook::notify::Gateways;
 

@@ -26,9 +26,13 @@ enum Takes {
     Date,
     /// Prefixes of telephone numbers, or none.
     Prefixes,
+    /// Origins of sites, or none.
+    Origins,
 }
 
-use Takes::{Boolean, Colour, Date, Email, Number, Prefixes, Reference, Text, Whole, ZeroOr};
+use Takes::{
+    Boolean, Colour, Date, Email, Number, Origins, Prefixes, Reference, Text, Whole, ZeroOr,
+};
 
 struct Resource {
     section: &'static str,
@@ -70,6 +74,7 @@ static RESOURCES: &[Resource] = &[
             ("sort", Whole, || json!(1)),
             ("deleted", Boolean, || json!(false)),
             ("publicname", Text(255), empty),
+            ("tagline", Text(255), empty),
             ("generate_interval", Number(1, 1_440), || json!(15)),
             ("mintime_rdv", LEAD, || json!(0)),
             ("maxrdv_period", LEAD, || json!(131_400)),
@@ -107,6 +112,7 @@ static RESOURCES: &[Resource] = &[
             ("deleted", Boolean, || json!(false)),
             ("publicname", Text(255), empty),
             ("description", Text(TEXT), empty),
+            ("bring_text", Text(1_000), empty),
         ],
     },
     Resource {
@@ -183,6 +189,9 @@ static GROUP: &[(&str, Takes)] = &[
     ("smsreminder", ZeroOr(60, 1_440)),
     ("sms_sender_name", Text(11)),
     ("sms_countries", Prefixes),
+    ("access_text", Text(1_000)),
+    ("bring_text", Text(1_000)),
+    ("embed_origins", Origins),
     ("check_sms", Boolean),
     ("check_sms_from_web", Boolean),
     ("inactive", Boolean),
@@ -275,6 +284,31 @@ fn values(takes: Takes) -> (Vec<(Value, Value)>, Vec<Value>) {
             same(vec![json!(""), json!("+33"), json!("country_code"), json!("+33,+41")]),
             vec![json!("33"), json!("+33;+41"), json!("é"), json!([]), json!("x".repeat(256))],
         ),
+        Origins => {
+            let sites = |count: usize| {
+                let sites = (0..count).map(|at| format!("https://s{at}.example.org"));
+                sites.collect::<Vec<_>>()
+            };
+            let mut good = same(vec![
+                json!(""),
+                json!("https://a.example.org"),
+                json!("https://*.example.org,http://localhost:3000"),
+                json!(sites(20).join(",")),
+            ]);
+            good.push((json!([]), json!("")));
+            good.push((json!(sites(2)), json!(sites(2).join(","))));
+            good.push((json!(" HTTPS://A.Example.org:443 "), json!("https://a.example.org")));
+            let bad = vec![
+                json!("https://a.example.org/page"),
+                json!("http://a.example.org"),
+                json!("https://*"),
+                json!("*"),
+                json!(["https://a.example.org", 1]),
+                json!(sites(21).join(",")),
+                json!(sites(21)),
+            ];
+            (good, bad)
+        }
         Reference => (vec![], vec![json!(9_999), json!("x"), json!(-1), json!([])]),
         Date => (
             vec![

@@ -9,7 +9,6 @@ use slotbook::domain::directory::apikeys::{Apikey, ApikeyHolder};
 use slotbook::domain::directory::id_blocks::IdKind;
 use slotbook::domain::directory::professionals::Pro;
 use slotbook::domain::directory::roles::{OwnCalendars, ProRole};
-use slotbook::domain::directory::site_origin::SiteOrigin;
 use slotbook::domain::records::account::Account;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::customfield::{CustomName, Customfield, Model};
@@ -19,6 +18,7 @@ use slotbook::domain::records::ids::{
     CalendarId, CalendarsetId, CustomfieldId, FicheId, GroupId, InterventionId, ProId, VeventId,
 };
 use slotbook::domain::records::intervention::Intervention;
+use slotbook::domain::records::site_origin::SiteOrigin;
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::{Availability, Permits, Vevent, VeventKind};
 use slotbook::domain::recurrence::{Exceptions, Rule, Series};

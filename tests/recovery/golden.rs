@@ -14,7 +14,7 @@ use super::server::{
 };
 
 /// The version that this release writes.
-const PRESENT: &str = "6";
+const PRESENT: &str = "7";
 /// A key, the professionals and the account of the stores from format 5 on.
 const SECOND_KEY: &str = "second-key";
 const PROS: [(&str, &str); 2] = [("pro@example.org", "secret"), ("second@example.org", "secret")];

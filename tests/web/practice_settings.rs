@@ -60,6 +60,7 @@ fn other_value(name: &str, field_type: FieldType, present: &Value) -> (String, V
     match (name, field_type) {
         ("timezone", _) => ("Europe/Zurich".into(), json!("Europe/Zurich")),
         ("sms_countries", _) => ("+33,+41".into(), json!("+33,+41")),
+        ("embed_origins", _) => ("https://a.example.org".into(), json!("https://a.example.org")),
         ("usercolors", _) => ("1".into(), json!(r##"{"main_bg":"#000000"}"##)),
         ("price", _) => ("30,50".into(), json!(3_050)),
         ("calendarset_id" | "interventionset_id", _) => ("31".into(), json!(31)),

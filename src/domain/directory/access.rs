@@ -15,11 +15,11 @@ use crate::domain::directory::pro_changes;
 use crate::domain::directory::pro_logins::{ProLoginDraft, WhichLogins};
 use crate::domain::directory::professionals::ProDraft;
 use crate::domain::directory::roles::{GroupRight, ProRole};
-use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::store_groups::StoreGroups;
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::site_origin::SiteOrigin;
 use crate::domain::records::text::{Email, Text};
 use crate::domain::time::Instant;
 

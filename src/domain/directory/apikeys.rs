@@ -5,9 +5,9 @@ use std::ops::Deref;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::records::added::{in_format_2, in_format_2_or, in_format_3_or};
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::site_origin::SiteOrigin;
 use crate::domain::records::text::Text;
 use crate::planted_faults::PlantedFault;
 

@@ -4,9 +4,9 @@
 use thiserror::Error;
 
 use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
-use crate::domain::directory::site_origin::SiteOrigin;
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::ids::GroupId;
+use crate::domain::records::site_origin::SiteOrigin;
 use crate::domain::records::text::Text;
 use crate::domain::time::{DAY, Instant};
 

@@ -20,7 +20,6 @@ pub mod pro_logins;
 pub mod professionals;
 pub mod roles;
 pub mod second_factor;
-pub mod site_origin;
 pub mod store_groups;
 
 use imbl::OrdMap;

@@ -114,6 +114,16 @@ pub fn in_format_6_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     since_format(6, deserializer, absent)
 }
 
+/// Decodes a member that format 7 added; its default in earlier records.
+///
+/// # Errors
+/// The bytes are no `T`.
+pub fn in_format_7<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    since_format(7, deserializer, T::default())
+}
+
 fn since_format<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     first: u16,
     deserializer: D,

@@ -35,6 +35,9 @@ pub struct Calendar {
     pub mintime_annulation: LeadMinutes,
     pub created_at: Instant,
     pub updated_at: Instant,
+    /// A line about it for clients.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_7")]
+    pub tagline: Name<255>,
 }
 
 impl Calendar {
@@ -56,6 +59,7 @@ impl Calendar {
             mintime_annulation: const { Bounded::known(2_880) },
             created_at: now,
             updated_at: now,
+            tagline: Name::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::domain::records::added::{
     in_format_2_or, in_format_4_or, in_format_5_or, in_format_6_or,
 };
+use crate::domain::records::embed_origins::EmbedOrigins;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::sms_countries::SmsCountries;
 use crate::domain::records::text::{
@@ -93,6 +94,18 @@ pub struct Group {
     /// Months after which unused accounts are closed; 0 keeps them. Reference 17.5.
     #[serde(deserialize_with = "kept")]
     pub retention_accounts_months: Bounded<0, 600>,
+    /// The origins of sites that may show the booking pages in a frame. Reference 14.8.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_7")]
+    pub embed_origins: EmbedOrigins,
+    /// The contact that a booking by the public needs. Reference 6.1.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_7")]
+    pub contact_needed: ContactNeeded,
+    /// The way to the shop, for the booking pages.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_7")]
+    pub access_text: Text<1_000>,
+    /// The things that clients bring to every appointment, for the booking pages.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_7")]
+    pub bring_text: Text<1_000>,
 }
 
 /// Decodes the months of a retention, which format 6 added.
@@ -165,6 +178,10 @@ impl Group {
             retention_appointments_months: const { Bounded::known(0) },
             retention_clients_months: const { Bounded::known(0) },
             retention_accounts_months: const { Bounded::known(0) },
+            embed_origins: EmbedOrigins::default(),
+            contact_needed: ContactNeeded::None,
+            access_text: Text::default(),
+            bring_text: Text::default(),
         }
     }
 
@@ -211,6 +228,43 @@ impl VerifyBookings {
     pub fn new(text: &str) -> Result<Self, InvalidValue> {
         text.parse()
             .map_err(|_: strum::ParseError| InvalidValue("must be one of off, mail, sms".into()))
+    }
+}
+
+/// The contact that a booking by the public needs. Reference 6.1. The order of the
+/// variants is the format on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
+pub enum ContactNeeded {
+    /// Not at all.
+    #[default]
+    None,
+    /// By an e-mail address.
+    Email,
+    /// By a telephone number.
+    Phone,
+    /// By an e-mail address or a telephone number.
+    Either,
+}
+
+impl ContactNeeded {
+    /// All settings.
+    pub const ALL: [Self; 4] = [Self::None, Self::Email, Self::Phone, Self::Either];
+
+    /// The setting's name in requests and answers.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Parses a setting.
+    ///
+    /// # Errors
+    /// The text names no setting.
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
+        text.parse().map_err(|_: strum::ParseError| {
+            InvalidValue("must be one of none, email, phone, either".into())
+        })
     }
 }
 

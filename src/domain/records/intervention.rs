@@ -26,6 +26,9 @@ pub struct Intervention {
     pub description: LongText,
     pub created_at: Instant,
     pub updated_at: Instant,
+    /// The things that clients bring to it, for the booking pages.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_7")]
+    pub bring_text: Text<1_000>,
 }
 
 impl Intervention {
@@ -45,6 +48,7 @@ impl Intervention {
             description: LongText::default(),
             created_at: now,
             updated_at: now,
+            bring_text: Text::default(),
         }
     }
 }

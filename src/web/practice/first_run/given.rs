@@ -7,6 +7,7 @@ use crate::domain::availability::weekly_hours::WeeklyRange;
 use crate::domain::decisions::founding::FoundGroup;
 use crate::domain::records::calendar::Calendar;
 use crate::domain::records::fault::Fault;
+use crate::domain::records::group::ContactNeeded;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::intervention::Intervention;
@@ -177,6 +178,8 @@ impl Given {
         }
         // Otherwise clients without an account could not book.
         object.insert("validateEmail".to_owned(), false.into());
+        // A surname alone would leave both sides unable to reach each other.
+        object.insert("contact_needed".to_owned(), ContactNeeded::Either.name().into());
         let sentence = |fault: &Fault| match fault.field.as_str() {
             "timezone" => text.bad_zone,
             "country" => text.bad_country,

@@ -15,6 +15,11 @@ pub(crate) static CALENDAR: &[FieldText] = &[
         ],
     ),
     field(
+        "tagline",
+        ["Une ligne de présentation", "A line about it"],
+        ["Les clients la lisent sous le nom.", "Clients read it below the name."],
+    ),
+    field(
         "calendarset_id",
         ["Groupe d’agendas", "Set of calendars"],
         ["Le groupe donne son adresse à l’agenda.", "The set gives the calendar its address."],

@@ -94,6 +94,13 @@ static PROOFS: &[ChoiceText] = &[
     choice("sms", ["Code par SMS", "Code by text message"]),
 ];
 
+static CONTACTS: &[ChoiceText] = &[
+    choice("none", ["Rien", "Nothing"]),
+    choice("email", ["Une adresse e-mail", "An e-mail address"]),
+    choice("phone", ["Un numéro de téléphone", "A telephone number"]),
+    choice("either", ["L’un ou l’autre", "Either of them"]),
+];
+
 /// The booking on the web.
 pub(crate) static BOOKING: &[FieldText] = &[
     field(
@@ -145,6 +152,28 @@ pub(crate) static BOOKING: &[FieldText] = &[
         ],
     )
     .asked_by(Choice(PROOFS)),
+    field(
+        "contact_needed",
+        ["Coordonnées demandées", "Contact that is needed"],
+        [
+            "Sans elles, vous ne pouvez pas prévenir le client d’un changement.",
+            "Without it you cannot warn the client of a change.",
+        ],
+    )
+    .asked_by(Choice(CONTACTS)),
+    field(
+        "embed_origins",
+        ["Sites qui montrent la réservation", "Sites that show the booking page"],
+        [
+            "Un par ligne : https://www.exemple.fr. Les autres sites ne peuvent pas l’afficher.",
+            "One a line: https://www.example.org. Other sites cannot show it.",
+        ],
+    )
+    .ruled([
+        "Au plus 20 origines https sans chemin : https://www.exemple.fr ou https://*.exemple.fr.",
+        "At most 20 https origins without a path: https://www.example.org or \
+         https://*.example.org.",
+    ]),
     field(
         "calendarChoice",
         ["Choix de l’agenda", "Choice of the calendar"],
@@ -303,6 +332,18 @@ pub(crate) static TEXTS: &[FieldText] = &[
         ["Usage des données", "Use of personal details"],
         ["La page de réservation l’affiche : ce que vous faites des données des clients.",
          "The booking page shows it: how you use the details of clients."],
+    ),
+    field(
+        "access_text",
+        ["Venir", "Getting there"],
+        ["La page de réservation l’affiche : accès, stationnement, étage, code.",
+         "The booking page shows it: access, parking, floor, door code."],
+    ),
+    field(
+        "bring_text",
+        ["À apporter", "What to bring"],
+        ["La page de réservation l’affiche, pour tous les rendez-vous.",
+         "The booking page shows it, for every appointment."],
     ),
     field(
         "preposition",

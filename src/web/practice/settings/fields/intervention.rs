@@ -53,6 +53,11 @@ pub(crate) static INTERVENTION: &[FieldText] = &[
         ],
     ),
     field(
+        "bring_text",
+        ["À apporter", "What to bring"],
+        ["La page de réservation l’affiche.", "The booking page shows it."],
+    ),
+    field(
         "abbr",
         ["Abréviation", "Abbreviation"],
         ["Nom court dans l’agenda.", "Short name in the agenda."],

@@ -20,7 +20,7 @@ impl SiteOrigin {
     /// The rule that the text breaks.
     ///
     /// ```
-    /// use slotbook::domain::directory::site_origin::SiteOrigin;
+    /// use slotbook::domain::records::site_origin::SiteOrigin;
     /// let origin = SiteOrigin::new("HTTPS://Rdv.Example.org:443").unwrap();
     /// assert_eq!(origin.as_str(), "https://rdv.example.org");
     /// assert!(SiteOrigin::new("https://rdv.example.org/").is_err());
