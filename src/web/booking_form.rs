@@ -32,7 +32,7 @@ pub(crate) fn booking_object(
     object.insert("intervention_ids".to_owned(), json!(services));
     let calendar = choice.calendar.map_or(0, CalendarId::number);
     object.insert("calendar_id".to_owned(), calendar.into());
-    object.insert("websource".to_owned(), WEBSOURCE.into());
+    object.insert("websource".to_owned(), websource(visit).into());
     if let Some(token) = hold {
         object.insert("hold".to_owned(), token.as_str().into());
     }
@@ -56,6 +56,12 @@ pub(crate) fn booking_object(
         object.insert("comments".to_owned(), comments.into());
     }
     object
+}
+
+/// Returns the origin that the link names, or that of these pages.
+fn websource(visit: &Visit) -> &str {
+    let named = visit.preset.as_ref().map(|preset| preset.websource.as_str());
+    named.filter(|websource| !websource.is_empty()).unwrap_or(WEBSOURCE)
 }
 
 /// Returns a value as the body of a booking has it.

@@ -1,7 +1,8 @@
-//! The choices of a client so far: services and calendar. They stand in the query of each page, so
-//! that the pages need no session.
+//! The choices of a client so far: services and calendar, and the sets they are chosen from. They
+//! stand in the query of each page, so that the pages need no session.
 
-use crate::domain::records::ids::{CalendarId, InterventionId};
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::records::ids::{CalendarId, CalendarsetId, InterventionId, InterventionsetId};
 use crate::domain::state::group_state::GroupState;
 use crate::wire::params::Params;
 
@@ -17,10 +18,14 @@ pub(crate) struct Choice {
     pub(crate) has_no_preference: bool,
     /// Whether the query names a service that the group does not have.
     pub(crate) names_unknown_service: bool,
+    /// The sets whose services are offered, each with one that is; empty for all.
+    pub(crate) sets: Vec<InterventionsetId>,
+    /// The sets whose calendars are offered, each with one that is; empty for all.
+    pub(crate) calendarsets: Vec<CalendarsetId>,
 }
 
 impl Choice {
-    /// Reads the choices in a query or a form. Unknown calendars are left out.
+    /// Reads the choices in a query or a form. Unknown calendars and sets are left out.
     pub(crate) fn read(params: &Params, state: &GroupState) -> Self {
         let catalogue = &state.catalogue;
         let mut choice = Self::default();
@@ -37,9 +42,18 @@ impl Choice {
                     let id = parse_id(value).and_then(CalendarId::new);
                     choice.calendar = id.filter(|id| catalogue.calendar_hidden(*id).is_none());
                 }
+                "in" => {
+                    let id = parse_id(value).and_then(InterventionsetId::new);
+                    add(&mut choice.sets, id.filter(|id| offers_set(catalogue, *id)));
+                }
+                "of" => {
+                    let id = parse_id(value).and_then(CalendarsetId::new);
+                    add(&mut choice.calendarsets, id.filter(|id| offers_calendars(catalogue, *id)));
+                }
                 _ => {}
             }
         }
+        choice.keep_to_calendarsets(catalogue);
         choice
     }
 
@@ -51,11 +65,68 @@ impl Choice {
         } else if self.has_no_preference {
             pairs.push(("c", "0".to_owned()));
         }
+        pairs.extend(self.sets.iter().map(|id| ("in", id.to_string())));
+        pairs.extend(self.calendarsets.iter().map(|id| ("of", id.to_string())));
         pairs
+    }
+
+    /// Gives up the services if one lies outside the chosen sets.
+    pub(crate) fn keep_to_sets(&mut self, catalogue: &Catalogue) {
+        if !self.services.iter().all(|id| self.has_service(catalogue, *id)) {
+            self.services.clear();
+        }
+    }
+
+    /// Gives up the calendar if it lies outside the chosen sets. A booking of any calendar could
+    /// take one outside them.
+    pub(crate) fn keep_to_calendarsets(&mut self, catalogue: &Catalogue) {
+        if self.calendarsets.is_empty() {
+            return;
+        }
+        self.has_no_preference = false;
+        self.calendar = self.calendar.filter(|id| self.has_calendar(catalogue, *id));
+    }
+
+    /// Whether a service is one of the chosen sets.
+    pub(crate) fn has_service(&self, catalogue: &Catalogue, id: InterventionId) -> bool {
+        let set = catalogue.interventions.get(&id).and_then(|row| row.interventionset_id);
+        self.sets.is_empty() || set.is_some_and(|set| self.sets.contains(&set))
+    }
+
+    /// Whether a calendar is one of the chosen sets.
+    pub(crate) fn has_calendar(&self, catalogue: &Catalogue, id: CalendarId) -> bool {
+        let set = catalogue.calendars.get(&id).and_then(|row| row.calendarset_id);
+        self.calendarsets.is_empty() || set.is_some_and(|set| self.calendarsets.contains(&set))
     }
 }
 
-fn parse_id(text: &str) -> Option<u64> {
+/// Whether a set has a service that the module shows.
+pub(crate) fn offers_set(catalogue: &Catalogue, set: InterventionsetId) -> bool {
+    let mut of_set =
+        catalogue.interventions.values().filter(|row| row.interventionset_id == Some(set));
+    of_set.any(|row| catalogue.intervention_hidden(row.id).is_none())
+}
+
+/// Whether a set has a calendar that the module shows, and is not hidden itself.
+pub(crate) fn offers_calendars(catalogue: &Catalogue, set: CalendarsetId) -> bool {
+    if catalogue.calendarsets.get(&set).is_none_or(|set| set.hidden) {
+        return false;
+    }
+    let mut of_set = catalogue.calendars.values().filter(|row| row.calendarset_id == Some(set));
+    of_set.any(|row| catalogue.calendar_hidden(row.id).is_none())
+}
+
+/// Adds an id to a list that has each once.
+fn add<I: PartialEq>(list: &mut Vec<I>, id: Option<I>) {
+    if let Some(id) = id
+        && !list.contains(&id)
+    {
+        list.push(id);
+    }
+}
+
+/// Returns the number of an id in digits.
+pub(crate) fn parse_id(text: &str) -> Option<u64> {
     // `parse` accepts a plus sign, which is no part of an id.
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }

@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::domain::records::group::Group;
-use crate::web::assets::short_hash;
-use crate::web::group_path::booking_path;
 
 /// Minimum contrast of text (WCAG 2.2, 1.4.3).
 const CONTRAST_MIN: f64 = 4.5;
@@ -90,20 +88,17 @@ impl Rgb {
     }
 }
 
-/// Returns the URL of a group's colours; `None` if it has none.
-pub(crate) fn url(group: &Group) -> Option<String> {
-    let style = stylesheet(group)?;
-    let step = format!("/colours.css?v={}", short_hash(style.as_bytes()));
-    Some(booking_path(group, &step))
+/// Returns the colours that a group sets, by their keys.
+pub(crate) fn of_group(group: &Group) -> Map<String, Value> {
+    let given = group.usercolors.as_ref();
+    given.and_then(|colours| serde_json::from_str(colours.as_str()).ok()).unwrap_or_default()
 }
 
-/// Returns the stylesheet of a group's colours; `None` if it has none.
-pub(crate) fn stylesheet(group: &Group) -> Option<String> {
-    let colours = group.usercolors.as_ref()?;
-    let colours: Map<String, Value> = serde_json::from_str(colours.as_str()).ok()?;
+/// Returns the stylesheet of colours by their keys.
+pub(crate) fn stylesheet(colours: &Map<String, Value>) -> String {
     let Backgrounds { page: page_bg, main: main_bg, content: content_bg } =
-        Backgrounds::new(&colours);
-    let text = |name: &str, default: Rgb, background: Rgb| match given(&colours, name) {
+        Backgrounds::new(colours);
+    let text = |name: &str, default: Rgb, background: Rgb| match given(colours, name) {
         Some(colour) => colour.readable_on(&[background]),
         None if default.contrast(background) >= CONTRAST_MIN => default,
         None => background.text_on(),
@@ -111,7 +106,7 @@ pub(crate) fn stylesheet(group: &Group) -> Option<String> {
     let main_text = text("main_text", PAGE.1, main_bg);
     let page_text = text("page_text", main_text, page_bg);
     let content_text = text("content_text", CONTENT.1, content_bg);
-    let links = given(&colours, "content_links").unwrap_or(LINKS);
+    let links = given(colours, "content_links").unwrap_or(LINKS);
     let button = links.readable_on(&[content_bg]);
     let muted = |text: Rgb, background: Rgb| text.mixed(background, 30).readable_on(&[background]);
     let light = [
@@ -141,7 +136,7 @@ pub(crate) fn stylesheet(group: &Group) -> Option<String> {
     let mut style = String::new();
     write_scheme(&mut style, "light", &light);
     write_scheme(&mut style, "dark", &dark);
-    Some(style)
+    style
 }
 
 /// The backgrounds of a group's pages.

@@ -11,7 +11,10 @@ use crate::web::shop::Visit;
 
 /// GET /b/{urlname}/colours.css.
 pub(crate) async fn show(visit: Visit) -> Response {
-    let style = stylesheet(visit.group()).unwrap_or_default();
+    let style = match visit.colours() {
+        colours if colours.is_empty() => String::new(),
+        colours => stylesheet(&colours),
+    };
     let is_current = visit.params.value("v") == Some(&short_hash(style.as_bytes()));
     let mut response = Response::new(Body::from(style));
     let headers = response.headers_mut();

@@ -32,6 +32,8 @@ pub(crate) struct FieldView {
     /// The values of a [`Widget::Select`].
     pub(crate) options: Vec<String>,
     pub(crate) value: String,
+    /// The sentence that the value is that of the link which the visitor followed; empty for others.
+    pub(crate) prefilled: &'static str,
     pub(crate) is_required: bool,
     /// The token of the HTML attribute `autocomplete`; empty for none.
     pub(crate) autocomplete: &'static str,
@@ -50,6 +52,7 @@ impl FieldView {
             widget,
             options: Vec::new(),
             value: String::new(),
+            prefilled: "",
             is_required: false,
             autocomplete: "",
             chars_max: 0,
@@ -65,6 +68,9 @@ impl FieldView {
     /// The value of the attribute `aria-describedby`; empty if nothing describes the field.
     pub(crate) fn described_by(&self) -> String {
         let mut ids = Vec::new();
+        if !self.prefilled.is_empty() {
+            ids.push(format!("{}-prefilled", self.id()));
+        }
         if !self.hint.is_empty() {
             ids.push(format!("{}-hint", self.id()));
         }
@@ -142,7 +148,14 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
         fields.push(FieldView { name, is_required: definition.user_required, ..field });
     }
     fields.push(FieldView::new("comments", text.comments, Widget::LongText));
-    with_values(fields, given)
+    let mut fields = with_values(fields, given);
+    for field in &mut fields {
+        let wished = visit.preset.as_ref().and_then(|preset| preset.details.get(&field.name));
+        if wished == Some(&field.value) {
+            field.prefilled = text.prefilled;
+        }
+    }
+    fields
 }
 
 /// Returns fields with the values of a form that was sent before.

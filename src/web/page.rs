@@ -42,6 +42,8 @@ pub(crate) struct Place<'v> {
     pub(crate) phone_url: String,
     /// The address, line by line.
     pub(crate) address: Vec<String>,
+    /// Whether the page ends with address and telephone.
+    pub(crate) has_footer: bool,
     /// The IANA name of the zone.
     pub(crate) zone: &'static str,
     /// The sentence that names the zone, shown where the browser's differs.

@@ -28,6 +28,12 @@ impl Pages {
 
     /// Returns a new idempotency key for a form, of 128 random bits.
     pub(crate) fn new_form_key(&self) -> String {
-        HEXLOWER.encode(&self.randomness.lock().bytes()[..16])
+        HEXLOWER.encode(&self.new_salt())
+    }
+
+    /// Returns 128 random bits.
+    pub(crate) fn new_salt(&self) -> [u8; 16] {
+        let bytes = self.randomness.lock().bytes();
+        *bytes.first_chunk().expect("there are 32 bytes")
     }
 }

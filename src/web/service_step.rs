@@ -9,6 +9,7 @@ use crate::domain::decisions::book::check_page_permission;
 use crate::domain::records::ids::InterventionsetId;
 use crate::domain::records::intervention::Intervention;
 use crate::web::choice::Choice;
+use crate::web::deep_link;
 use crate::web::format::service_facts;
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
@@ -57,7 +58,10 @@ struct ServicePage<'v> {
     up_to: String,
     /// The name of the calendar that was chosen first; empty without one.
     calendar_name: &'v str,
+    /// Empty if the link froze the calendar.
     change_calendar_url: String,
+    /// The page with the services of all sets; empty if it shows them.
+    all_services_url: String,
     time_url: String,
     /// Names and values to keep with the chosen services.
     kept: Vec<(&'static str, String)>,
@@ -70,12 +74,26 @@ struct ServicePage<'v> {
 struct CalendarPage<'v> {
     frame: Frame<'v>,
     title: &'static str,
+    /// The fault of the choice before; empty without one.
+    fault: String,
     calendars: Vec<CalendarOption>,
 }
 
 /// GET /b/{urlname}.
 pub(crate) async fn show(visit: Visit) -> Response {
-    respond_with_services(&visit, StatusCode::OK, "")
+    let next = deep_link::lead_on(&visit);
+    next.unwrap_or_else(|| respond_with_services(&visit, StatusCode::OK, gone_notice(&visit)))
+}
+
+/// Returns the sentence about a link whose choice is not offered; empty for others.
+pub(crate) fn gone_notice(visit: &Visit) -> &'static str {
+    if visit.params.value(deep_link::GONE).is_some() { visit.text.link_gone } else { "" }
+}
+
+/// Whether the calendar is to be chosen before the services, and is not yet.
+pub(crate) fn must_choose_calendar(visit: &Visit, choice: &Choice) -> bool {
+    let is_open = choice.calendar.is_none() && !choice.has_no_preference;
+    visit.group().calendar_choice == CALENDAR_FIRST && is_open
 }
 
 /// Returns the page of this step, with the fault of the choice before.
@@ -83,12 +101,13 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
     if let Some(closed) = find_closed(visit) {
         return closed;
     }
-    let choice = Choice::read(&visit.params, &visit.state);
-    let calendar_is_open = choice.calendar.is_none() && !choice.has_no_preference;
-    if visit.group().calendar_choice == CALENDAR_FIRST && calendar_is_open {
-        let calendars = calendar_options(visit, &choice, "");
+    let choice = visit.choice(&visit.params);
+    if must_choose_calendar(visit, &choice) {
+        let step = if choice.services.is_empty() { "" } else { "/time" };
+        let calendars = calendar_options(visit, &choice, step);
         let title = visit.text.choose_calendar;
-        let page = CalendarPage { frame: visit.frame(title), title, calendars };
+        let fault = fault.to_owned();
+        let page = CalendarPage { frame: visit.frame(title), title, fault, calendars };
         return respond(status, Privacy::Public, render(&page));
     }
     let sets = shown_sets(visit, &choice);
@@ -109,7 +128,8 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
         services_max,
         up_to: fill(visit.text.up_to, "most", &services_max.to_string()),
         calendar_name: calendar.map_or("", |calendar| calendar.publicname.as_str()),
-        change_calendar_url: visit.url("", &[]),
+        change_calendar_url: change_calendar_url(visit, &choice),
+        all_services_url: all_services_url(visit, &choice),
         time_url: visit.url("/time", &[]),
         kept,
         fault: fault.to_owned(),
@@ -117,11 +137,30 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
     respond(status, Privacy::Public, render(&page))
 }
 
+fn change_calendar_url(visit: &Visit, choice: &Choice) -> String {
+    if visit.frozen().calendar.is_some() {
+        return String::new();
+    }
+    let sets = Choice { calendar: None, services: Vec::new(), ..choice.clone() };
+    visit.url("", &sets.pairs())
+}
+
+fn all_services_url(visit: &Visit, choice: &Choice) -> String {
+    if choice.sets.is_empty() || !visit.frozen().sets.is_empty() {
+        return String::new();
+    }
+    let all = Choice { sets: Vec::new(), services: Vec::new(), ..choice.clone() };
+    visit.url("", &all.pairs())
+}
+
 /// Returns the page of a group whose module takes no bookings from the public.
 pub(crate) fn find_closed(visit: &Visit) -> Option<Response> {
     let catalogue = &visit.state.catalogue;
     if catalogue.group.inactive || shown_calendars(catalogue).is_empty() {
         return Some(closed_page(visit, visit.text.closed_why));
+    }
+    if visit.frozen().is_gone {
+        return Some(closed_page(visit, visit.text.link_gone_frozen));
     }
     match check_page_permission(catalogue) {
         Ok(()) if visit.can_send_code() => None,
@@ -137,6 +176,9 @@ fn closed_page(visit: &Visit, why: &str) -> Response {
 /// no choice.
 pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Vec<CalendarOption> {
     let group = visit.group();
+    if visit.frozen().calendar.is_some() {
+        return Vec::new();
+    }
     if group.calendar_choice != CALENDAR_FIRST && group.calendar_choice != SERVICE_FIRST {
         return Vec::new();
     }
@@ -146,12 +188,14 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
         url: visit.url(step, &option.pairs()),
         is_chosen: option.calendar == choice.calendar,
     };
-    if group.any_calendar {
+    if group.any_calendar && choice.calendarsets.is_empty() {
         let any = Choice { calendar: None, has_no_preference: true, ..choice.clone() };
         options.push(option(visit.text.no_preference, any));
     }
-    for calendar in shown_calendars(&visit.state.catalogue) {
-        if visit.offers_all(calendar.id, &choice.services) {
+    let catalogue = &visit.state.catalogue;
+    for calendar in shown_calendars(catalogue) {
+        let is_in_sets = choice.has_calendar(catalogue, calendar.id);
+        if is_in_sets && visit.offers_all(calendar.id, &choice.services) {
             let one = Choice { calendar: Some(calendar.id), ..choice.clone() };
             options.push(option(calendar.publicname.as_str(), one));
         }
@@ -172,7 +216,8 @@ fn shown_sets<'v>(visit: &'v Visit, choice: &Choice) -> Vec<SetView<'v>> {
     }
     sets.push((None, SetView { name: "", description: "", services: Vec::new() }));
     for intervention in shown_interventions(catalogue) {
-        if !is_offered(visit, choice, intervention) {
+        let is_in_sets = choice.has_service(catalogue, intervention.id);
+        if !is_in_sets || !is_offered(visit, choice, intervention) {
             continue;
         }
         let place = sets.iter_mut().find(|(id, _)| *id == intervention.interventionset_id);
@@ -192,10 +237,13 @@ fn shown_sets<'v>(visit: &'v Visit, choice: &Choice) -> Vec<SetView<'v>> {
 
 /// Whether the chosen calendar offers a service, or any calendar without a choice.
 fn is_offered(visit: &Visit, choice: &Choice, intervention: &Intervention) -> bool {
-    let offers = |calendar| visit.offers_all(calendar, &[intervention.id]);
+    let catalogue = &visit.state.catalogue;
+    let offers = |calendar| {
+        choice.has_calendar(catalogue, calendar) && visit.offers_all(calendar, &[intervention.id])
+    };
     match choice.calendar {
         Some(calendar) => offers(calendar),
-        None => shown_calendars(&visit.state.catalogue).iter().any(|calendar| offers(calendar.id)),
+        None => shown_calendars(catalogue).iter().any(|calendar| offers(calendar.id)),
     }
 }
 

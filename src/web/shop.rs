@@ -6,6 +6,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
 
 use crate::domain::availability::module_offer::offers_all;
 use crate::domain::availability::postal_address::PostalAddress;
@@ -17,14 +18,20 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
 use crate::notify::language::{Language, long_date};
+use crate::web::assets::short_hash;
 use crate::web::bare_page;
+use crate::web::choice::Choice;
 use crate::web::colours;
 use crate::web::group_path::booking_path;
 use crate::web::language_choice::{self, LanguageChoice};
 use crate::web::page::{Frame, Place};
 use crate::web::pages::Pages;
+use crate::web::preset::{Frozen, Preset};
 use crate::web::text::{Texts, fill, texts};
 use crate::wire::params::Params;
+
+/// The parameter with the sealed wishes of a site's link.
+const PRESET: &str = "p";
 
 /// A request for a page of a group. The whole page is made from this one state.
 pub(crate) struct Visit {
@@ -36,6 +43,10 @@ pub(crate) struct Visit {
     pub(crate) params: Params,
     pub(crate) lang: LanguageChoice,
     pub(crate) text: &'static Texts,
+    /// The wishes of the link that the visitor followed, if there was one.
+    pub(crate) preset: Option<Preset>,
+    /// The same, sealed; empty without one.
+    sealed_preset: String,
     /// The path of the request.
     path: String,
 }
@@ -75,7 +86,8 @@ impl FromRequestParts<Arc<Pages>> for Visit {
         parts: &mut Parts,
         pages: &Arc<Pages>,
     ) -> Result<Self, Self::Rejection> {
-        let UnlistedVisit(visit) = UnlistedVisit::from_request_parts(parts, pages).await?;
+        let UnlistedVisit(mut visit) = UnlistedVisit::from_request_parts(parts, pages).await?;
+        visit.open_preset();
         if visit.group().web_page { Ok(visit) } else { Err(not_found(pages, visit.lang.language)) }
     }
 }
@@ -93,7 +105,87 @@ impl Visit {
         let lang = LanguageChoice::new(params.value("lang"), headers, country);
         let now = pages.server.engine.clock().now();
         let text = texts(lang.language);
-        Self { pages, state, now, params, lang, text, path: uri.path().to_owned() }
+        let path = uri.path().to_owned();
+        Self {
+            pages,
+            state,
+            now,
+            params,
+            lang,
+            text,
+            preset: None,
+            sealed_preset: String::new(),
+            path,
+        }
+    }
+
+    /// Takes the preset in the query. One that does not open is left out, and so passed on no more.
+    fn open_preset(&mut self) {
+        let Some(sealed) = self.params.value(PRESET) else { return };
+        let secret = self.pages.server.link_secret();
+        self.preset = Preset::open(sealed, self.group().id, self.now, &secret);
+        if self.preset.is_some() {
+            self.sealed_preset = sealed.to_owned();
+        }
+    }
+
+    /// Returns this visit with another preset, which its links pass on.
+    pub(crate) fn sealing(&self, preset: Preset) -> Self {
+        let sealed_preset = if preset.is_blank() {
+            String::new()
+        } else {
+            let secret = self.pages.server.link_secret();
+            preset.clone().seal(self.group().id, self.now, self.pages.new_salt(), &secret)
+        };
+        Self {
+            pages: Arc::clone(&self.pages),
+            state: Arc::clone(&self.state),
+            now: self.now,
+            params: self.params.clone(),
+            lang: self.lang,
+            text: self.text,
+            preset: Some(preset),
+            sealed_preset,
+            path: self.path.clone(),
+        }
+    }
+
+    /// Reads the choices in a query or a form, and keeps to those that the link froze.
+    pub(crate) fn choice(&self, given: &Params) -> Choice {
+        let choice = Choice::read(given, &self.state);
+        match &self.preset {
+            Some(preset) => preset.frozen.keep(choice, &self.state.catalogue),
+            None => choice,
+        }
+    }
+
+    /// The choices that the link froze.
+    pub(crate) fn frozen(&self) -> Frozen {
+        self.preset.as_ref().map(|preset| preset.frozen.clone()).unwrap_or_default()
+    }
+
+    /// The colours of the group, with those of the link in their place.
+    pub(crate) fn colours(&self) -> Map<String, Value> {
+        let mut colours = colours::of_group(self.group());
+        for (key, colour) in self.preset.iter().flat_map(|preset| &preset.colours) {
+            colours.insert(key.clone(), colour.as_str().into());
+        }
+        colours
+    }
+
+    /// Returns the URL of the stylesheet with the colours; empty without any.
+    fn colours_url(&self) -> String {
+        let colours = self.colours();
+        if colours.is_empty() {
+            return String::new();
+        }
+        let version = short_hash(colours::stylesheet(&colours).as_bytes());
+        let mut pairs = vec![("v", version)];
+        if self.preset.as_ref().is_some_and(|preset| !preset.colours.is_empty()) {
+            pairs.push((PRESET, self.sealed_preset.clone()));
+        }
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        format!("{}?{query}", self.path_of("/colours.css"))
     }
 
     pub(crate) fn group(&self) -> &Group {
@@ -142,11 +234,14 @@ impl Visit {
     }
 
     /// Returns names and values that each link and form of a page passes on to the next: the
-    /// language, if the query names it.
+    /// language, if the query names it, and the sealed wishes of the link.
     pub(crate) fn carried_pairs(&self) -> Vec<(&'static str, String)> {
         let mut carried = Vec::new();
         if self.lang.is_in_url {
             carried.push(("lang", language_choice::tag(self.language()).to_owned()));
+        }
+        if !self.sealed_preset.is_empty() {
+            carried.push((PRESET, self.sealed_preset.clone()));
         }
         carried
     }
@@ -191,7 +286,7 @@ impl Visit {
             title: title.to_owned(),
             style_url: self.pages.assets.style_url(),
             script_url: self.pages.assets.script_url(),
-            colours_url: colours::url(group).unwrap_or_default(),
+            colours_url: self.colours_url(),
             other_lang: language_choice::tag(other),
             other_url: self.url_in(other),
             place: Some(Place {
@@ -201,6 +296,7 @@ impl Visit {
                 phone_url: phone_url(group.phone.as_str()),
                 address: lines,
                 zone: self.zone().iana_name(),
+                has_footer: !self.preset.as_ref().is_some_and(|preset| preset.hides_footer),
                 zone_notice: fill(self.text.zone_notice, "zone", &readable_zone(self.zone())),
             }),
         }

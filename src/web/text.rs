@@ -33,6 +33,11 @@ text_table! {
     too_many_chosen: "Choisissez au plus {most} prestations.", "Choose at most {most} services.";
     unknown_service: "Cette prestation n’est plus proposée en ligne. Choisissez-en une autre.",
         "This service is no longer offered online. Choose another one.";
+    all_services: "Toutes les prestations", "All services";
+    link_gone: "Ce que le lien proposait n’est plus proposé ici. Choisissez dans ce qui reste.",
+        "What the link offered is not offered here. Choose from the rest.";
+    link_gone_frozen: "Ce que le lien proposait n’est plus proposé en ligne.",
+        "What the link offered is not offered online.";
     closed: "Pas de rendez-vous en ligne pour le moment", "No online booking at the moment";
     closed_why: "Cet établissement ne prend pas de rendez-vous sur cette page pour le moment.",
         "This practice takes no appointments on this page at the moment.";
@@ -70,6 +75,7 @@ text_table! {
     lastname: "Nom", "Last name";
     firstname: "Prénom", "First name";
     email: "Adresse e-mail", "E-mail address";
+    prefilled: "Rempli par le site dont vous venez.", "Filled in by the site you come from.";
     email_hint: "Pour la confirmation et les rappels.", "For the confirmation and reminders.";
     firstphone: "Téléphone", "Phone";
     secondphone: "Autre téléphone", "Other phone";

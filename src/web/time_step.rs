@@ -12,12 +12,13 @@ use crate::domain::records::ids::CalendarId;
 use crate::domain::records::intervention::Intervention;
 use crate::domain::time::CivilDay;
 use crate::web::choice::Choice;
+use crate::web::deep_link::EDIT;
 use crate::web::format::{self, parse_day, service_facts};
 use crate::web::free_times::{FoundTimes, TimeSearch};
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::service_step::{
-    CalendarOption, calendar_options, find_closed, respond_with_services,
+    CalendarOption, calendar_options, find_closed, gone_notice, respond_with_services,
 };
 use crate::web::shop::Visit;
 use crate::web::text::fill;
@@ -36,6 +37,11 @@ pub(crate) struct ServiceLine {
 struct TimePage<'v> {
     frame: Frame<'v>,
     services: Vec<ServiceLine>,
+    /// The sentence about a link whose choice is not offered; empty for others.
+    notice: &'static str,
+    /// The calendar that the link froze; empty without one.
+    calendar_name: &'v str,
+    /// Empty if the link froze the services.
     change_url: String,
     calendars: Vec<CalendarOption>,
     /// Names and values of the form around the starts.
@@ -74,7 +80,7 @@ pub(crate) fn read_days(visit: &Visit) -> (Option<CivilDay>, Option<CivilDay>) {
 /// # Errors
 /// The page of step 1 with the fault.
 pub(crate) fn read_choice(visit: &Visit, given: &Params) -> Result<(Choice, Chain), Box<Response>> {
-    let choice = Choice::read(given, &visit.state);
+    let choice = visit.choice(given);
     let text = visit.text;
     let fault = if choice.names_unknown_service {
         text.unknown_service.to_owned()
@@ -82,7 +88,7 @@ pub(crate) fn read_choice(visit: &Visit, given: &Params) -> Result<(Choice, Chai
         text.none_chosen.to_owned()
     } else {
         match visit.state.catalogue.chain(&choice.services, BookingMode::Module) {
-            Ok(chain) => return Ok((choice, chain)),
+            Ok(chain) => return Ok((with_calendar_of_sets(visit, choice), chain)),
             Err(_) => {
                 let most = visit.group().max_multirdvs.number().to_string();
                 fill(text.too_many_chosen, "most", &most)
@@ -90,6 +96,20 @@ pub(crate) fn read_choice(visit: &Visit, given: &Params) -> Result<(Choice, Chai
         }
     };
     Err(Box::new(respond_with_services(visit, StatusCode::BAD_REQUEST, &fault)))
+}
+
+/// Returns a choice with the first calendar of its sets, if it has sets and names no calendar.
+fn with_calendar_of_sets(visit: &Visit, choice: Choice) -> Choice {
+    let calendar = choice.calendar.or_else(|| {
+        let catalogue = &visit.state.catalogue;
+        let mut shown = shown_calendars(catalogue).into_iter().map(|calendar| calendar.id);
+        shown.find(|id| {
+            !choice.calendarsets.is_empty()
+                && choice.has_calendar(catalogue, *id)
+                && visit.offers_all(*id, &choice.services)
+        })
+    });
+    Choice { calendar, ..choice }
 }
 
 /// Returns the calendars to search: the chosen one, or all that the module shows. Without a choice
@@ -126,13 +146,31 @@ fn respond_with_times(
     let page = TimePage {
         frame: visit.frame(text.choose_time),
         services: service_lines(visit, choice),
-        change_url: visit.url("", &choice.pairs()),
+        notice: gone_notice(visit),
+        calendar_name: frozen_calendar_name(visit),
+        change_url: change_services_url(visit, choice),
         calendars: mark_default(options, visit, search.calendars()),
         kept,
         you_url: visit.url("/you", &[]),
         times: view_times(visit, &address, search, found, week_day),
     };
     respond(StatusCode::OK, Privacy::Public, render(&page))
+}
+
+fn frozen_calendar_name(visit: &Visit) -> &str {
+    let calendar = visit.frozen().calendar;
+    let calendar = calendar.and_then(|id| visit.state.catalogue.calendars.get(&id));
+    calendar.map_or("", |calendar| calendar.publicname.as_str())
+}
+
+/// Returns the URL of step 1 with the present choice; empty if the link froze the services.
+fn change_services_url(visit: &Visit, choice: &Choice) -> String {
+    if !visit.frozen().services.is_empty() {
+        return String::new();
+    }
+    let mut pairs = choice.pairs();
+    pairs.push((EDIT, "1".to_owned()));
+    visit.url("", &pairs)
 }
 
 /// Marks the calendar that is searched where the group offers no "no preference".

@@ -129,7 +129,16 @@ pub(crate) async fn show(visit: Visit) -> Response {
         Ok(false) => vec![Refusal::NotAvailable { obstacles: Vec::new() }],
         Err(_) => return message_page::busy(&visit),
     };
-    respond_with_form(&visit, &request, &Params::default(), &refusals).await
+    respond_with_form(&visit, &request, &wished_values(&visit), &refusals).await
+}
+
+/// Returns the values that the link wishes for the form.
+fn wished_values(visit: &Visit) -> Params {
+    let mut wished = Params::default();
+    for (name, value) in visit.preset.iter().flat_map(|preset| &preset.details) {
+        wished.push(name, value);
+    }
+    wished
 }
 
 /// Returns the form with the values that were sent, and the refusals of the booking, if any.

@@ -6,6 +6,7 @@ mod browser;
 mod clients;
 mod codes;
 mod crash;
+mod deep_links;
 mod events;
 mod figures;
 mod hostile;
