@@ -118,6 +118,9 @@ impl FoundChoice {
             gone.calendar = choice.calendar.is_none();
         }
         let services = link.list("intervention_ids");
+        if !services.is_empty() {
+            choice.services.clear();
+        }
         let most = usize::try_from(visit.group().max_multirdvs.number()).expect("at most 100");
         for text in &services {
             let id = parse_id(text).and_then(InterventionId::new);

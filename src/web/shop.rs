@@ -305,7 +305,9 @@ impl Visit {
     /// Returns the URL of this page in another language.
     fn url_in(&self, language: Language) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(self.params.iter().filter(|(name, _)| *name != "lang"));
+        let has_preset = !self.sealed_preset.is_empty();
+        let is_kept = |name: &str| name != "lang" && (name != PRESET || has_preset);
+        query.extend_pairs(self.params.iter().filter(|(name, _)| is_kept(name)));
         query.append_pair("lang", language_choice::tag(language));
         format!("{}?{}", self.path, query.finish())
     }

@@ -16,8 +16,6 @@ use crate::visitor::{Page, Visitor, set, shop_with};
 
 /// A set of services with the colour alone.
 const SET: u64 = 51;
-/// A set of calendars with the first calendar alone.
-const CALENDARSET: u64 = 31;
 const TIME: &str = "t=2025-06-02T09:00";
 
 /// The shop with a set of services, an attribute for clients, and two services in a booking.
@@ -33,7 +31,7 @@ fn furnish(catalogue: &mut Catalogue) {
     for (id, name, model) in [(61, "str7", Model::Fiche), (62, "str8", Model::Vevent)] {
         let id = CustomfieldId::new(id).expect("an id");
         let name = CustomName::new(name).expect("a name");
-        let mut field = Customfield::new(id, name, model, clock(6, 0));
+        let mut field = Customfield::new(id, model, name, clock(6, 0));
         field.user_visible = true;
         catalogue.customfields.insert(id, Arc::new(field));
     }
@@ -299,7 +297,8 @@ async fn a_frozen_choice_falls_back_and_without_the_seal_it_is_free() {
     for dropped in [String::new(), format!("&p={}x", &sealed[1..])] {
         let form = visitor.open(&format!("/b/cut-co/you?{other}{dropped}")).await;
         assert!(form.hidden().contains(&pair("s", "22")), "{dropped}");
-        form.hides("p=");
+        form.hides("p=x");
+        form.hides(&sealed[1..]);
     }
     server.at(clock(9, 30));
     let late = format!("s={COLOUR}&c={OTHER_CALENDAR}&t=2025-06-03T09:00&p={sealed}");
@@ -391,8 +390,9 @@ async fn colours_of_a_link_are_corrected_for_contrast() {
     let style = style.split('"').next().expect("its end").replace("&#38;", "&");
     let style = follower.visitor.open(&format!("/b/cut-co/colours.css?{style}")).await;
     assert!(style.headers["cache-control"].to_str().expect("ASCII").contains("immutable"));
-    style.shows("--card:#ffffff");
-    style.hides("--link:#ffff00");
+    let (light, dark) = style.html.split_once("color-scheme:dark").expect("two schemes");
+    assert!(light.contains("--card:#ffffff") && !light.contains("#ffff00"), "{light}");
+    assert!(dark.contains("--link:#ffff00"), "{dark}");
 }
 
 #[tokio::test]

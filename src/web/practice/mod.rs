@@ -40,6 +40,7 @@ pub(crate) mod new_password;
 mod next_page;
 mod obstacle_words;
 mod own_password;
+mod qr_drawing;
 mod record_fields;
 mod record_path;
 mod revision;

@@ -9,7 +9,6 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use qrcodegen::{QrCode, QrCodeEcc};
 
 use crate::http::{ActiveLogin, AuthRequest, FactorAction, FactorChange, FactorForm};
 use crate::notify::language::long_date;
@@ -19,13 +18,12 @@ use crate::web::practice::code_page::given_code;
 use crate::web::practice::form::ScreenForm;
 use crate::web::practice::frame::{SECOND_FACTOR_PATH, ScreenFrame, Section};
 use crate::web::practice::message;
+use crate::web::practice::qr_drawing::QrDrawing;
 use crate::web::practice::texts::second_factor::SecondFactorTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
 use crate::wire::params::Params;
 
-/// Modules of the quiet zone around a QR code, as its standard asks.
-const QUIET_ZONE: i32 = 4;
 /// Maximum number of characters of the group's name in an authenticator.
 const ISSUER_CHARACTERS_MAX: usize = 32;
 
@@ -74,13 +72,6 @@ struct CodesScreen<'v> {
     text: &'static SecondFactorTexts,
     codes: Vec<String>,
     next: String,
-}
-
-/// A QR code as one SVG path.
-struct QrDrawing {
-    /// Modules on each side, with the quiet zone.
-    side: i32,
-    path: String,
 }
 
 /// GET /p/{urlname}/second-factor.
@@ -221,7 +212,8 @@ fn respond_with_scan(
         frame: visit.frame(text.scan_title, Section::Logins),
         text,
         action: visit.url(SECOND_FACTOR_PATH, &[]),
-        qr: draw_qr(&authenticator_url(visit, visit.login, secret)),
+        qr: QrDrawing::of(&authenticator_url(visit, visit.login, secret))
+            .expect("a name of 32 characters and an address fit"),
         secret: parts.collect::<Vec<_>>().join(" "),
         ticket,
         fault,
@@ -247,18 +239,4 @@ fn authenticator_url(visit: &ProVisit, login: ActiveLogin, secret: &str) -> Stri
     let email = visit.request.pro(login).email.as_str();
     let email = utf8_percent_encode(email, NON_ALPHANUMERIC);
     format!("otpauth://totp/{issuer}:{email}?secret={secret}&issuer={issuer}")
-}
-
-fn draw_qr(text: &str) -> QrDrawing {
-    let code = QrCode::encode_text(text, QrCodeEcc::Low);
-    let code = code.expect("a name of 32 characters and an address fit");
-    let mut path = String::new();
-    for y in 0..code.size() {
-        for x in 0..code.size() {
-            if code.get_module(x, y) {
-                path += &format!("M{} {}h1v1h-1z", x + QUIET_ZONE, y + QUIET_ZONE);
-            }
-        }
-    }
-    QrDrawing { side: code.size() + 2 * QUIET_ZONE, path }
 }

@@ -13,6 +13,7 @@ mod given;
 mod group_form;
 mod index;
 mod keys_screen;
+mod links_screen;
 mod list_screen;
 mod listed_record;
 pub(crate) mod part;
@@ -36,6 +37,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
     Router::new()
         .route("/p/{urlname}/settings", get(index::show))
         .route("/p/{urlname}/settings/{part}", get(group_form::show).post(group_form::change))
+        .route("/p/{urlname}/settings/links", get(links_screen::show))
         .route("/p/{urlname}/settings/keys", get(keys_screen::show).post(keys_screen::change))
         .route(
             "/p/{urlname}/settings/accounts",

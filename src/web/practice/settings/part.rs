@@ -17,19 +17,21 @@ pub(crate) enum Part {
     Interventions,
     Interventionsets,
     Customfields,
+    Links,
     Keys,
     Accounts,
 }
 
 impl Part {
     /// All parts, in the order of the first screen.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Shop,
         Self::Calendars,
         Self::Interventions,
         Self::Booking,
         Self::Messages,
         Self::Texts,
+        Self::Links,
         Self::Privacy,
         Self::Calendarsets,
         Self::Interventionsets,
@@ -51,6 +53,7 @@ impl Part {
             Self::Interventions => "interventions",
             Self::Interventionsets => "interventionsets",
             Self::Customfields => "customfields",
+            Self::Links => "links",
             Self::Keys => "keys",
             Self::Accounts => "accounts",
         }
@@ -75,6 +78,7 @@ impl Part {
             | Self::Interventions
             | Self::Interventionsets
             | Self::Customfields
+            | Self::Links
             | Self::Keys
             | Self::Accounts => return None,
         };
@@ -93,6 +97,7 @@ impl Part {
             Self::Interventions => text.interventions,
             Self::Interventionsets => text.interventionsets,
             Self::Customfields => text.customfields,
+            Self::Links => text.links,
             Self::Keys => text.keys,
             Self::Accounts => text.accounts,
         }
@@ -111,6 +116,7 @@ impl Part {
             Self::Interventions => text.interventions_about,
             Self::Interventionsets => text.interventionsets_about,
             Self::Customfields => text.customfields_about,
+            Self::Links => text.links_about,
             Self::Keys => text.keys_about,
             Self::Accounts => text.accounts_about,
         }

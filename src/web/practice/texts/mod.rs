@@ -15,6 +15,7 @@ pub(crate) mod history;
 pub(crate) mod holidays;
 pub(crate) mod hours;
 pub(crate) mod keys;
+pub(crate) mod links;
 pub(crate) mod login;
 pub(crate) mod logins;
 pub(crate) mod merge;

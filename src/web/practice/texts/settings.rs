@@ -46,6 +46,9 @@ text_table! {
     customfields: "Attributs personnalisés", "Customised attributes";
     customfields_about: "D’autres questions sur le client ou le rendez-vous.",
         "More questions about the client or the appointment.";
+    links: "Liens et site", "Links and site";
+    links_about: "Un lien, un code QR ou la réservation dans votre site.",
+        "A link, a QR code, or the booking page in your site.";
     keys: "Clés des applications", "Keys of applications";
     keys_about: "Les sites et les programmes qui utilisent ce serveur.",
         "The sites and programs that use this server.";
