@@ -19,6 +19,7 @@ use crate::domain::time::{Civil, Instant};
 use crate::notify::language::{Language, long_date};
 use crate::web::bare_page;
 use crate::web::colours;
+use crate::web::embedding::{EMBEDDER, find_embedder};
 use crate::web::group_path::booking_path;
 use crate::web::language_choice::{self, LanguageChoice};
 use crate::web::page::{Frame, Place};
@@ -36,6 +37,8 @@ pub(crate) struct Visit {
     pub(crate) params: Params,
     pub(crate) lang: LanguageChoice,
     pub(crate) text: &'static Texts,
+    /// The origin of the page that shows this one in a frame, if the group lists it.
+    embedder: Option<String>,
     /// The path of the request.
     path: String,
 }
@@ -93,11 +96,17 @@ impl Visit {
         let lang = LanguageChoice::new(params.value("lang"), headers, country);
         let now = pages.server.engine.clock().now();
         let text = texts(lang.language);
-        Self { pages, state, now, params, lang, text, path: uri.path().to_owned() }
+        let embedder = find_embedder(&state.catalogue.group, uri.path(), &params);
+        Self { pages, state, now, params, lang, text, embedder, path: uri.path().to_owned() }
     }
 
     pub(crate) fn group(&self) -> &Group {
         &self.state.catalogue.group
+    }
+
+    /// The origin of the page that shows this one in a frame, if the group lists it.
+    pub(crate) fn embedder(&self) -> Option<&str> {
+        self.embedder.as_deref()
     }
 
     pub(crate) fn language(&self) -> Language {
@@ -142,11 +151,14 @@ impl Visit {
     }
 
     /// Returns names and values that each link and form of a page passes on to the next: the
-    /// language, if the query names it.
+    /// language, if the query names it, and the origin of the page around the frame.
     pub(crate) fn carried_pairs(&self) -> Vec<(&'static str, String)> {
         let mut carried = Vec::new();
         if self.lang.is_in_url {
             carried.push(("lang", language_choice::tag(self.language()).to_owned()));
+        }
+        if let Some(embedder) = &self.embedder {
+            carried.push((EMBEDDER, embedder.clone()));
         }
         carried
     }
@@ -194,6 +206,7 @@ impl Visit {
             colours_url: colours::url(group).unwrap_or_default(),
             other_lang: language_choice::tag(other),
             other_url: self.url_in(other),
+            embedder: self.embedder().unwrap_or_default().to_owned(),
             place: Some(Place {
                 name: group.name.as_str(),
                 home: self.url("", &[]),
@@ -209,7 +222,12 @@ impl Visit {
     /// Returns the URL of this page in another language.
     fn url_in(&self, language: Language) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(self.params.iter().filter(|(name, _)| *name != "lang"));
+        let is_kept = |name: &str| match name {
+            "lang" => false,
+            EMBEDDER => self.embedder.is_some(),
+            _ => true,
+        };
+        query.extend_pairs(self.params.iter().filter(|(name, _)| is_kept(name)));
         query.append_pair("lang", language_choice::tag(language));
         format!("{}?{}", self.path, query.finish())
     }

@@ -6,8 +6,10 @@ mod browser;
 mod clients;
 mod codes;
 mod crash;
+mod embedding;
 mod events;
 mod figures;
+mod framed;
 mod hostile;
 mod in_browser;
 mod login;
@@ -45,5 +47,6 @@ mod server;
 mod settings;
 #[path = "../api/shop.rs"]
 mod shop;
+mod site;
 mod visitor;
 mod zones;
