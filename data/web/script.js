@@ -66,3 +66,29 @@ if (table) {
     act();
   });
 }
+
+// The site that shows the page in a frame learns of its height, its step and a booking: of no
+// person, no time and no secret. Messages to the frame are not read.
+const root = document.documentElement;
+const { embedder } = root.dataset;
+if (embedder && parent !== window) {
+  const tell = (message) => parent.postMessage(message, embedder);
+  new ResizeObserver(() => {
+    const height = Math.ceil(root.getBoundingClientRect().height);
+    // A closed dialog has none.
+    if (height > 0) tell({ type: "height", height });
+  }).observe(root);
+  const page = location.pathname.split("/")[3] || "service";
+  const step = document.querySelector("#code") ? "code" : page;
+  tell({ type: "step", step, top: !location.hash });
+  // The page that a booking leads to: not when it is loaded again, or shown in another language.
+  const booked = document.querySelector("#booked")?.dataset.booked;
+  const [visit] = performance.getEntriesByType("navigation");
+  if (booked && visit.type === "navigate" && visit.redirectCount > 0) tell(JSON.parse(booked));
+  // The site's dialog does not get the key.
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.defaultPrevented) tell({ type: "escape" });
+  });
+  // Browsers ignore autofocus in frames of other sites. Focus that is elsewhere stays there.
+  if (document.hasFocus()) document.querySelector("[autofocus]")?.focus();
+}

@@ -12,12 +12,17 @@ use crate::web::grid_style::grid_rules;
 pub(crate) const IMMUTABLE: HeaderValue =
     HeaderValue::from_static("public, max-age=31536000, immutable");
 
+/// The media type of scripts.
+const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
+
 /// The assets of the pages.
 pub(crate) struct Assets {
     style: Asset,
     script: Asset,
     practice_style: Asset,
     practice_script: Asset,
+    /// The script of sites that show a booking page. Its URL is known to them, and stays.
+    pub(crate) embed: FixedContent,
 }
 
 /// The scripts of the practice's own screens, as one module. Each file is a block of its own, apart
@@ -41,11 +46,13 @@ impl Assets {
     /// Compresses the assets.
     pub(crate) fn new() -> Self {
         let practice_style = [include_str!("../../data/web/practice.css"), &grid_rules()].concat();
+        let embed = include_str!("../../data/web/embed.js");
         Self {
             style: Asset::new("style", "css", include_str!("../../data/web/style.css")),
             script: Asset::new("script", "js", include_str!("../../data/web/script.js")),
             practice_style: Asset::new("practice", "css", practice_style),
             practice_script: Asset::new("practice", "js", PRACTICE_SCRIPT),
+            embed: FixedContent::new(SCRIPT_TYPE, embed),
         }
     }
 
@@ -81,7 +88,7 @@ impl Asset {
         let content = content.into();
         let media_type = match extension {
             "css" => "text/css; charset=utf-8",
-            _ => "text/javascript; charset=utf-8",
+            _ => SCRIPT_TYPE,
         };
         Self {
             name: format!("{stem}-{}.{extension}", short_hash(&content)),
@@ -102,6 +109,11 @@ mod tests {
     #[test]
     fn the_script_weighs_at_most_6_kb() {
         assert!(Assets::new().script.content.gzip.len() <= 6 * 1_024);
+    }
+
+    #[test]
+    fn the_script_of_other_sites_weighs_at_most_2_kb() {
+        assert!(Assets::new().embed.gzip.len() <= 2 * 1_024);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use axum::response::Response;
 use crate::web::appointment_view::{
     AppointmentView, calendar_file_url, held_appointments, view_appointment,
 };
+use crate::web::embedding::booked_message;
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::shop::Visit;
@@ -23,6 +24,8 @@ struct DonePage<'v> {
     was_used: bool,
     ics_url: String,
     again_url: String,
+    /// The message about the booking for the page around the frame; empty without one.
+    booked: String,
 }
 
 /// Returns the URL of this page with the query that proves to hold its appointments.
@@ -50,14 +53,17 @@ pub(crate) async fn show(visit: Visit) -> Response {
         let client = vevent.appointment().and_then(|it| visit.state.fiches.get(&it.fiche_id));
         has_mail &= client.is_some_and(|client| client.email.is_some());
     }
+    let was_used = visit.params.value("used").is_some();
+    let tells_site = visit.embedder().is_some() && !was_used;
     let page = DonePage {
         frame: visit.frame(title),
         title,
         appointments,
         has_mail,
-        was_used: visit.params.value("used").is_some(),
+        was_used,
         ics_url: calendar_file_url(&visit, &held),
         again_url: visit.url("", &[]),
+        booked: if tells_site { booked_message(&held) } else { String::new() },
     };
     respond(StatusCode::OK, Privacy::Holder, render(&page))
 }

@@ -19,6 +19,8 @@ mod colours_file;
 mod contact_fields;
 mod deep_link;
 mod done_step;
+mod embed_file;
+mod embedding;
 mod form_answer;
 mod format;
 mod free_times;
@@ -51,6 +53,7 @@ mod you_step;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
 use crate::http::{HttpService, Server};
@@ -64,16 +67,25 @@ pub fn service(server: Server) -> HttpService {
 
 /// The routes of the pages of a server.
 fn routes(server: Arc<Server>) -> Router {
+    let pages = Arc::new(Pages::new(server));
     practice::routes()
         .route("/", get(home::show))
         .route(asset_file::PATH, get(asset_file::show))
+        .route(embed_file::PATH, get(embed_file::show))
+        .route(links::PATH, get(mail_links::show).post(mail_links::act))
+        .route(links::MOVE_PATH, get(mail_links::show_move).post(mail_links::act_on_move))
+        .merge(booking_routes(&pages))
+        .with_state(pages)
+}
+
+/// The routes of the booking pages, which the sites that a group lists may show in a frame.
+fn booking_routes(pages: &Arc<Pages>) -> Router<Arc<Pages>> {
+    Router::new()
         .route("/b/{urlname}", get(service_step::show))
         .route("/b/{urlname}/time", get(time_step::show))
         .route("/b/{urlname}/you", get(you_step::show).post(booking_step::book))
         .route("/b/{urlname}/done", get(done_step::show))
         .route("/b/{urlname}/appointment.ics", get(calendar_file::show))
         .route("/b/{urlname}/colours.css", get(colours_file::show))
-        .route(links::PATH, get(mail_links::show).post(mail_links::act))
-        .route(links::MOVE_PATH, get(mail_links::show_move).post(mail_links::act_on_move))
-        .with_state(Arc::new(Pages::new(server)))
+        .route_layer(from_fn_with_state(Arc::clone(pages), embedding::allow_frames))
 }

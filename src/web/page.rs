@@ -11,10 +11,12 @@ use axum::response::Response;
 
 use crate::web::text::Texts;
 
-/// The policy of all pages: nothing inline, nothing from elsewhere.
+/// The policy of all pages: nothing inline, nothing from elsewhere, and in no frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; \
      frame-ancestors 'none'";
+/// The end of the policy, in whose place the sites may stand that show a page in a frame.
+const NO_ANCESTORS: &str = "'none'";
 
 /// The parts of a page around its content.
 pub(crate) struct Frame<'v> {
@@ -28,6 +30,8 @@ pub(crate) struct Frame<'v> {
     pub(crate) other_lang: &'static str,
     /// This page in the other language.
     pub(crate) other_url: String,
+    /// The origin of the page that shows this one in a frame; empty without one.
+    pub(crate) embedder: String,
     /// The group that the page belongs to, if it belongs to one.
     pub(crate) place: Option<Place<'v>>,
 }
@@ -80,6 +84,12 @@ pub(crate) fn respond(status: StatusCode, privacy: Privacy, page: String) -> Res
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
     headers.insert(VARY, HeaderValue::from_static("accept-language"));
     response
+}
+
+/// Returns the policy of a page that some sites may show in a frame.
+pub(crate) fn policy_with_ancestors(sites: &str) -> HeaderValue {
+    let rest = POLICY.strip_suffix(NO_ANCESTORS).expect("the policy ends with the sites");
+    HeaderValue::from_str(&format!("{rest}{sites}")).expect("origins are ASCII")
 }
 
 /// Renders a page.

@@ -22,6 +22,7 @@ use crate::web::assets::short_hash;
 use crate::web::bare_page;
 use crate::web::choice::Choice;
 use crate::web::colours;
+use crate::web::embedding::{EMBEDDER, find_embedder};
 use crate::web::group_path::booking_path;
 use crate::web::language_choice::{self, LanguageChoice};
 use crate::web::page::{Frame, Place};
@@ -47,6 +48,8 @@ pub(crate) struct Visit {
     pub(crate) preset: Option<Preset>,
     /// The same, sealed; empty without one.
     sealed_preset: String,
+    /// The origin of the page that shows this one in a frame, if the group lists it.
+    embedder: Option<String>,
     /// The path of the request.
     path: String,
 }
@@ -105,6 +108,7 @@ impl Visit {
         let lang = LanguageChoice::new(params.value("lang"), headers, country);
         let now = pages.server.engine.clock().now();
         let text = texts(lang.language);
+        let embedder = find_embedder(&state.catalogue.group, uri.path(), &params);
         let path = uri.path().to_owned();
         Self {
             pages,
@@ -115,6 +119,7 @@ impl Visit {
             text,
             preset: None,
             sealed_preset: String::new(),
+            embedder,
             path,
         }
     }
@@ -146,6 +151,7 @@ impl Visit {
             text: self.text,
             preset: Some(preset),
             sealed_preset,
+            embedder: self.embedder.clone(),
             path: self.path.clone(),
         }
     }
@@ -192,6 +198,11 @@ impl Visit {
         &self.state.catalogue.group
     }
 
+    /// The origin of the page that shows this one in a frame, if the group lists it.
+    pub(crate) fn embedder(&self) -> Option<&str> {
+        self.embedder.as_deref()
+    }
+
     pub(crate) fn language(&self) -> Language {
         self.lang.language
     }
@@ -234,7 +245,8 @@ impl Visit {
     }
 
     /// Returns names and values that each link and form of a page passes on to the next: the
-    /// language, if the query names it, and the sealed wishes of the link.
+    /// language, if the query names it, the sealed wishes of the link, and the origin of the page
+    /// around the frame.
     pub(crate) fn carried_pairs(&self) -> Vec<(&'static str, String)> {
         let mut carried = Vec::new();
         if self.lang.is_in_url {
@@ -242,6 +254,9 @@ impl Visit {
         }
         if !self.sealed_preset.is_empty() {
             carried.push((PRESET, self.sealed_preset.clone()));
+        }
+        if let Some(embedder) = &self.embedder {
+            carried.push((EMBEDDER, embedder.clone()));
         }
         carried
     }
@@ -289,6 +304,7 @@ impl Visit {
             colours_url: self.colours_url(),
             other_lang: language_choice::tag(other),
             other_url: self.url_in(other),
+            embedder: self.embedder().unwrap_or_default().to_owned(),
             place: Some(Place {
                 name: group.name.as_str(),
                 home: self.url("", &[]),
@@ -305,8 +321,12 @@ impl Visit {
     /// Returns the URL of this page in another language.
     fn url_in(&self, language: Language) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        let has_preset = !self.sealed_preset.is_empty();
-        let is_kept = |name: &str| name != "lang" && (name != PRESET || has_preset);
+        let is_kept = |name: &str| match name {
+            "lang" => false,
+            PRESET => !self.sealed_preset.is_empty(),
+            EMBEDDER => self.embedder.is_some(),
+            _ => true,
+        };
         query.extend_pairs(self.params.iter().filter(|(name, _)| is_kept(name)));
         query.append_pair("lang", language_choice::tag(language));
         format!("{}?{}", self.path, query.finish())

@@ -14,6 +14,7 @@ mod first_run;
 mod fixture;
 mod foreign_pages;
 mod forged_sources;
+mod frames;
 mod holds;
 mod idempotency;
 mod lockouts;

@@ -80,6 +80,7 @@ async fn a_text_that_is_the_same_for_every_shop_is_compressed_once() {
         "/assets/style",
         "/docs",
         "/docs/errors",
+        "/embed.js",
     ];
     assert_eq!(fixed, expected);
 }

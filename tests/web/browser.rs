@@ -65,6 +65,11 @@ impl Browser {
     /// Opens a browser on the pages of a server. `None` if the machine has none, which the test
     /// then prints; a run that requires browsers fails.
     pub(crate) async fn open(address: &str, look: Look) -> Option<Self> {
+        Self::open_with(address, look, &[]).await
+    }
+
+    /// The same with more arguments of the browser.
+    pub(crate) async fn open_with(address: &str, look: Look, args: &[String]) -> Option<Self> {
         let permit = BROWSERS.acquire().await.expect("the semaphore is never closed");
         let Ok((driver, port)) = start_driver(look.zone) else {
             let is_required = std::env::var_os("SLOTBOOK_REQUIRE_BROWSER").is_some();
@@ -74,7 +79,7 @@ impl Browser {
         };
         let profile = tempfile::tempdir().expect("a directory");
         let client = ClientBuilder::new(HttpConnector::new())
-            .capabilities(capabilities(look, profile.path()))
+            .capabilities(capabilities(look, profile.path(), args))
             .connect(&format!("http://127.0.0.1:{port}"))
             .await
             .expect("a session");
@@ -297,8 +302,8 @@ fn start_driver(zone: &str) -> io::Result<(Child, u16)> {
     panic!("none of {DRIVER_STARTS_MAX} drivers says its port");
 }
 
-fn capabilities(look: Look, profile: &std::path::Path) -> Capabilities {
-    let options = json!({
+fn capabilities(look: Look, profile: &std::path::Path, more: &[String]) -> Capabilities {
+    let mut options = json!({
         "args": [
             "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -306,8 +311,11 @@ fn capabilities(look: Look, profile: &std::path::Path) -> Capabilities {
             format!("--lang={}", look.language),
             format!("--user-data-dir={}", profile.display()),
         ],
-        "prefs": {"intl.accept_languages": look.language},
+        // No page needs cookies of third parties, and people block them.
+        "prefs": {"intl.accept_languages": look.language, "profile.cookie_controls_mode": 1},
     });
+    let args = options["args"].as_array_mut().expect("a list");
+    args.extend(more.iter().map(|arg| json!(arg)));
     let mut capabilities = Capabilities::new();
     capabilities.insert("goog:chromeOptions".to_owned(), options);
     capabilities.insert("goog:loggingPrefs".to_owned(), json!({"browser": "ALL"}));

@@ -7,8 +7,10 @@ mod clients;
 mod codes;
 mod crash;
 mod deep_links;
+mod embedding;
 mod events;
 mod figures;
+mod framed;
 mod hostile;
 mod in_browser;
 mod login;
@@ -47,5 +49,6 @@ mod server;
 mod settings;
 #[path = "../api/shop.rs"]
 mod shop;
+mod site;
 mod visitor;
 mod zones;
