@@ -12,7 +12,11 @@ use crate::cli::terminal::print;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::MessageOptions;
 use crate::config::values::{SiteUrl, SmtpTls};
+use crate::domain::decisions::unconfirmed::find_page_code_channel;
+use crate::domain::records::channel::Channel;
+use crate::domain::records::group::{Group, VerifyBookings};
 use crate::domain::state::delivery_step::DeliveryOutcome;
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::engine::MessagingOptions;
 use crate::engine::mailbox::Transport;
@@ -21,6 +25,8 @@ use crate::notify::Gateways;
 use crate::notify::sms::SmsGateway;
 use crate::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 
+/// Maximum number of groups that a warning names.
+const GROUPS_SHOWN_MAX: usize = 20;
 /// Longest time that the scheduler sleeps before it reads the clock again.
 const SLEEP_MAX: Duration = Duration::from_secs(15);
 /// Maximum number of concurrent delivery attempts per channel.
@@ -102,6 +108,47 @@ pub(crate) fn warn_of_local_names(options: &MessageOptions) {
              give --mail-from"
         );
     }
+}
+
+/// Logs a warning for each channel of codes that bookings of some groups need and that has no
+/// gateway. The pages of these groups then take no booking.
+pub(crate) fn warn_of_missing_gateways(gateways: &Gateways, groups: &[GroupState]) {
+    for (channel, gateway, option) in
+        [(Channel::Mail, "mail server", "--smtp-host"), (Channel::Sms, "SMS gateway", "--sms-url")]
+    {
+        if gateways.is_configured(channel) {
+            continue;
+        }
+        let mut names = Vec::new();
+        let mut count = 0;
+        for state in groups {
+            let group = &state.catalogue.group;
+            if find_served_code_channel(group) == Some(channel) {
+                count += 1;
+                if count <= GROUPS_SHOWN_MAX {
+                    names.push(format!("{} {}", group.id, group.name.as_str()));
+                }
+            }
+        }
+        if count > 0 {
+            tracing::warn!(
+                count,
+                groups = names.join(", "),
+                "bookings by the public in these groups need a code (verify_bookings, \
+                 validateEmail), but the server has no {gateway}, so that all are refused: give \
+                 {option}, or ask for no code in the settings of the group"
+            );
+        }
+    }
+}
+
+/// Returns the channel of the code that bookings by the public in a group need.
+fn find_served_code_channel(group: &Group) -> Option<Channel> {
+    // Without a page, `validateEmail` means that accounts alone book.
+    if !group.web_page && group.verify_bookings == VerifyBookings::Off {
+        return None;
+    }
+    find_page_code_channel(group)
 }
 
 /// Returns the settings of the message scheduler.

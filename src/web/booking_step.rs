@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::decisions::book::permit_page_booking;
 use crate::domain::records::author::Author;
 use crate::domain::records::fault::Fault;
-use crate::domain::records::hold::{HoldState, HoldToken};
+use crate::domain::records::hold::{HoldId, HoldState, HoldToken};
 use crate::domain::state::command::{BookAppointment, Caller};
 use crate::domain::state::idempotency::IdempotencyShare;
 use crate::domain::state::refusal::Refusal;
@@ -28,12 +28,13 @@ use crate::web::code_step::{self, respond_to_waiting, without_code};
 use crate::web::contact_fields::form_fields;
 use crate::web::done_step::done_url;
 use crate::web::form_answer::FormAnswer;
+use crate::web::limited_form::respond_to_rejection;
 use crate::web::message_page;
 use crate::web::page::redirect;
 use crate::web::shop::Visit;
 use crate::web::you_step::{Request, is_form_key, respond_with_form};
 use crate::wire::booking::{BookingClaims, parse};
-use crate::wire::field::{Audience, Scope};
+use crate::wire::field::Scope;
 use crate::wire::params::Params;
 
 /// POST /b/{urlname}/you.
@@ -89,24 +90,35 @@ pub(crate) async fn book(
     if visit.pages.server.is_group_full(&visit.state, &Caller::Application) {
         return message_page::failed(&visit, &ApiError::group_full());
     }
+    let again = waiting.as_ref().map(HoldToken::id);
     let hold = replaced.or(waiting);
     let object = booking_object(&visit, &request.choice, request.start, &given, hold);
     let command = match read_command(&visit, &given, &object) {
         Ok(command) => command,
         Err(refusals) => return respond_with_form(&visit, &request, &given, &refusals).await,
     };
-    send_booking(&visit, &request, &given, scope, command, from).await
+    let form = SentForm { given: &given, scope, again };
+    send_booking(&visit, &request, &form, command, from).await
+}
+
+/// A form that books.
+struct SentForm<'f> {
+    given: &'f Params,
+    /// The scope of its key, within which it books once.
+    scope: Option<[u8; 32]>,
+    /// The hold whose code it asks for again.
+    again: Option<HoldId>,
 }
 
 /// Sends a booking, once for each key of a form, and answers with its result.
 async fn send_booking(
     visit: &Arc<Visit>,
     request: &Request,
-    given: &Params,
-    scope: Option<[u8; 32]>,
+    form: &SentForm<'_>,
     mut command: BookAppointment,
     from: IpAddr,
 ) -> Response {
+    let SentForm { given, scope, again } = *form;
     let server = &visit.pages.server;
     let subjects = LimitSubjects::of_page(visit.group().id, command.client.email.as_ref(), from);
     command.booking_origin = Some(server.source_hasher.page_origin(from));
@@ -145,13 +157,7 @@ async fn send_booking(
                 }
             }
         }
-        Err(GuardedRejection::NoCode { retry_seconds, .. }) => {
-            message_page::no_code(visit, retry_seconds)
-        }
-        Err(rejection) => {
-            let error = rejection.into_error(visit.zone(), Audience::Application);
-            message_page::failed(visit, &error)
-        }
+        Err(rejection) => respond_to_rejection(visit, request, given, again, rejection),
     }
 }
 

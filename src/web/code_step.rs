@@ -154,7 +154,18 @@ pub(crate) async fn confirm(
 
 /// Returns the form with everything that was typed, after its code can no longer be given.
 fn ask_again(visit: &Visit, request: &Request, given: &Params, sentence: &str) -> Response {
-    respond_with_notice(visit, &request.renewed(visit), given, sentence)
+    respond_with_notice(visit, &request.renewed(visit), given, vec![sentence.to_owned()])
+}
+
+/// Returns the page that asks for the code of a hold, where no other code could be sent.
+pub(crate) fn code_again(
+    visit: &Visit,
+    request: &Request,
+    given: &Params,
+    hold: &Hold,
+    sentence: &str,
+) -> Response {
+    respond_with_code(visit, request, given, hold, sentence)
 }
 
 /// Returns the page that asks for the code of a hold, with the fault of the code before.

@@ -7,11 +7,12 @@ use axum::response::Response;
 use crate::http::ApiError;
 use crate::web::bare_page::MessagePage;
 use crate::web::page::{Privacy, render, respond};
+use crate::web::reason_text::Reasons;
 use crate::web::shop::Visit;
 use crate::web::text::fill;
 
-/// Seconds of a minute, the unit in which a visitor is asked to wait.
-const MINUTE_SECONDS: u32 = 60;
+/// Seconds of a minute: times in words have no smaller unit.
+const MINUTE_SECONDS: i64 = 60;
 
 /// Returns a page with a title, some lines and the phone number.
 pub(crate) fn of_group(
@@ -32,21 +33,22 @@ pub(crate) fn with_call(visit: &Visit, title: &str, line: String, has_way_back: 
     of_group(visit, StatusCode::OK, title, lines_with_call(visit, line), has_way_back)
 }
 
-/// Returns the page of a booking whose code cannot be sent for some time, or at all.
-pub(crate) fn no_code(visit: &Visit, retry_seconds: Option<i64>) -> Response {
-    let status = match retry_seconds {
-        Some(_) => StatusCode::TOO_MANY_REQUESTS,
-        None => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    let lines = lines_with_call(visit, visit.text.no_code.to_owned());
-    let mut response = of_group(visit, status, visit.text.no_code_title, lines, true);
-    if let Some(seconds) = retry_seconds {
-        response.headers_mut().insert(RETRY_AFTER, seconds.into());
-    }
-    response
+/// Returns the page of a booking whose code the server has no gateway for.
+pub(crate) fn no_code(visit: &Visit) -> Response {
+    let reason = Reasons::in_language(visit.language()).code_never;
+    let lines = lines_with_call(visit, reason.to_owned());
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    of_group(visit, status, visit.text.no_code_title, lines, true)
 }
 
-fn lines_with_call(visit: &Visit, line: String) -> Vec<String> {
+/// Returns the moment some seconds from now in words, in the shop's zone and rounded up to a minute.
+pub(crate) fn when_after(visit: &Visit, seconds: i64) -> String {
+    let moment = visit.now.plus_seconds(seconds + MINUTE_SECONDS - 1);
+    visit.when(moment)
+}
+
+/// Returns a line, and the sentence to call the group if it has a phone number.
+pub(crate) fn lines_with_call(visit: &Visit, line: String) -> Vec<String> {
     let mut lines = vec![line];
     let phone = visit.group().phone.as_str();
     if !phone.trim().is_empty() {
@@ -69,15 +71,17 @@ pub(crate) fn failed(visit: &Visit, error: &ApiError) -> Response {
     let text = visit.text;
     let status =
         StatusCode::from_u16(error.status()).expect("the table of errors holds HTTP statuses");
-    let (title, line) = match (status, error.retry_seconds()) {
+    let (title, lines) = match (status, error.retry_seconds()) {
         (StatusCode::TOO_MANY_REQUESTS, seconds) => {
-            let minutes = seconds.unwrap_or(MINUTE_SECONDS).div_ceil(MINUTE_SECONDS);
-            (text.too_many_tries_title, fill(text.too_many_tries, "minutes", &minutes.to_string()))
+            let seconds = seconds.map_or(MINUTE_SECONDS, i64::from);
+            let reason = Reasons::in_language(visit.language()).retry_from;
+            let line = fill(reason, "when", &when_after(visit, seconds));
+            (text.too_many_tries_title, lines_with_call(visit, line))
         }
-        (_, Some(_)) => (text.busy_title, text.busy.to_owned()),
-        (_, None) => (text.refused_title, text.failed.to_owned()),
+        (_, Some(_)) => (text.busy_title, vec![text.busy.to_owned()]),
+        (_, None) => (text.refused_title, vec![text.failed.to_owned()]),
     };
-    let mut response = of_group(visit, status, title, vec![line], true);
+    let mut response = of_group(visit, status, title, lines, true);
     if let Some(seconds) = error.retry_seconds() {
         response.headers_mut().insert(RETRY_AFTER, seconds.into());
     }

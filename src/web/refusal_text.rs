@@ -1,9 +1,11 @@
 //! The sentence of each refusal, in the language of the page, with the date or rule it is about.
 
+use crate::domain::decisions::unconfirmed::EMAIL_FOR_CODE;
 use crate::domain::records::fault::Fault;
 use crate::domain::state::refusal::Refusal;
 use crate::web::contact_fields::FieldView;
 use crate::web::format;
+use crate::web::reason_text::Reasons;
 use crate::web::shop::Visit;
 use crate::web::text::fill;
 
@@ -72,11 +74,13 @@ pub(crate) fn describe(
 /// Describes the fault of a field by the kind of its value.
 fn describe_fault(visit: &Visit, fault: &Fault, fields: &[FieldView]) -> RefusalText {
     let text = visit.text;
+    let reasons = Reasons::in_language(visit.language());
     let Some(field) = fields.iter().find(|field| field.name == fault.field) else {
         return RefusalText::general(text.other_fault);
     };
     let sentence = match (field.value.is_empty(), field.input_type()) {
         (true, _) if field.name == "fiche.lastname" => text.name_missing,
+        (true, _) if fault.rule == EMAIL_FOR_CODE => reasons.code_asked,
         (true, _) => text.required,
         (false, "email") => text.bad_email,
         (false, "date" | "datetime-local") => text.bad_date,

@@ -5,13 +5,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::availability::module_offer::{shown_calendars, shown_interventions};
-use crate::domain::decisions::book::check_page_permission;
 use crate::domain::records::ids::InterventionsetId;
 use crate::domain::records::intervention::Intervention;
 use crate::web::choice::Choice;
+use crate::web::closed::{find_closed, known_only_notice, nothing_offered};
 use crate::web::deep_link;
 use crate::web::format::service_facts;
-use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::shop::Visit;
 use crate::web::text::fill;
@@ -67,6 +66,8 @@ struct ServicePage<'v> {
     kept: Vec<(&'static str, String)>,
     /// The fault of the choice before; empty without one.
     fault: String,
+    /// Who may book here, if not everyone; empty otherwise.
+    notice: String,
 }
 
 #[derive(Template)]
@@ -112,7 +113,7 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
     }
     let sets = shown_sets(visit, &choice);
     if sets.is_empty() {
-        return closed_page(visit, visit.text.closed_why);
+        return nothing_offered(visit, &choice);
     }
     let services_max = visit.group().max_multirdvs.number();
     let title =
@@ -133,6 +134,7 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
         time_url: visit.url("/time", &[]),
         kept,
         fault: fault.to_owned(),
+        notice: known_only_notice(visit),
     };
     respond(status, Privacy::Public, render(&page))
 }
@@ -151,25 +153,6 @@ fn all_services_url(visit: &Visit, choice: &Choice) -> String {
     }
     let all = Choice { sets: Vec::new(), services: Vec::new(), ..choice.clone() };
     visit.url("", &all.pairs())
-}
-
-/// Returns the page of a group whose module takes no bookings from the public.
-pub(crate) fn find_closed(visit: &Visit) -> Option<Response> {
-    let catalogue = &visit.state.catalogue;
-    if catalogue.group.inactive || shown_calendars(catalogue).is_empty() {
-        return Some(closed_page(visit, visit.text.closed_why));
-    }
-    if visit.frozen().is_gone {
-        return Some(closed_page(visit, visit.text.link_gone_frozen));
-    }
-    match check_page_permission(catalogue) {
-        Ok(()) if visit.can_send_code() => None,
-        Ok(()) | Err(_) => Some(closed_page(visit, visit.text.accounts_only)),
-    }
-}
-
-fn closed_page(visit: &Visit, why: &str) -> Response {
-    message_page::with_call(visit, visit.text.closed, why.to_owned(), false)
 }
 
 /// Returns the calendars to choose from at a step, each with its link. Empty if the group leaves

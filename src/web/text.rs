@@ -39,10 +39,6 @@ text_table! {
     link_gone_frozen: "Ce que le lien proposait n’est plus proposé en ligne.",
         "What the link offered is not offered online.";
     closed: "Pas de rendez-vous en ligne pour le moment", "No online booking at the moment";
-    closed_why: "Cet établissement ne prend pas de rendez-vous sur cette page pour le moment.",
-        "This practice takes no appointments on this page at the moment.";
-    accounts_only: "Les rendez-vous en ligne sont réservés aux clients qui ont un compte.",
-        "Online booking is for clients who have an account.";
     choose_calendar: "Avec qui ?", "With whom?";
     with_whom: "Avec", "With";
     no_preference: "Sans préférence", "No preference";
@@ -150,11 +146,7 @@ text_table! {
     other_fault: "Cette demande n’est pas valable. Revenez au début et réessayez.",
         "This request is not valid. Go back to the start and try again.";
     too_many_tries_title: "Trop de demandes", "Too many requests";
-    too_many_tries: "Trop de demandes ont été faites. Réessayez dans {minutes} min, ou appelez.",
-        "Too many requests were made. Try again in {minutes} min, or call.";
     no_code_title: "Réservation impossible en ligne", "Online booking is not possible";
-    no_code: "Aucun code ne peut être envoyé pour le moment et rien n’a été enregistré. Réservez par téléphone.",
-        "No code can be sent at the moment and nothing was saved. Book by telephone.";
     busy_title: "Un instant", "One moment";
     busy: "Le serveur est occupé et rien n’a été enregistré. Réessayez dans une minute.",
         "The server is busy and nothing was saved. Try again in a minute.";

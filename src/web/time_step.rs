@@ -12,13 +12,14 @@ use crate::domain::records::ids::CalendarId;
 use crate::domain::records::intervention::Intervention;
 use crate::domain::time::CivilDay;
 use crate::web::choice::Choice;
+use crate::web::closed::{find_closed, find_unoffered};
 use crate::web::deep_link::EDIT;
 use crate::web::format::{self, parse_day, service_facts};
 use crate::web::free_times::{FoundTimes, TimeSearch};
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::service_step::{
-    CalendarOption, calendar_options, find_closed, gone_notice, respond_with_services,
+    CalendarOption, calendar_options, gone_notice, respond_with_services,
 };
 use crate::web::shop::Visit;
 use crate::web::text::fill;
@@ -59,6 +60,9 @@ pub(crate) async fn show(visit: Visit) -> Response {
         Ok(read) => read,
         Err(response) => return *response,
     };
+    if let Some(reason) = find_unoffered(&visit, &choice) {
+        return respond_with_services(&visit, StatusCode::OK, &reason);
+    }
     let calendars = searched_calendars(&visit, &choice);
     let search = TimeSearch::new(&visit, chain, calendars, OwnTime::default());
     let (week_day, month_day) = read_days(&visit);

@@ -10,13 +10,14 @@ use crate::domain::availability::slot_request::{Chain, OwnTime};
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::{Civil, Instant};
 use crate::web::choice::Choice;
+use crate::web::closed::{find_closed, find_unoffered};
 use crate::web::contact_fields::{FieldView, form_fields, relative_fields};
 use crate::web::format::{iso_time, parse_start};
 use crate::web::free_times::{OtherTime, TimeSearch};
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::refusal_text::{RefusalText, describe};
-use crate::web::service_step::find_closed;
+use crate::web::service_step::respond_with_services;
 use crate::web::shop::Visit;
 use crate::web::text::fill;
 use crate::web::time_step::{ServiceLine, read_choice, searched_calendars, service_lines};
@@ -124,6 +125,9 @@ pub(crate) async fn show(visit: Visit) -> Response {
         Ok(request) => request,
         Err(response) => return *response,
     };
+    if let Some(reason) = find_unoffered(&visit, &request.choice) {
+        return respond_with_services(&visit, StatusCode::OK, &reason);
+    }
     let refusals = match request.search(&visit).is_free(&visit, request.instant(&visit)).await {
         Ok(true) => Vec::new(),
         Ok(false) => vec![Refusal::NotAvailable { obstacles: Vec::new() }],
@@ -172,16 +176,17 @@ pub(crate) async fn respond_with_form(
     respond(status, Privacy::Client, render(&page))
 }
 
-/// Returns the form with the values that were sent, and a sentence that asks to send it again.
+/// Returns the form with the values that were sent, and sentences that ask to send it again.
 pub(crate) fn respond_with_notice(
     visit: &Visit,
     request: &Request,
     given: &Params,
-    sentence: &str,
+    sentences: Vec<String>,
 ) -> Response {
-    let notice = RefusalText::general(sentence);
+    let notices: Vec<RefusalText> =
+        sentences.iter().map(|sentence| RefusalText::general(sentence)).collect();
     let fields = form_fields(visit, given);
-    let page = view_form(visit, request, given, fields, &[notice], Vec::new());
+    let page = view_form(visit, request, given, fields, &notices, Vec::new());
     respond(StatusCode::BAD_REQUEST, Privacy::Client, render(&page))
 }
 

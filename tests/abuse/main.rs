@@ -25,6 +25,7 @@ mod moves;
 mod networks;
 mod operator_routes;
 mod others_names;
+mod page_codes;
 mod practice_forms;
 mod public_paths;
 mod public_reads;

@@ -5,6 +5,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use serde_json::json;
+
 use super::server::{
     Served, booking, complaint, exported, half_hour, practice, run, signal, store_of,
     without_access,
@@ -194,6 +196,33 @@ fn mails_that_would_name_this_machine_alone_are_warned_of() {
     let (_, said) =
         Served::heard(&folder.path().join("two"), &[&post[..], &named].concat()).end("TERM");
     assert!(!said.contains("give --"), "{said}");
+}
+
+#[test]
+fn codes_that_no_gateway_can_send_are_warned_of_at_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, field, value, more, warning) in [
+        ("mail", "verify_bookings", json!("mail"), &[][..], Some("no mail server")),
+        ("sms", "verify_bookings", json!("sms"), &[], Some("no SMS gateway")),
+        ("proof", "validateEmail", json!(true), &[], Some("no mail server")),
+        ("off", "verify_bookings", json!("off"), &[], None),
+        ("sent", "verify_bookings", json!("mail"), &["--smtp-host", "127.0.0.1"], None),
+    ] {
+        let mut document = practice(1);
+        document["groups"][0][field] = value;
+        let place = folder.path().join(name);
+        fs::create_dir(&place).expect("a folder");
+        let (code, said) = Served::heard(&store_of(&place, &document), more).end("TERM");
+        assert_eq!(code, Some(0));
+        let told = said.lines().find(|line| line.contains("need a code"));
+        match (warning, told) {
+            (Some(warning), Some(line)) => {
+                assert!(line.contains(warning) && line.contains("1 Practice"), "{line}");
+            }
+            (None, None) => {}
+            other => panic!("{name}: {other:?} in {said}"),
+        }
+    }
 }
 
 #[test]

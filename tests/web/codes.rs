@@ -51,7 +51,10 @@ pub(crate) async fn verifying_shop(change: impl FnOnce(&mut Catalogue)) -> TestS
 }
 
 /// The same with limits on bookings.
-async fn limited_shop(limits: BookingLimits, change: impl FnOnce(&mut Catalogue)) -> TestServer {
+pub(crate) async fn limited_shop(
+    limits: BookingLimits,
+    change: impl FnOnce(&mut Catalogue),
+) -> TestServer {
     let mut four = shop::group_four(|catalogue| {
         catalogue.group.verify_bookings = VerifyBookings::Mail;
         catalogue.group.validate_email = true;

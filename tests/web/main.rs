@@ -41,6 +41,7 @@ mod practice_settings;
 #[expect(dead_code, reason = "the program's tests use more of it")]
 #[path = "../binary/server.rs"]
 mod program;
+mod reasons;
 mod refusals;
 mod second_factor;
 #[expect(dead_code, reason = "the API's tests use more of it")]

@@ -154,14 +154,14 @@ async fn what_is_no_refusal_of_a_booking_has_its_sentence_too() {
     for (language, limited, foreign, gone, nowhere) in [
         (
             "en",
-            "Too many requests were made. Try again in",
+            "Try again from Monday 2 June 2025 at 09:00 on.",
             "This form comes from another site.",
             "This link leads nowhere any more",
             "There is no booking page at this address.",
         ),
         (
             "fr",
-            "Trop de demandes ont été faites. Réessayez dans",
+            "Réessayez à partir du lundi 2 juin 2025 à 09:00.",
             "Ce formulaire vient d’un autre site.",
             "Ce lien ne mène plus nulle part",
             "Cette adresse ne mène à aucune page de réservation.",

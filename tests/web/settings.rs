@@ -11,11 +11,11 @@ use crate::visitor::{Visitor, shop_with};
 async fn a_module_that_takes_no_bookings_shows_the_phone_number_instead() {
     type Change = fn(&mut slotbook::domain::availability::catalogue::Catalogue);
     let changes: [(Change, &str); 4] = [
-        (|catalogue| catalogue.group.inactive = true, "takes no appointments on this page"),
+        (|catalogue| catalogue.group.inactive = true, "takes no online bookings"),
         (|catalogue| catalogue.group.open_data = false, "for clients who have an account"),
-        (|catalogue| catalogue.interventions.clear(), "takes no appointments on this page"),
+        (|catalogue| catalogue.interventions.clear(), "No service is offered online"),
         // A server that sends no mail cannot ask for a code.
-        (|catalogue| catalogue.group.validate_email = true, "for clients who have an account"),
+        (|catalogue| catalogue.group.validate_email = true, "no e-mail can be sent"),
     ];
     for (change, sentence) in changes {
         let server = shop_with(change).await;

@@ -18,6 +18,9 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::domain::time::Instant;
 
+/// The rule of a booking without an address to mail its code to.
+pub(crate) const EMAIL_FOR_CODE: &str = "is required: a code is mailed to it";
+
 /// Returns the channel of the code that a booking needs; `None` if it needs none.
 pub(crate) fn find_code_channel(group: &Group, command: &BookAppointment) -> Option<Channel> {
     match &command.caller {
@@ -81,7 +84,7 @@ pub(crate) fn draft_unconfirmed(
     }
     let Some(recipient) = recipient.and_then(|recipient| Text::new(&recipient).ok()) else {
         let (field, rule) = match channel {
-            Channel::Mail => ("fiche.email", "is required: a code is mailed to it"),
+            Channel::Mail => ("fiche.email", EMAIL_FOR_CODE),
             Channel::Sms => ("fiche.firstphone", "must be a number: a code is sent to it"),
         };
         return Err(Fault::new(field, rule).into());
