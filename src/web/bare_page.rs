@@ -52,6 +52,7 @@ pub(crate) fn frame_without_group(
         colours_url: String::new(),
         other_lang: "",
         other_url: String::new(),
+        shop_lang: "",
         place: None,
     }
 }

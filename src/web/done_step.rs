@@ -7,6 +7,7 @@ use axum::response::Response;
 use crate::web::appointment_view::{
     AppointmentView, calendar_file_url, held_appointments, view_appointment,
 };
+use crate::web::holder::can_search;
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::shop::Visit;
@@ -21,6 +22,8 @@ struct DonePage<'v> {
     has_mail: bool,
     /// Whether the form had booked before, with other details.
     was_used: bool,
+    /// Whether the public may see free times, without which nothing is moved.
+    can_move: bool,
     ics_url: String,
     again_url: String,
 }
@@ -56,6 +59,7 @@ pub(crate) async fn show(visit: Visit) -> Response {
         appointments,
         has_mail,
         was_used: visit.params.value("used").is_some(),
+        can_move: can_search(visit.group()),
         ics_url: calendar_file_url(&visit, &held),
         again_url: visit.url("", &[]),
     };

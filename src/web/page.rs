@@ -28,6 +28,9 @@ pub(crate) struct Frame<'v> {
     pub(crate) other_lang: &'static str,
     /// This page in the other language.
     pub(crate) other_url: String,
+    /// The attribute `lang` of texts that the shop wrote, with a space before it; empty where they
+    /// have the language of the page.
+    pub(crate) shop_lang: &'static str,
     /// The group that the page belongs to, if it belongs to one.
     pub(crate) place: Option<Place<'v>>,
 }

@@ -8,6 +8,7 @@ mod codes;
 mod crash;
 mod events;
 mod figures;
+mod front;
 mod hostile;
 mod in_browser;
 mod login;
