@@ -15,7 +15,8 @@ addEventListener("pageshow", () => {
 // The refusal of a form is read first.
 document.querySelector("form > .alert")?.focus();
 
-// The shop's zone is named where the browser's clock differs from it.
+// The shop's zone is named where the browser's clock differs from it, and each time there has the
+// visitor's own beside it.
 const zone = document.querySelector(".zone");
 if (zone) {
   const now = Date.now();
@@ -28,6 +29,45 @@ if (zone) {
   } catch {
     zone.hidden = false;
   }
+  const isFrench = document.documentElement.lang === "fr";
+  const tongue = isFrench ? "fr" : "en-GB";
+  const time = { hour: isFrench ? "2-digit" : "numeric", minute: "2-digit", hourCycle: isFrench ? "h23" : "h12" };
+  const sameDay = new Intl.DateTimeFormat(tongue, time);
+  const otherDay = new Intl.DateTimeFormat(tongue, { weekday: "short", day: "numeric", ...time });
+  const day = (at, timeZone) => at.toLocaleDateString("en", { timeZone });
+  for (const one of zone.hidden ? [] : document.querySelectorAll("[data-at]")) {
+    const at = new Date(one.dataset.at * 1000);
+    let format = otherDay;
+    try {
+      if (day(at, zone.dataset.zone) === day(at)) format = sameDay;
+    } catch {}
+    const own = document.createElement("span");
+    own.className = "own";
+    own.textContent = ` (${format.format(at)})`;
+    one.append(own);
+  }
+}
+
+// A long list is filtered while the visitor types. What is chosen stays.
+const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+for (const input of document.querySelectorAll(".find input")) {
+  const list = [...document.querySelectorAll(".list li")].filter((one) => !one.matches(".any"));
+  const { one, many, none } = input.dataset;
+  input.addEventListener("input", () => {
+    const words = plain(input.value).split(/\s+/).filter(Boolean);
+    let found = 0;
+    for (const entry of list) {
+      const isFound = words.every((word) => plain(entry.textContent).includes(word));
+      found += isFound;
+      entry.hidden = !isFound && !entry.querySelector(":checked, [aria-current]");
+    }
+    for (const set of document.querySelectorAll(".list .set")) {
+      set.hidden = !set.querySelector("li:not([hidden])");
+      if (words.length > 0) set.open = true;
+    }
+    const status = input.closest(".find").querySelector("[role=status]");
+    status.textContent = words.length === 0 ? "" : found === 0 ? none : found === 1 ? one : many.replace("{count}", found);
+  });
 }
 
 // The table of dates by the keys of the date grid of the ARIA practices.
@@ -47,7 +87,12 @@ if (table) {
     dates[at].tabIndex = 0;
     dates[at].focus();
   };
-  const turn = (selector) => document.querySelector(`.month .turn ${selector}`)?.click();
+  // The next month has the focus in its table too.
+  const turn = (selector) => {
+    const link = document.querySelector(`.month .turn ${selector}`);
+    if (link) location.href = link.href.replace(/#.*/, "#dates");
+  };
+  if (location.hash === "#dates") dates[at]?.focus();
   const keys = {
     ArrowLeft: () => move(at - 1),
     ArrowRight: () => move(at + 1),

@@ -26,6 +26,7 @@ use crate::web::appointment_view::holder_query;
 use crate::web::booking_form::booking_object;
 use crate::web::code_step::{self, respond_to_waiting, without_code};
 use crate::web::contact_fields::form_fields;
+use crate::web::date_parts::join_dates;
 use crate::web::done_step::done_url;
 use crate::web::form_answer::FormAnswer;
 use crate::web::limited_form::respond_to_rejection;
@@ -53,7 +54,7 @@ pub(crate) async fn book(
     }
     let mut body = Incoming::new(&visit.pages.server, &headers, from, body);
     let given = match body.read_form(PAGE_FORM_BYTES_MAX).await {
-        Ok(form) => form.params,
+        Ok(form) => join_dates(&form.params),
         Err(error) => return message_page::failed(&visit, &error),
     };
     let waiting = given.value("h").and_then(HoldToken::new);

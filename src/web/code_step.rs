@@ -36,8 +36,9 @@ const OWN_FIELDS: [&str; 4] = ["h", "code", "again", "edit"];
 struct CodePage<'v> {
     frame: Frame<'v>,
     services: Vec<ServiceLine>,
-    /// The start in words.
+    /// The start in words, and in seconds since 1970.
     when: String,
+    at: i64,
     /// The URL that the form is sent to.
     action: String,
     /// Names and values that the form keeps: all that was typed.
@@ -193,14 +194,16 @@ fn respond_with_code(
     let filled = fields.filter(|field| !field.value.is_empty());
     kept.extend(filled.map(|field| (field.name, field.value)));
     let until = visit.zone().civil_of(hold.expires_at);
+    let title = text.code_title;
     let page = CodePage {
-        frame: visit.frame(text.code_title),
+        frame: if fault.is_empty() { visit.frame(title) } else { visit.fault_frame(title) },
         services: service_lines(visit, &request.choice),
         when: visit.when_civil(request.start),
+        at: request.instant(visit).0,
         action: visit.url("/you", &[]),
         kept,
         sent: fill(sent, "to", recipient),
-        held: fill(text.code_held, "until", &format::time(until)),
+        held: fill(text.code_held, "until", &format::clock(visit.language(), until)),
         fault: fault.to_owned(),
         another_key: visit.pages.new_form_key(),
     };

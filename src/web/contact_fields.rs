@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::{CustomKind, Customfield, Model};
+use crate::web::date_parts::{CHARS_MAX, PARTS, split_date};
 use crate::web::shop::Visit;
 use crate::web::text::Texts;
 use crate::wire::params::Params;
@@ -19,6 +20,17 @@ pub(crate) enum Widget {
     Checkbox,
     /// A choice among the field's options.
     Select,
+    /// Day, month and year of a date, with their labels.
+    DateParts([&'static str; 3]),
+}
+
+/// One of the three fields of a date.
+pub(crate) struct DatePart {
+    pub(crate) id: String,
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) value: String,
+    pub(crate) chars_max: usize,
 }
 
 /// A field with its value, and its fault after a refusal.
@@ -27,6 +39,9 @@ pub(crate) struct FieldView {
     /// The path in the body of a booking: `fiche.email`.
     pub(crate) name: String,
     pub(crate) label: String,
+    /// The attribute `lang` of label and options that the shop wrote, with a space before it; empty
+    /// where they have the language of the page.
+    pub(crate) lang: &'static str,
     pub(crate) hint: &'static str,
     pub(crate) widget: Widget,
     /// The values of a [`Widget::Select`].
@@ -48,6 +63,7 @@ impl FieldView {
         Self {
             name: name.to_owned(),
             label: label.to_owned(),
+            lang: "",
             hint: "",
             widget,
             options: Vec::new(),
@@ -84,8 +100,25 @@ impl FieldView {
     pub(crate) fn input_type(&self) -> &'static str {
         match self.widget {
             Widget::Input(name) => name,
+            Widget::DateParts(_) => "date",
             Widget::LongText | Widget::Checkbox | Widget::Select => "",
         }
+    }
+
+    /// The three fields of a date, the first with the id of the field; empty for other widgets.
+    pub(crate) fn date_parts(&self) -> Vec<DatePart> {
+        let Widget::DateParts(labels) = self.widget else { return Vec::new() };
+        let mut parts = Vec::new();
+        for (at, value) in split_date(&self.value).into_iter().enumerate() {
+            let (name, label, chars_max) = (PARTS[at], labels[at], CHARS_MAX[at]);
+            let id = if at == 0 { self.id() } else { format!("{}-{name}", self.id()) };
+            parts.push(DatePart { id, name, label, value, chars_max });
+        }
+        parts
+    }
+
+    pub(crate) fn is_date_parts(&self) -> bool {
+        matches!(self.widget, Widget::DateParts(_))
     }
 
     pub(crate) fn is_long_text(&self) -> bool {
@@ -101,6 +134,8 @@ impl FieldView {
     }
 }
 
+/// The name of the date of birth of the client.
+pub(crate) const BIRTHDATE: &str = "fiche.birthdate";
 /// The names of the fields about another person, for whom the client books.
 pub(crate) const RELATIVE_NAME: &str = "relative.name";
 pub(crate) const RELATIVE_BIRTHDATE: &str = "relative.birthdate";
@@ -139,13 +174,17 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
             ..field("fiche.firstphone", text.firstphone, "tel", "tel")
         },
         FieldView { chars_max: 25, ..field("fiche.secondphone", text.secondphone, "tel", "") },
-        field("fiche.birthdate", text.birthdate, "date", "bday"),
+        FieldView {
+            autocomplete: "bday",
+            ..FieldView::new(BIRTHDATE, text.birthdate, date_widget(text))
+        },
     ];
     for definition in visible_attributes(visit) {
         let labels = [definition.user_label.as_str(), definition.pro_label.as_str()];
         let field = attribute_field(definition, labels, definition.user_inputex.as_str());
         let name = attribute_path(definition);
-        fields.push(FieldView { name, is_required: definition.user_required, ..field });
+        let (lang, is_required) = (visit.shop_lang(), definition.user_required);
+        fields.push(FieldView { name, lang, is_required, ..field });
     }
     fields.push(FieldView::new("comments", text.comments, Widget::LongText));
     let mut fields = with_values(fields, given);
@@ -156,6 +195,10 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
         }
     }
     fields
+}
+
+fn date_widget(text: &Texts) -> Widget {
+    Widget::DateParts([text.day, text.month, text.year])
 }
 
 /// Returns fields with the values of a form that was sent before.
@@ -173,7 +216,7 @@ pub(crate) fn relative_fields(text: &Texts, given: &Params) -> Vec<FieldView> {
             chars_max: 128,
             ..FieldView::new(RELATIVE_NAME, text.relative_name, Widget::Input("text"))
         },
-        FieldView::new(RELATIVE_BIRTHDATE, text.relative_birthdate, Widget::Input("date")),
+        FieldView::new(RELATIVE_BIRTHDATE, text.relative_birthdate, date_widget(text)),
     ];
     with_values(fields, given)
 }

@@ -12,6 +12,7 @@ use crate::domain::records::text::{Colour, Email, LongText, Text};
 use crate::web::choice::{Choice, offers_calendars, offers_set, parse_id};
 use crate::web::contact_fields::{FieldView, form_fields};
 use crate::web::format::{parse_day, parse_start};
+use crate::web::list_filter::SERVICE_FILTER;
 use crate::web::page::redirect;
 use crate::web::preset::{Frozen, Preset};
 use crate::web::service_step::must_choose_calendar;
@@ -36,8 +37,9 @@ pub(crate) fn lead_on(visit: &Visit) -> Option<Response> {
     }
     let choice = visit.choice(&visit.params);
     let frozen = visit.preset.as_ref().is_some_and(|preset| !preset.frozen.services.is_empty());
-    let goes_back = visit.params.value(EDIT).is_some() && !frozen;
-    if goes_back || !is_time_next(visit, &choice) {
+    let mut names = visit.params.iter().map(|(name, _)| name);
+    let stays = names.any(|name| name == EDIT || name == SERVICE_FILTER);
+    if (stays && !frozen) || !is_time_next(visit, &choice) {
         return None;
     }
     Some(redirect(&visit.url("/time", &choice.pairs())))

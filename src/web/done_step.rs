@@ -8,6 +8,7 @@ use crate::web::appointment_view::{
     AppointmentView, calendar_file_url, held_appointments, view_appointment,
 };
 use crate::web::embedding::booked_message;
+use crate::web::holder::can_search;
 use crate::web::message_page;
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::shop::Visit;
@@ -22,6 +23,8 @@ struct DonePage<'v> {
     has_mail: bool,
     /// Whether the form had booked before, with other details.
     was_used: bool,
+    /// Whether the public may see free times, without which nothing is moved.
+    can_move: bool,
     ics_url: String,
     again_url: String,
     /// The message about the booking for the page around the frame; empty without one.
@@ -61,6 +64,7 @@ pub(crate) async fn show(visit: Visit) -> Response {
         appointments,
         has_mail,
         was_used,
+        can_move: can_search(visit.group()),
         ics_url: calendar_file_url(&visit, &held),
         again_url: visit.url("", &[]),
         booked: if tells_site { booked_message(&held) } else { String::new() },

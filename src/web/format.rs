@@ -11,6 +11,30 @@ pub(crate) fn time(at: Civil) -> String {
     format!("{hour:02}:{minute:02}")
 }
 
+/// Formats a time for a visitor: `9:05 am` in English, `09:05` in French. No break parts it.
+pub(crate) fn clock(language: Language, at: Civil) -> String {
+    let (hour, minute, _) = at.hour_minute_second();
+    match language {
+        Language::French => time(at),
+        Language::English => {
+            let half = if hour < 12 { "am" } else { "pm" };
+            let hour = if hour % 12 == 0 { 12 } else { hour % 12 };
+            format!("{hour}:{minute:02}\u{a0}{half}")
+        }
+    }
+}
+
+/// Formats a day and a time for a visitor: `mardi 3 mars 2026 à 11:00`,
+/// `Tuesday 3 March 2026 at 11:00 am`.
+pub(crate) fn moment(language: Language, at: Civil) -> String {
+    let weekday = weekday_name(language, at.day().weekday());
+    let preposition = match language {
+        Language::French => "à",
+        Language::English => "at",
+    };
+    format!("{weekday} {} {preposition} {}", date(language, at.day()), clock(language, at))
+}
+
 /// Formats a day without its year: `mardi 3 mars`, `Tuesday 3 March`.
 pub(crate) fn day(language: Language, day: CivilDay) -> String {
     let (_, month, number) = day.ymd();
@@ -137,6 +161,23 @@ mod tests {
         assert_eq!(price(Language::French, 3_050, Currency::Eur), "30,50\u{a0}€");
         assert_eq!(price(Language::English, 3_050, Currency::Eur), "€30.50");
         assert_eq!(price(Language::English, 5, Currency::Chf), "CHF\u{a0}0.05");
+    }
+
+    #[test]
+    fn times_follow_the_language_of_the_visitor() {
+        for (hour, minute, english, french) in [
+            (0, 5, "12:05\u{a0}am", "00:05"),
+            (9, 0, "9:00\u{a0}am", "09:00"),
+            (12, 0, "12:00\u{a0}pm", "12:00"),
+            (23, 59, "11:59\u{a0}pm", "23:59"),
+        ] {
+            let at = Civil::from_ymd_hms(2026, 3, 3, hour, minute, 0).expect("a time");
+            assert_eq!(clock(Language::English, at), english);
+            assert_eq!(clock(Language::French, at), french);
+        }
+        let at = Civil::from_ymd_hms(2026, 3, 3, 11, 0, 0).expect("a time");
+        assert_eq!(moment(Language::French, at), "mardi 3 mars 2026 à 11:00");
+        assert_eq!(moment(Language::English, at), "Tuesday 3 March 2026 at 11:00\u{a0}am");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) struct FoundTimes {
     pub(crate) monday: CivilDay,
     /// The starts of the week.
     pub(crate) starts: Vec<Instant>,
-    /// The first start after a week without one.
+    /// The first start after a week without one; if none comes after it, the first of all.
     pub(crate) next: Option<Instant>,
     /// The days of the month with a start.
     pub(crate) month: Vec<DayStarts>,
@@ -53,6 +53,8 @@ pub(crate) struct OtherTime {
     /// As in URLs.
     pub(crate) value: String,
     pub(crate) label: String,
+    /// Seconds since 1970, for the visitor's own time.
+    pub(crate) at: i64,
 }
 
 impl TimeSearch {
@@ -135,10 +137,11 @@ impl TimeSearch {
             end: refused.plus_seconds(NEAREST_DAYS.1 * DAY),
         };
         let found = self.run(visit, window, move |search| search.nearest(window, refused)).await;
-        let view = |start| {
+        let view = |start: Instant| {
             let at = visit.zone().civil_of(start);
             let day = format::day(visit.language(), at.day());
-            OtherTime { value: iso_time(at), label: format!("{day}, {}", format::time(at)) }
+            let label = format!("{day}, {}", format::clock(visit.language(), at));
+            OtherTime { value: iso_time(at), label, at: start.0 }
         };
         found.unwrap_or_default().into_iter().map(view).collect()
     }
@@ -181,7 +184,8 @@ impl TimeSearch {
         let mut starts = Vec::new();
         let week = self.days_interval(monday, monday.plus_days(7));
         search.for_each_start(week, |start, _| starts.push(start));
-        let next = if starts.is_empty() { first_from(monday.plus_days(7)) } else { None };
+        let next =
+            if starts.is_empty() { first_from(monday.plus_days(7)).or(Some(first)) } else { None };
         let month_start = first_of_month(month_day.unwrap_or(shown_day));
         let month_end = first_of_month(month_start.plus_days(31));
         let month = search.count_by_day(self.days_interval(month_start, month_end));

@@ -1,6 +1,7 @@
 //! A visitor who holds the secret of an appointment. Reference 7.4.
 
 use crate::domain::decisions::cancellation;
+use crate::domain::records::group::Group;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::vevent::{Appointment, Vevent};
 use crate::domain::time::Instant;
@@ -60,7 +61,11 @@ impl Holder {
 
     /// Whether the public may see free times of the group. Without them, nothing can be moved here.
     pub(crate) fn can_search(&self) -> bool {
-        let group = self.visit.group();
-        group.open_data && !group.inactive
+        can_search(self.visit.group())
     }
+}
+
+/// Whether the public may see free times of a group.
+pub(crate) const fn can_search(group: &Group) -> bool {
+    group.open_data && !group.inactive
 }

@@ -32,6 +32,16 @@ pub(crate) const fn tag(language: Language) -> &'static str {
     }
 }
 
+/// Returns the HTML attribute for the shop's own texts on a page, in the language of the shop's
+/// country; empty where the page has that language.
+pub(crate) fn shop_attribute(page: Language, country: &str) -> &'static str {
+    match (Language::of_country(country), page) {
+        (Language::French, Language::English) => " lang=\"fr\"",
+        (Language::English, Language::French) => " lang=\"en\"",
+        (Language::French, Language::French) | (Language::English, Language::English) => "",
+    }
+}
+
 /// Finds the language of a tag such as `fr-CH`.
 fn find_language(tag: &str) -> Option<Language> {
     let primary = tag.split('-').next().unwrap_or(tag);

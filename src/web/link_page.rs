@@ -72,7 +72,20 @@ pub(crate) fn respond_with_link(
         line.to_owned()
     };
     let has_password = matches!(page, LinkPage::AskPassword | LinkPage::NoPassword);
-    let frame = frame_without_group(pages, language, title);
+    let shown_title = match page {
+        LinkPage::NoPassword => fill(text.fault_title, "title", title),
+        LinkPage::AskUnsubscribe { .. }
+        | LinkPage::Unsubscribed
+        | LinkPage::AskPassword
+        | LinkPage::AskEmail
+        | LinkPage::AskLogin
+        | LinkPage::LoginDone
+        | LinkPage::AccountDone
+        | LinkPage::EmailDone
+        | LinkPage::Gone
+        | LinkPage::Busy => title.to_owned(),
+    };
+    let frame = frame_without_group(pages, language, &shown_title);
     respond(
         status,
         Privacy::Holder,

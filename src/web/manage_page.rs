@@ -20,12 +20,14 @@ struct ManagePage<'v> {
     frame: Frame<'v>,
     title: &'static str,
     lines: Vec<String>,
-    /// The appointment; `None` once it is cancelled.
+    /// The appointment, cancelled or not.
     appointment: Option<AppointmentView>,
     shows_phone: bool,
     /// Empty for an appointment that is no longer in the future.
     ics_url: String,
     can_cancel: bool,
+    /// Whether the page offers to book the same again.
+    offers_again: bool,
     /// The page to choose another time on; empty if none can be chosen.
     move_url: String,
     /// The last moment for a change.
@@ -102,10 +104,11 @@ fn respond_with_appointment(holder: &Holder, status: StatusCode) -> Response {
         frame: visit.frame(title),
         title,
         lines,
-        appointment: if vevent.deleted { None } else { view_appointment(visit, vevent) },
+        appointment: view_appointment(visit, vevent),
         shows_phone: is_live && !is_open,
         ics_url: if is_live { calendar_file_url(visit, &[row]) } else { String::new() },
         can_cancel: is_open,
+        offers_again: !is_live,
         move_url: if is_open && holder.can_search() {
             visit.url_of(&format!("{}/move", holder.path()), &[])
         } else {

@@ -57,6 +57,8 @@ struct ConfirmPage<'v> {
     /// The chosen time as in URLs, and in words; empty after a refusal.
     value: String,
     when: String,
+    /// The same in seconds since 1970.
+    at: i64,
     move_url: String,
 }
 
@@ -196,6 +198,7 @@ fn respond_with_question(holder: &Holder, start: Civil) -> Response {
         others: Vec::new(),
         value: iso_time(start),
         when: visit.when_civil(start),
+        at: visit.zone().instant_of(start).0,
         move_url: move_url(holder),
     };
     respond(StatusCode::OK, Privacy::Holder, render(&page))
@@ -224,13 +227,14 @@ async fn respond_with_refusals(holder: &Holder, start: Civil, refusals: &[Refusa
     };
     let (vevent, _) = holder.appointment();
     let page = ConfirmPage {
-        frame: visit.frame(text.not_moved),
+        frame: visit.fault_frame(text.not_moved),
         title: text.not_moved,
         appointment: view_appointment(visit, vevent),
         refusals: sentences,
         others,
         value: String::new(),
         when,
+        at: refused.0,
         move_url: move_url(holder),
     };
     respond(StatusCode::BAD_REQUEST, Privacy::Holder, render(&page))

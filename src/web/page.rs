@@ -32,6 +32,9 @@ pub(crate) struct Frame<'v> {
     pub(crate) other_url: String,
     /// The origin of the page that shows this one in a frame; empty without one.
     pub(crate) embedder: String,
+    /// The attribute `lang` of texts that the shop wrote, with a space before it; empty where they
+    /// have the language of the page.
+    pub(crate) shop_lang: &'static str,
     /// The group that the page belongs to, if it belongs to one.
     pub(crate) place: Option<Place<'v>>,
 }

@@ -5,12 +5,14 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::availability::module_offer::{shown_calendars, shown_interventions};
+use crate::domain::records::group::Group;
 use crate::domain::records::ids::InterventionsetId;
 use crate::domain::records::intervention::Intervention;
 use crate::web::choice::Choice;
 use crate::web::closed::{find_closed, known_only_notice, nothing_offered};
 use crate::web::deep_link;
 use crate::web::format::service_facts;
+use crate::web::list_filter::{ListFilter, PEOPLE_MAX, SERVICES_MAX};
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::shop::Visit;
 use crate::web::text::fill;
@@ -20,17 +22,24 @@ const CALENDAR_FIRST: i64 = 1;
 /// The value of `calendarChoice` with which the calendar is chosen after the service.
 const SERVICE_FIRST: i64 = 2;
 
+/// The path of the next step, below that of the group.
+pub(crate) const TIME_STEP: &str = "/time";
+
 /// A choice of calendars, for a page.
 pub(crate) struct CalendarOption {
     pub(crate) name: String,
     pub(crate) url: String,
     pub(crate) is_chosen: bool,
+    /// Whether it is a calendar, and not "no preference".
+    pub(crate) is_person: bool,
 }
 
 /// A set of services on the page.
 struct SetView<'v> {
     /// Its public name; empty for services without a set on a page without sets.
     name: &'v str,
+    /// The attribute `lang` of its name.
+    lang: &'static str,
     description: &'v str,
     services: Vec<ServiceView<'v>>,
 }
@@ -44,6 +53,13 @@ struct ServiceView<'v> {
     /// The page with the times of this service.
     url: String,
     is_chosen: bool,
+}
+
+impl SetView<'_> {
+    /// Whether the set is shown open on a page whose sets fold.
+    fn is_open(&self, filter: &ListFilter) -> bool {
+        filter.is_active() || self.services.iter().any(|service| service.is_chosen)
+    }
 }
 
 #[derive(Template)]
@@ -68,6 +84,10 @@ struct ServicePage<'v> {
     fault: String,
     /// Who may book here, if not everyone; empty otherwise.
     notice: String,
+    /// The filter of many services.
+    filter: Option<ListFilter>,
+    /// Whether there are so many services that the sets fold.
+    folds: bool,
 }
 
 #[derive(Template)]
@@ -78,6 +98,8 @@ struct CalendarPage<'v> {
     /// The fault of the choice before; empty without one.
     fault: String,
     calendars: Vec<CalendarOption>,
+    /// The filter of many people.
+    filter: Option<ListFilter>,
 }
 
 /// GET /b/{urlname}.
@@ -105,13 +127,13 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
     let choice = visit.choice(&visit.params);
     if must_choose_calendar(visit, &choice) {
         let step = if choice.services.is_empty() { "" } else { "/time" };
-        let calendars = calendar_options(visit, &choice, step);
+        let (calendars, filter) = filtered_calendars(visit, &choice, step);
         let title = visit.text.choose_calendar;
         let fault = fault.to_owned();
-        let page = CalendarPage { frame: visit.frame(title), title, fault, calendars };
+        let page = CalendarPage { frame: visit.frame(title), title, fault, calendars, filter };
         return respond(status, Privacy::Public, render(&page));
     }
-    let sets = shown_sets(visit, &choice);
+    let mut sets = shown_sets(visit, &choice);
     if sets.is_empty() {
         return nothing_offered(visit, &choice);
     }
@@ -122,8 +144,12 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
     let calendar_choice = Choice { services: Vec::new(), ..choice.clone() };
     let mut kept = calendar_choice.pairs();
     kept.extend(visit.carried_pairs());
+    let services: usize = sets.iter().map(|set| set.services.len()).sum();
+    let is_long = services > SERVICES_MAX;
+    let folds = is_long && sets.len() > 1;
+    let filter = is_long.then(|| filter_sets(visit, &mut sets, kept.clone()));
     let page = ServicePage {
-        frame: visit.frame(title),
+        frame: if fault.is_empty() { visit.frame(title) } else { visit.fault_frame(title) },
         title,
         sets,
         services_max,
@@ -135,6 +161,8 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
         kept,
         fault: fault.to_owned(),
         notice: known_only_notice(visit),
+        filter,
+        folds,
     };
     respond(status, Privacy::Public, render(&page))
 }
@@ -155,6 +183,11 @@ fn all_services_url(visit: &Visit, choice: &Choice) -> String {
     visit.url("", &all.pairs())
 }
 
+/// Whether visitors choose a calendar.
+pub(crate) const fn has_calendar_choice(group: &Group) -> bool {
+    group.calendar_choice == CALENDAR_FIRST || group.calendar_choice == SERVICE_FIRST
+}
+
 /// Returns the calendars to choose from at a step, each with its link. Empty if the group leaves
 /// no choice.
 pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Vec<CalendarOption> {
@@ -162,7 +195,7 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
     if visit.frozen().calendar.is_some() {
         return Vec::new();
     }
-    if group.calendar_choice != CALENDAR_FIRST && group.calendar_choice != SERVICE_FIRST {
+    if !has_calendar_choice(group) {
         return Vec::new();
     }
     let mut options = Vec::new();
@@ -170,6 +203,7 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
         name: name.to_owned(),
         url: visit.url(step, &option.pairs()),
         is_chosen: option.calendar == choice.calendar,
+        is_person: option.calendar.is_some(),
     };
     if group.any_calendar && choice.calendarsets.is_empty() {
         let any = Choice { calendar: None, has_no_preference: true, ..choice.clone() };
@@ -186,6 +220,49 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
     options
 }
 
+/// Returns the calendars to choose from at a step, and their filter if there are many. A search
+/// shows those that it finds, those without a preference, and the chosen one.
+pub(crate) fn filtered_calendars(
+    visit: &Visit,
+    choice: &Choice,
+    step: &str,
+) -> (Vec<CalendarOption>, Option<ListFilter>) {
+    let mut options = calendar_options(visit, choice, step);
+    let people = |options: &[CalendarOption]| options.iter().filter(|it| it.is_person).count();
+    if people(&options) <= PEOPLE_MAX {
+        return (options, None);
+    }
+    let mut kept = Choice { calendar: None, has_no_preference: false, ..choice.clone() }.pairs();
+    if step == TIME_STEP {
+        kept = choice.pairs();
+    }
+    kept.extend(visit.carried_pairs());
+    let mut filter = ListFilter::of_people(visit, visit.path_of(step), kept);
+    filter.say_found(options.iter().filter(|it| it.is_person && filter.shows(&it.name)).count());
+    options.retain(|option| !option.is_person || option.is_chosen || filter.shows(&option.name));
+    (options, Some(filter))
+}
+
+/// Filters the services of a page by the words of the visitor. Chosen ones stay.
+fn filter_sets(
+    visit: &Visit,
+    sets: &mut Vec<SetView<'_>>,
+    kept: Vec<(&'static str, String)>,
+) -> ListFilter {
+    let mut filter = ListFilter::of_services(visit, visit.path_of(""), kept);
+    let mut found = 0;
+    for set in &mut *sets {
+        set.services.retain(|service| {
+            let is_found = filter.shows(&format!("{} {}", service.name, service.description));
+            found += usize::from(is_found);
+            is_found || service.is_chosen
+        });
+    }
+    sets.retain(|set| !set.services.is_empty());
+    filter.say_found(found);
+    filter
+}
+
 /// Returns the sets of services that can be chosen, in the order of the group.
 fn shown_sets<'v>(visit: &'v Visit, choice: &Choice) -> Vec<SetView<'v>> {
     let catalogue = &visit.state.catalogue;
@@ -194,10 +271,10 @@ fn shown_sets<'v>(visit: &'v Visit, choice: &Choice) -> Vec<SetView<'v>> {
     ordered.sort_by_key(|set| (set.sort.number(), set.id));
     for set in ordered {
         let name = set.publicname.as_str();
-        let description = set.description.as_str();
-        sets.push((Some(set.id), SetView { name, description, services: Vec::new() }));
+        let (lang, description) = (visit.shop_lang(), set.description.as_str());
+        sets.push((Some(set.id), SetView { name, lang, description, services: Vec::new() }));
     }
-    sets.push((None, SetView { name: "", description: "", services: Vec::new() }));
+    sets.push((None, SetView { name: "", lang: "", description: "", services: Vec::new() }));
     for intervention in shown_interventions(catalogue) {
         let is_in_sets = choice.has_service(catalogue, intervention.id);
         if !is_in_sets || !is_offered(visit, choice, intervention) {

@@ -17,12 +17,13 @@ use crate::domain::records::ids::{CalendarId, InterventionId};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{Civil, Instant};
-use crate::notify::language::{Language, long_date};
+use crate::notify::language::Language;
 use crate::web::assets::short_hash;
 use crate::web::bare_page;
 use crate::web::choice::Choice;
 use crate::web::colours;
 use crate::web::embedding::{EMBEDDER, find_embedder};
+use crate::web::format;
 use crate::web::group_path::booking_path;
 use crate::web::language_choice::{self, LanguageChoice};
 use crate::web::page::{Frame, Place};
@@ -236,12 +237,12 @@ impl Visit {
 
     /// Formats a moment in the shop's zone, in words.
     pub(crate) fn when(&self, moment: Instant) -> String {
-        long_date(self.language(), self.zone().civil_of(moment))
+        format::moment(self.language(), self.zone().civil_of(moment))
     }
 
     /// Formats a civil start, in words.
     pub(crate) fn when_civil(&self, at: Civil) -> String {
-        long_date(self.language(), at)
+        format::moment(self.language(), at)
     }
 
     /// Returns names and values that each link and form of a page passes on to the next: the
@@ -284,6 +285,17 @@ impl Visit {
         url
     }
 
+    /// The attribute `lang` of texts that the shop wrote, with a space before it; empty where they
+    /// have the language of the page.
+    pub(crate) fn shop_lang(&self) -> &'static str {
+        language_choice::shop_attribute(self.language(), self.group().country.as_str())
+    }
+
+    /// Returns the frame of a page that shows a form with faults: its title says so first.
+    pub(crate) fn fault_frame(&self, title: &str) -> Frame<'_> {
+        self.frame(&fill(self.text.fault_title, "title", title))
+    }
+
     /// Returns the frame of a page with this title.
     pub(crate) fn frame(&self, title: &str) -> Frame<'_> {
         let group = self.group();
@@ -305,6 +317,7 @@ impl Visit {
             other_lang: language_choice::tag(other),
             other_url: self.url_in(other),
             embedder: self.embedder().unwrap_or_default().to_owned(),
+            shop_lang: self.shop_lang(),
             place: Some(Place {
                 name: group.name.as_str(),
                 home: self.url("", &[]),

@@ -10,6 +10,7 @@ text_table! {
     Texts;
 
     // The frame of every page.
+    fault_title: "Erreur : {title}", "Error: {title}";
     skip: "Aller au contenu", "Skip to content";
     steps: "Étapes", "Steps";
     step_service: "Prestation", "Service";
@@ -20,6 +21,7 @@ text_table! {
     change: "modifier", "change";
     zone_notice: "Les heures sont celles de {zone}, où se trouve l’établissement.",
         "Times are in the time zone of {zone}, where the appointment takes place.";
+    own_time: "Entre parenthèses : l’heure chez vous.", "In brackets: the time where you are.";
     back_to_start: "Revenir au début", "Back to the start";
 
     // Step 1.
@@ -42,11 +44,19 @@ text_table! {
     choose_calendar: "Avec qui ?", "With whom?";
     with_whom: "Avec", "With";
     no_preference: "Sans préférence", "No preference";
+    find_person: "Chercher une personne", "Find a person";
+    find_service: "Chercher une prestation", "Find a service";
+    find: "Chercher", "Find";
+    one_found: "1 résultat", "1 result";
+    many_found: "{count} résultats", "{count} results";
+    none_found: "Aucun résultat : changez ou effacez la recherche.",
+        "No result: change or clear the search.";
 
     // Step 2.
     choose_time: "Choisissez un horaire", "Choose a time";
     morning: "Matin", "Morning";
     afternoon: "Après-midi", "Afternoon";
+    evening: "Soir", "Evening";
     one_time: "1 horaire, à {first}", "1 time, at {first}";
     many_times: "{count} horaires, dès {first}", "{count} times, from {first}";
     previous_week: "Semaine précédente", "Previous week";
@@ -54,6 +64,7 @@ text_table! {
     week_of: "Semaine du {day}", "Week of {day}";
     empty_week: "Aucun horaire libre cette semaine.", "No free time this week.";
     next_free: "Prochain horaire libre : {when}", "Next free time: {when}";
+    first_free: "Premier horaire libre : {when}", "First free time: {when}";
     nothing_free: "Aucun horaire libre", "No free time";
     nothing_until: "Aucun horaire n’est libre jusqu’au {until}, dernier jour ouvert à la réservation.",
         "No time is free until {until}, the last day that is open for booking.";
@@ -76,6 +87,9 @@ text_table! {
     firstphone: "Téléphone", "Phone";
     secondphone: "Autre téléphone", "Other phone";
     birthdate: "Date de naissance", "Date of birth";
+    day: "Jour", "Day";
+    month: "Mois", "Month";
+    year: "Année", "Year";
     comments: "Message pour l’établissement", "Message for the practice";
     for_relative: "Ce rendez-vous est pour un proche", "This appointment is for another person";
     relative_name: "Nom et prénom du proche", "Name of that person";
@@ -170,7 +184,18 @@ text_table! {
     what: "Quoi", "What";
     whom: "Avec", "With";
     place: "Où", "Where";
+    end: "Jusqu’à", "Until";
+    price: "Prix", "Price";
+    bring: "À apporter", "Bring";
+    show_map: "Voir sur une carte", "Show on a map";
+    change_until: "Vous pouvez le déplacer ou l’annuler en ligne jusqu’au {until}.",
+        "You can move or cancel it online until {until}.";
+    change_by_phone: "Pour le déplacer ou l’annuler, appelez l’établissement.",
+        "To move or cancel it, call.";
     add_to_calendar: "Ajouter à mon agenda (.ics)", "Add to my calendar (.ics)";
+    add_to_google: "Ajouter à Google Agenda", "Add to Google Calendar";
+    add_to_outlook: "Ajouter à Outlook", "Add to Outlook";
+    book_again: "Reprendre ce rendez-vous", "Book this appointment again";
     to_move: "Déplacer", "Move";
     to_cancel: "Annuler", "Cancel";
     book_another: "Prendre un autre rendez-vous", "Book another appointment";

@@ -14,18 +14,25 @@ use crate::domain::time::CivilDay;
 use crate::web::choice::Choice;
 use crate::web::closed::{find_closed, find_unoffered};
 use crate::web::deep_link::EDIT;
-use crate::web::format::{self, parse_day, service_facts};
+use crate::web::format::{self, service_facts};
 use crate::web::free_times::{FoundTimes, TimeSearch};
+use crate::web::list_filter::ListFilter;
 use crate::web::message_page;
+use crate::web::month::{parse_shown_day, read_month};
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::service_step::{
-    CalendarOption, calendar_options, gone_notice, respond_with_services,
+    CalendarOption, TIME_STEP, calendar_options, filtered_calendars, gone_notice,
+    respond_with_services,
 };
 use crate::web::shop::Visit;
 use crate::web::text::fill;
 use crate::web::times_address::TimesAddress;
 use crate::web::times_view::{TimesView, view_times};
 use crate::wire::params::Params;
+
+/// Number of entries up to which the list of calendars does not fold. More would push the first
+/// free time off the first screen of a telephone.
+const OPEN_CALENDARS_MAX: usize = 3;
 
 /// A chosen service, for the summary of later steps.
 pub(crate) struct ServiceLine {
@@ -41,10 +48,16 @@ struct TimePage<'v> {
     /// The sentence about a link whose choice is not offered; empty for others.
     notice: &'static str,
     /// The calendar that the link froze; empty without one.
-    calendar_name: &'v str,
+    frozen_calendar: &'v str,
     /// Empty if the link froze the services.
     change_url: String,
     calendars: Vec<CalendarOption>,
+    /// Whether there are so many calendars that their list folds.
+    folds_calendars: bool,
+    /// The name of the chosen calendar; empty for no preference.
+    calendar_name: String,
+    /// The filter of many people.
+    filter: Option<ListFilter>,
     /// Names and values of the form around the starts.
     kept: Vec<(&'static str, String)>,
     you_url: String,
@@ -75,8 +88,7 @@ pub(crate) async fn show(visit: Visit) -> Response {
 
 /// Reads the day whose week is shown, and the first day of the shown month.
 pub(crate) fn read_days(visit: &Visit) -> (Option<CivilDay>, Option<CivilDay>) {
-    let month = visit.params.value("m").and_then(|month| parse_day(&format!("{month}-01")));
-    (visit.params.value("d").and_then(parse_day), month)
+    (visit.params.value("d").and_then(parse_shown_day), read_month(visit))
 }
 
 /// Reads the choice of services, and makes their chain.
@@ -145,15 +157,20 @@ fn respond_with_times(
     let mut kept = choice.pairs();
     kept.push(("k", visit.pages.new_form_key()));
     kept.extend(visit.carried_pairs());
-    let options = calendar_options(visit, choice, "/time");
+    let (options, filter) = filtered_calendars(visit, choice, TIME_STEP);
+    let calendars = mark_default(options, visit, search.calendars());
     let (week_day, _) = read_days(visit);
+    let chosen = calendars.iter().find(|option| option.is_chosen);
     let page = TimePage {
         frame: visit.frame(text.choose_time),
         services: service_lines(visit, choice),
         notice: gone_notice(visit),
-        calendar_name: frozen_calendar_name(visit),
+        frozen_calendar: frozen_calendar_name(visit),
         change_url: change_services_url(visit, choice),
-        calendars: mark_default(options, visit, search.calendars()),
+        folds_calendars: filter.is_some() || calendars.len() > OPEN_CALENDARS_MAX,
+        calendar_name: chosen.map(|option| option.name.clone()).unwrap_or_default(),
+        filter,
+        calendars,
         kept,
         you_url: visit.url("/you", &[]),
         times: view_times(visit, &address, search, found, week_day),

@@ -24,9 +24,9 @@ impl TimesAddress {
         visit.url_of(&self.path, &pairs)
     }
 
-    /// Returns the URL of the week of a day.
+    /// Returns the URL of the week of a day. The page begins there, beside the month.
     pub(crate) fn week_url(&self, visit: &Visit, day: CivilDay) -> String {
-        self.url(visit, "d", iso_day(day))
+        format!("{}#week", self.url(visit, "d", iso_day(day)))
     }
 
     /// Returns the URL of the month of a day.

@@ -28,8 +28,9 @@ use crate::wire::params::Params;
 struct YouPage<'v> {
     frame: Frame<'v>,
     services: Vec<ServiceLine>,
-    /// The start in words.
+    /// The start in words, and in seconds since 1970.
     when: String,
+    at: i64,
     /// The chosen calendar; empty for no preference.
     calendar_name: &'v str,
     change_url: String,
@@ -102,7 +103,7 @@ impl Request {
     }
 
     /// The start as an instant.
-    fn instant(&self, visit: &Visit) -> Instant {
+    pub(crate) fn instant(&self, visit: &Visit) -> Instant {
         visit.zone().instant_of(self.start)
     }
 
@@ -204,10 +205,13 @@ fn view_form<'v>(
     let calendar = request.choice.calendar.and_then(|id| catalogue.calendars.get(&id));
     let relative = relative_fields(text, given);
     let group = visit.group();
+    let has_faults = faults > 0 || !general.is_empty();
+    let title = text.your_details;
     YouPage {
-        frame: visit.frame(text.your_details),
+        frame: if has_faults { visit.fault_frame(title) } else { visit.frame(title) },
         services: service_lines(visit, &request.choice),
         when: visit.when_civil(request.start),
+        at: request.instant(visit).0,
         calendar_name: calendar.map_or("", |calendar| calendar.publicname.as_str()),
         change_url: visit.url("/time", &request.choice.pairs()),
         action: visit.url("/you", &[]),

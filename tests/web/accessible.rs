@@ -55,22 +55,29 @@ async fn check(server: &TestServer, language: &'static str, screens: Vec<Screen>
                 Act::Await(selector) => drop(browser.await_element(selector).await),
             }
         }
-        for (width, is_dark) in [(360, false), (360, true), (1_280, false), (1_280, true)] {
-            let height = if width == 360 { 740 } else { 900 };
-            browser.emulate(Look { width, height, is_dark, ..look }).await;
-            browser.assert_accessible(&format!("{name} {language} {width} dark={is_dark}")).await;
-            let scheme = if is_dark { "dark" } else { "light" };
-            browser.picture(&format!("{name}-{language}-{width}-{scheme}")).await;
-        }
-        browser.emulate(Look { width: 320, ..look }).await;
-        browser.assert_fits(&format!("{name} {language}")).await;
-        browser.assert_targets(&format!("{name} {language}")).await;
-        let logs = browser.console().await;
-        assert!(!logs.contains("Content Security Policy"), "{name}: {logs}");
+        check_present(&browser, look, name).await;
     }
 }
 
-fn annulation_minutes(catalogue: &mut Catalogue, minutes: i64) {
+/// Checks the present page of a browser in both schemes, on telephone and desk.
+pub(crate) async fn check_present(browser: &Browser, look: Look, name: &str) {
+    let language = look.language;
+    for (width, is_dark) in [(360, false), (360, true), (1_280, false), (1_280, true)] {
+        let height = if width == 360 { 740 } else { 900 };
+        browser.emulate(Look { width, height, is_dark, ..look }).await;
+        browser.assert_accessible(&format!("{name} {language} {width} dark={is_dark}")).await;
+        let scheme = if is_dark { "dark" } else { "light" };
+        browser.picture(&format!("{name}-{language}-{width}-{scheme}")).await;
+    }
+    browser.emulate(Look { width: 320, ..look }).await;
+    browser.assert_fits(&format!("{name} {language}")).await;
+    browser.assert_targets(&format!("{name} {language}")).await;
+    browser.assert_words_whole(&format!("{name} {language}")).await;
+    let logs = browser.console().await;
+    assert!(!logs.contains("Content Security Policy"), "{name}: {logs}");
+}
+
+pub(crate) fn annulation_minutes(catalogue: &mut Catalogue, minutes: i64) {
     for calendar in catalogue.calendars.values_mut() {
         let lead = Bounded::new(minutes).expect("a lead");
         Arc::make_mut(calendar).mintime_annulation = lead;

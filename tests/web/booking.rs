@@ -19,7 +19,7 @@ async fn a_visitor_without_javascript_books_by_links_and_forms() {
     let booked = visitor.post("/b/cut-co/you", &form).await;
     let done = visitor.open(booked.location()).await;
     done.shows("Appointment confirmed");
-    done.shows("Monday 2 June 2025 at 09:00");
+    done.shows("Monday 2 June 2025 at 9:00\u{a0}am");
     done.shows("Coupe");
     done.shows("A confirmation is on its way by e-mail.");
     assert_eq!(live_appointments(&server.engine), 1);
@@ -124,7 +124,7 @@ async fn a_time_taken_meanwhile_is_answered_with_the_nearest_and_keeps_what_was_
     assert_eq!(others, ["2025-06-02T09:15", "2025-06-02T09:30", "2025-06-02T10:30"]);
     set(&mut slow, "other", &others[1]);
     let booked = visitor.post("/b/cut-co/you", &slow).await;
-    visitor.open(booked.location()).await.shows("at 09:30");
+    visitor.open(booked.location()).await.shows("at 9:30\u{a0}am");
     let late = visitor.get(&format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")).await;
     late.shows("This time is no longer free");
 }
@@ -196,8 +196,8 @@ async fn several_services_are_booked_in_a_row_up_to_the_limit_of_the_group() {
     let booked = visitor.post("/b/cut-co/you", &form).await;
     let done = visitor.open(booked.location()).await;
     done.shows("Appointments confirmed");
-    done.shows("at 10:30");
-    done.shows("at 11:00");
+    done.shows("at 10:30\u{a0}am");
+    done.shows("at 11:00\u{a0}am");
     assert_eq!(live_appointments(&server.engine), 2);
 }
 

@@ -250,6 +250,25 @@ impl Browser {
         assert_eq!(self.run(script).await, json!([]), "{what}");
     }
 
+    /// Asserts that no word of the present page is broken across lines.
+    pub(crate) async fn assert_words_whole(&self, what: &str) {
+        let script = r"const broken = [];
+            const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            for (let text; (text = texts.nextNode()); ) {
+                const parent = text.parentElement;
+                if (!parent.offsetParent || parent.closest('.sr, .skip, noscript, script')) continue;
+                for (const word of text.data.matchAll(/[\p{L}\p{N}]+/gu)) {
+                    const range = document.createRange();
+                    range.setStart(text, word.index);
+                    range.setEnd(text, word.index + word[0].length);
+                    const rows = [...range.getClientRects()].map((box) => Math.round(box.bottom));
+                    if (Math.max(...rows) - Math.min(...rows) > 8) broken.push(word[0]);
+                }
+            }
+            return broken;";
+        assert_eq!(self.run(script).await, json!([]), "{what}");
+    }
+
     /// The messages of the console since the browser was opened.
     pub(crate) async fn console(&self) -> String {
         let logs = self.client.issue_cmd(ConsoleLog).await.expect("the log");

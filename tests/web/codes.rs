@@ -114,7 +114,7 @@ async fn a_booking_is_made_by_the_code_that_was_sent() {
     let page = visitor.post("/b/cut-co/you", &form).await;
     page.shows("Enter your code");
     page.shows("A code of six digits was sent to zoe@example.org.");
-    page.shows("The time is held for you until 08:15.");
+    page.shows("The time is held for you until 8:15\u{a0}am.");
     assert_eq!(live_appointments(&server.engine), 0);
     let other = visitor.open(&format!("/b/cut-co/time?s={CUT}&d=2025-06-02")).await;
     assert!(!other.offered().contains(&"2025-06-02T10:00".to_owned()), "the time is held");
@@ -124,7 +124,7 @@ async fn a_booking_is_made_by_the_code_that_was_sent() {
     let spaced = format!(" {} {} ", &right[..3], &right[3..]);
     let booked = send(&visitor, &page, "code", &spaced).await;
     let done = visitor.open(booked.location()).await;
-    done.shows("Monday 2 June 2025 at 10:00");
+    done.shows("Monday 2 June 2025 at 10:00\u{a0}am");
     assert_eq!(live_appointments(&server.engine), 1);
     let again = send(&visitor, &page, "code", &right).await;
     assert_eq!(again.location(), booked.location(), "the code again");
@@ -209,7 +209,7 @@ async fn a_code_that_comes_too_late_asks_for_the_form_again_and_keeps_what_was_t
     }
     let page = visitor.post("/b/cut-co/you", &form).await;
     let booked = send(&visitor, &page, "code", &code(&token_of(&page))).await;
-    visitor.open(booked.location()).await.shows("Monday 2 June 2025 at 10:00");
+    visitor.open(booked.location()).await.shows("Monday 2 June 2025 at 10:00\u{a0}am");
 }
 
 #[tokio::test]

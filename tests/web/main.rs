@@ -11,6 +11,7 @@ mod embedding;
 mod events;
 mod figures;
 mod framed;
+mod front;
 mod hostile;
 mod in_browser;
 mod login;

@@ -35,12 +35,14 @@ async fn an_appointment_is_cancelled_up_to_the_limit_and_not_after_it() {
     let (server, visitor, link) = booked().await;
     server.at(clock(9, 0));
     let page = visitor.open(&link).await;
-    page.shows("Monday 2 June 2025 at 10:00");
-    page.shows("Possible online until Monday 2 June 2025 at 09:00.");
+    page.shows("Monday 2 June 2025 at 10:00\u{a0}am");
+    page.shows("Possible online until Monday 2 June 2025 at 9:00\u{a0}am.");
     assert_eq!(page.headers["referrer-policy"], "no-referrer");
     server.at(clock(9, 1));
     let late = visitor.open(&link).await;
-    late.shows("It could be moved or cancelled online until Monday 2 June 2025 at 09:00 only.");
+    late.shows(
+        "It could be moved or cancelled online until Monday 2 June 2025 at 9:00\u{a0}am only.",
+    );
     late.shows("href=\"tel:0199001230\"");
     late.hides("method=\"post\"");
     assert_eq!(visitor.post(&link, &[]).await.status, 400);
@@ -61,7 +63,7 @@ async fn an_outdated_link_shows_the_appointment_as_it_is_now() {
     let body = serde_json::json!({"vevent": {"start": "2025-06-03 11:00:00", "end": "2025-06-03 11:30:00"}});
     let path = format!("/groups/4/vevents/{id}");
     crate::server::answer(server.by_pro(reqwest::Method::PUT, &path).json(&body)).await.is(200);
-    visitor.open(&link).await.shows("Tuesday 3 June 2025 at 11:00");
+    visitor.open(&link).await.shows("Tuesday 3 June 2025 at 11:00\u{a0}am");
     server.at(slotbook::domain::time::Instant(clock(12, 0).0 + 86_400));
     visitor.open(&link).await.shows("This appointment is in the past.");
 }

@@ -20,17 +20,17 @@ async fn an_appointment_is_moved_by_links_and_forms_alone() {
     let times = visitor.open(&format!("{link}/move")).await;
     times.shows("Choose another time");
     times.shows("Week of 2 June 2025");
-    times.shows("<span class=\"present\">10:00");
+    times.shows("\">10:00\u{a0}am<span class=\"sr\"> (your present time)");
     let offered = times.offered();
     assert!(offered.contains(&"2025-06-02T10:15".to_owned()), "over its own time: {offered:?}");
     assert!(!offered.contains(&"2025-06-02T10:00".to_owned()), "{offered:?}");
     let question = visitor.open(&format!("{link}/move?t=2025-06-02T10:15")).await;
     question.shows("Move your appointment?");
-    question.shows("Monday 2 June 2025 at 10:15");
+    question.shows("Monday 2 June 2025 at 10:15\u{a0}am");
     let moved = visitor.post(&format!("{link}/move"), &question.hidden()).await;
     let page = visitor.open(moved.location()).await;
     page.shows("Appointment moved");
-    page.shows("Monday 2 June 2025 at 10:15");
+    page.shows("Monday 2 June 2025 at 10:15\u{a0}am");
     assert_eq!(live_appointments(&server.engine), 1);
     // The answer was lost, and the form is sent again.
     let again = send(&visitor, &link, "2025-06-02T10:15").await;
@@ -51,7 +51,9 @@ async fn an_appointment_is_moved_up_to_the_limit_and_not_after_it() {
     server.at(clock(9, 1));
     let late = send(&visitor, &link, "2025-06-03T09:00").await;
     assert_eq!(late.status, 400);
-    late.shows("It could be moved or cancelled online until Monday 2 June 2025 at 09:00 only.");
+    late.shows(
+        "It could be moved or cancelled online until Monday 2 June 2025 at 9:00\u{a0}am only.",
+    );
     late.shows("href=\"tel:0199001230\"");
     let choice = visitor.get(&format!("{link}/move")).await;
     assert_eq!(choice.status, 400);
@@ -61,7 +63,7 @@ async fn an_appointment_is_moved_up_to_the_limit_and_not_after_it() {
     french.shows("Il ne pouvait être déplacé ou annulé en ligne que jusqu’au lundi 2 juin 2025");
     server.at(clock(9, 0));
     let moved = send(&visitor, &link, "2025-06-03T09:00").await;
-    visitor.open(moved.location()).await.shows("Tuesday 3 June 2025 at 09:00");
+    visitor.open(moved.location()).await.shows("Tuesday 3 June 2025 at 9:00\u{a0}am");
 }
 
 #[tokio::test]
@@ -87,10 +89,10 @@ async fn a_time_taken_meanwhile_leaves_the_appointment_and_offers_the_nearest() 
             assert_eq!(page.values("other")[0], "2025-06-03T09:30");
         }
     }
-    visitor.open(&link).await.shows("Monday 2 June 2025 at 10:00");
+    visitor.open(&link).await.shows("Monday 2 June 2025 at 10:00\u{a0}am");
     let pair = ("other".to_owned(), "2025-06-03T09:30".to_owned());
     let moved = visitor.post(&format!("{link}/move"), &[pair]).await;
-    visitor.open(moved.location()).await.shows("Tuesday 3 June 2025 at 09:30");
+    visitor.open(moved.location()).await.shows("Tuesday 3 June 2025 at 9:30\u{a0}am");
 }
 
 #[tokio::test]
@@ -126,7 +128,7 @@ async fn the_rules_of_a_booking_hold_for_a_move_and_are_named() {
             refused.shows(sentence);
         }
     }
-    visitor.open(&link).await.shows("Monday 2 June 2025 at 11:00");
+    visitor.open(&link).await.shows("Monday 2 June 2025 at 11:00\u{a0}am");
 }
 
 #[tokio::test]
@@ -149,10 +151,10 @@ async fn one_leg_of_a_chain_moves_alone() {
     let link = second.and_then(|rest| rest.split('"').next()).expect("a link");
     let link = link.trim_end_matches("/move");
     let moved = send(&visitor, link, "2025-06-02T11:00").await;
-    visitor.open(moved.location()).await.shows("Monday 2 June 2025 at 11:00");
+    visitor.open(moved.location()).await.shows("Monday 2 June 2025 at 11:00\u{a0}am");
     let page = visitor.open(&done).await;
-    page.shows("Monday 2 June 2025 at 09:00");
-    page.shows("Monday 2 June 2025 at 11:00");
+    page.shows("Monday 2 June 2025 at 9:00\u{a0}am");
+    page.shows("Monday 2 June 2025 at 11:00\u{a0}am");
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ async fn a_time_that_is_too_soon_or_too_far_is_refused_with_the_limit() {
         &server,
         "2025-06-02T09:00",
         &[EMAIL],
-        "The earliest time is Monday 2 June 2025 at 10:00.",
+        "The earliest time is Monday 2 June 2025 at 10:00\u{a0}am.",
         "Le premier horaire possible est le lundi 2 juin 2025 à 10:00.",
     )
     .await;
@@ -65,7 +65,7 @@ async fn a_time_that_is_too_soon_or_too_far_is_refused_with_the_limit() {
         &server,
         "2025-06-06T09:00",
         &[EMAIL],
-        "Booking is open until Thursday 5 June 2025 at 08:00.",
+        "Booking is open until Thursday 5 June 2025 at 8:00\u{a0}am.",
         "La réservation est ouverte jusqu’au jeudi 5 juin 2025 à 08:00.",
     )
     .await;
@@ -137,7 +137,7 @@ async fn a_taken_time_is_refused_in_both_languages() {
         &server,
         "2025-06-02T13:00",
         &[EMAIL],
-        "The time on Monday 2 June 2025 at 13:00 has just been taken or is no longer offered.",
+        "The time on Monday 2 June 2025 at 1:00\u{a0}pm has just been taken or is no longer offered.",
         "L’horaire du lundi 2 juin 2025 à 13:00 vient d’être pris ou n’est plus proposé.",
     )
     .await;

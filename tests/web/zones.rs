@@ -69,5 +69,5 @@ async fn the_hour_that_autumn_repeats_is_offered_and_booked_once() {
     let visitor = Visitor::of(&server);
     let form = visitor.form_of(CUT, "2025-10-26T02:00").await;
     let done = visitor.post("/b/cut-co/you", &form).await;
-    visitor.open(done.location()).await.shows("Sunday 26 October 2025 at 02:00");
+    visitor.open(done.location()).await.shows("Sunday 26 October 2025 at 2:00\u{a0}am");
 }
