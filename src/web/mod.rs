@@ -26,6 +26,7 @@ mod grid_style;
 mod group_path;
 mod holder;
 mod home;
+mod image_file;
 mod language_choice;
 mod link_page;
 mod mail_links;
@@ -73,6 +74,7 @@ fn routes(server: Arc<Server>) -> Router {
         .route("/b/{urlname}/done", get(done_step::show))
         .route("/b/{urlname}/appointment.ics", get(calendar_file::show))
         .route("/b/{urlname}/colours.css", get(colours_file::show))
+        .route(image_file::PATH, get(image_file::show))
         .route(links::PATH, get(mail_links::show).post(mail_links::act))
         .route(links::MOVE_PATH, get(mail_links::show_move).post(mail_links::act_on_move))
         .with_state(Arc::new(Pages::new(server)))
