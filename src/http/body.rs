@@ -15,6 +15,7 @@ use crate::http::error::ApiError;
 use crate::http::limits::body_limits::{BodyBytes, SMALL_BYTES};
 use crate::http::server::Server;
 use crate::wire::errors::Problem;
+use crate::wire::image::SENT_BYTES_MAX;
 use crate::wire::params::Params;
 
 /// Maximum size of a body, in bytes. In JSON an escaped character counts as itself.
@@ -208,6 +209,21 @@ impl<'r> Incoming<'r> {
         Ok(bytes)
     }
 
+    /// Returns the bytes of the file of an image, whatever its declared type.
+    ///
+    /// # Errors
+    /// 413 over [`SENT_BYTES_MAX`]; 503 if the bodies under way leave no memory for it.
+    pub(crate) async fn read_image(&mut self) -> Result<Vec<u8>, ApiError> {
+        match self.read_bytes_up_to(SENT_BYTES_MAX, true).await? {
+            Some(bytes) => Ok(bytes),
+            None => {
+                let rule =
+                    format!("the image has more than {SENT_BYTES_MAX} bytes: make it smaller");
+                Err(ApiError::new(Problem::ContentTooLarge, rule))
+            }
+        }
+    }
+
     /// Returns the object of a body that was read early; `None` if the body is unread.
     fn take_read(&mut self) -> Option<Result<Map<String, Value>, ApiError>> {
         match self.take_state() {
@@ -238,11 +254,20 @@ impl<'r> Incoming<'r> {
 
     /// Returns all bytes of a body that arrives in time.
     async fn read_bytes(&mut self, is_identified: bool) -> Result<Vec<u8>, ApiError> {
-        let State::Unread(body) = self.take_state() else { return Ok(Vec::new()) };
+        let bytes_max = if is_declared_json(self.headers) { RAW_BYTES_MAX } else { BYTES_MAX };
+        self.read_bytes_up_to(bytes_max, is_identified).await?.ok_or_else(too_large)
+    }
+
+    /// Returns all bytes of a body that arrives in time; `None` if there are more than `bytes_max`.
+    async fn read_bytes_up_to(
+        &mut self,
+        bytes_max: usize,
+        is_identified: bool,
+    ) -> Result<Option<Vec<u8>>, ApiError> {
+        let State::Unread(body) = self.take_state() else { return Ok(Some(Vec::new())) };
         let memory = &mut self.memory;
         let limits = &self.server.body_limits;
         let from = self.from;
-        let bytes_max = if is_declared_json(self.headers) { RAW_BYTES_MAX } else { BYTES_MAX };
         let seen = drain(body, bytes_max, |data| {
             if memory.append(data, limits, from, is_identified) {
                 Ok(())
@@ -252,7 +277,7 @@ impl<'r> Incoming<'r> {
         })
         .await?;
         self.length = seen;
-        if seen > bytes_max { Err(too_large()) } else { Ok(self.memory.finish()) }
+        Ok(if seen > bytes_max { None } else { Some(self.memory.finish()) })
     }
 }
 

@@ -24,7 +24,7 @@ use crate::http::writes::expected::only_if_expected;
 use crate::http::writes::prepared_write::PreparedWrite;
 use crate::wire::displaced::EXPECTED;
 use crate::wire::params::Params;
-use crate::wire::schema::only_sendmail;
+use crate::wire::schema::{file_bytes, only_sendmail};
 
 /// One endpoint of the API.
 pub(crate) struct Endpoint {
@@ -143,6 +143,8 @@ pub(crate) struct Body {
     /// Whether the object stands in a member that has the resource's name.
     pub(crate) is_wrapped: bool,
     pub(crate) is_required: bool,
+    /// Whether it is no JSON, but the file of an image.
+    pub(crate) is_image: bool,
 }
 
 /// An answer of an endpoint.
@@ -323,6 +325,9 @@ impl Body {
     /// The optional field `sendmail`.
     pub(crate) const SENDMAIL: Self = Self { is_required: false, ..Self::plain(only_sendmail) };
 
+    /// The file of an image, by its own bytes.
+    pub(crate) const IMAGE: Self = Self { is_image: true, ..Self::plain(file_bytes) };
+
     /// An object.
     pub(crate) const fn plain(schema: SchemaMaker) -> Self {
         Self { is_wrapped: false, ..Self::wrapped(Shape::Inline(schema)) }
@@ -330,7 +335,7 @@ impl Body {
 
     /// An object in a member that has the resource's name.
     pub(crate) const fn wrapped(json: Shape) -> Self {
-        Self { json, is_wrapped: true, is_required: true }
+        Self { json, is_wrapped: true, is_required: true, is_image: false }
     }
 }
 
@@ -537,7 +542,13 @@ impl Endpoint {
 
     /// Whether the pipeline requires a JSON body.
     pub(crate) fn requires_body(&self) -> bool {
-        matches!(self.method, EndpointMethod::Post | EndpointMethod::Put) && self.body.is_some()
+        let writes = matches!(self.method, EndpointMethod::Post | EndpointMethod::Put);
+        writes && self.body.is_some_and(|body| !body.is_image)
+    }
+
+    /// Whether the body is the file of an image.
+    pub(crate) fn takes_image(&self) -> bool {
+        self.body.is_some_and(|body| body.is_image)
     }
 
     /// Checks that the caller's role in a group may use the endpoint at all. Reference 3.2.

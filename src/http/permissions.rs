@@ -52,6 +52,7 @@ pub enum Resource {
     Intervention,
     Interventionset,
     Customfield,
+    Image,
     Fiche,
     Vevent,
     Agenda,
@@ -174,6 +175,7 @@ impl Resource {
             | Self::Intervention
             | Self::Interventionset
             | Self::Customfield
+            | Self::Image
             | Self::Retention
             | Self::Module => GroupRight::Settings,
             Self::Fiche => GroupRight::Clients,

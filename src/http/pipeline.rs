@@ -197,7 +197,7 @@ async fn handle(
             if let Some(answer) = checked.find_answer(&server, route) {
                 return answer;
             }
-            let Checked { identity, state, object, key } = checked;
+            let Checked { identity, state, object, content, key } = checked;
             let request = GroupRequest {
                 server: Arc::clone(&server),
                 identity,
@@ -208,6 +208,7 @@ async fn handle(
                 path: route.path(),
                 path_id,
                 body: object,
+                content,
                 idempotency_key: key,
                 if_match: NamedTags::read(&parts.headers, IF_MATCH),
                 is_strict: is_strict(&parts.headers),
@@ -243,6 +244,8 @@ struct Checked {
     state: Arc<GroupState>,
     /// The JSON object of the body.
     object: Map<String, Value>,
+    /// The bytes of the file of an image.
+    content: Vec<u8>,
     key: Result<Option<IdempotencyKey>, Fault>,
 }
 
@@ -299,6 +302,7 @@ async fn check_in_group(
         identity.check_second_factor(&state.catalogue.group)?;
     }
     write_capacity::admit(body, server, endpoint, &identity, named.found(), auth)?;
+    let content = if endpoint.takes_image() { body.read_image().await? } else { Vec::new() };
     let object = read_body(endpoint, body, &auth.parts.method).await?;
     let group = named.found().map(|state| state.catalogue.group.id);
     endpoint.check_right(&identity, group, auth.params)?;
@@ -317,7 +321,7 @@ async fn check_in_group(
     } else {
         Ok(None)
     };
-    Ok(Checked { identity, state, object, key })
+    Ok(Checked { identity, state, object, content, key })
 }
 
 /// Checks that the operation of a route takes each parameter and field, if the request wants that.
@@ -401,7 +405,8 @@ async fn read_body(
     }
 }
 
-/// Returns the parameters of the query, with the key of the headers and the `urlname` of the path.
+/// Returns the parameters of the query, with the key of the headers, and with the `urlname` or the
+/// `slot` of the path.
 ///
 /// # Errors
 /// 406 if a format other than JSON is requested, 400 for two different keys.
@@ -414,7 +419,7 @@ fn read_params(parts: &HttpParts, ids: Option<&RawPathParams>) -> Result<Params,
         params.push_default("instants", "1");
     }
     if let Some(ids) = ids
-        && let Some((name, text)) = ids.iter().find(|(key, _)| *key == "urlname")
+        && let Some((name, text)) = ids.iter().find(|(key, _)| ["urlname", "slot"].contains(key))
     {
         params.push(name, text);
     }

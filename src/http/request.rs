@@ -99,6 +99,8 @@ pub(crate) struct GroupRequest {
     pub(crate) path_id: Option<u64>,
     /// The JSON object of the body; empty if none is read.
     pub(crate) body: Map<String, Value>,
+    /// The bytes of a body that is the file of an image; empty for other endpoints.
+    pub(crate) content: Vec<u8>,
     /// The idempotency key of a POST. A malformed key is reported late, since missing rights are
     /// reported first.
     pub(crate) idempotency_key: Result<Option<IdempotencyKey>, Fault>,

@@ -6,12 +6,12 @@ use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{erasures, first_run, keys, pros as operator_pros, store};
 use crate::http::resources::{
     accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, client_accounts,
-    customfields, docs, dry_runs, exports, fiches, groups, health, history, holds, hours,
+    customfields, docs, dry_runs, exports, fiches, groups, health, history, holds, hours, images,
     interventions, invitations, messages, modules, pros, retention, sessions, sets, slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 28] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 29] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -24,6 +24,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 28] = [
     interventions::ENDPOINTS,
     invitations::ENDPOINTS,
     customfields::ENDPOINTS,
+    images::ENDPOINTS,
     fiches::ENDPOINTS,
     messages::ENDPOINTS,
     pros::ENDPOINTS,

@@ -35,6 +35,7 @@ use crate::http::limits::body_limits::BodyLimits;
 use crate::http::limits::booking_limit::{BookingLimit, BookingLimits};
 use crate::http::limits::code_budget::CodeBudget;
 use crate::http::limits::enumeration_limit::EnumerationLimit;
+use crate::http::limits::image_pool::ImagePool;
 use crate::http::limits::link_limit::LinkLimit;
 use crate::http::limits::source_shares::SourceShares;
 use crate::http::limits::under_way::UnderWay;
@@ -86,6 +87,8 @@ pub struct Server {
     interim_secret: LinkSecret,
     /// Runs long computations off the threads that serve connections.
     pub(crate) blocking_pool: BlockingPool,
+    /// Decodes images, one at a time.
+    pub(crate) image_pool: ImagePool,
     /// Renders the texts of messages for the message list.
     pub(crate) gateways: Arc<Gateways>,
     /// The proxies whose forwarding header counts.
@@ -132,6 +135,7 @@ impl Server {
             by_key_daily_max: 0,
             interim_secret: LinkSecret::new(Randomness::from_os().bytes()),
             blocking_pool: BlockingPool::new(cores),
+            image_pool: ImagePool::default(),
             gateways: Arc::new(Gateways::unconfigured("")),
             proxies: TrustedProxies::default(),
             unbelieved_headers: UnbelievedHeaders::default(),

@@ -17,7 +17,9 @@ use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::records::account_link::LinkToken;
 use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
 use crate::domain::records::ids::{FicheId, GroupId, InterventionId, ProId, VeventId};
+use crate::domain::records::image::Image;
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::AppointmentKey;
 use crate::domain::time::Instant;
@@ -29,6 +31,12 @@ pub(crate) const MOVE_PATH: &str = "/m/{token}/move";
 
 /// The characters that are escaped in a segment of a path.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Returns the path of an image of a group. It has the digest, so that it changes with the image.
+pub(crate) fn image_path(group: &Group, image: &Image) -> String {
+    let urlname = utf8_percent_encode(group.urlname.as_str(), SEGMENT);
+    format!("/b/{urlname}/image/{}", image.file_name())
+}
 
 /// Length of an unsubscribe link's MAC, in bytes: 128 bits cannot be guessed.
 const MAC_BYTES: usize = 16;

@@ -27,12 +27,14 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::Hold;
 use crate::domain::records::ids::{GroupId, ProId};
+use crate::domain::records::image::{Image, ImageDigest, ImageSlot};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::closed_addresses::{ClosedAddress, ClosedAddresses};
 use crate::domain::state::erasure::PrivacyMarks;
+use crate::domain::state::group_images::GroupImages;
 use crate::domain::state::group_state::{GroupState, HighestIds};
 use crate::domain::state::history::settings::SettingsChange;
 use crate::domain::state::history::{History, HistoryChunk};
@@ -83,6 +85,10 @@ enum GroupFrame {
     Privacy(PrivacyMarks),
     /// The addresses whose accounts were closed, ascending by time. Reference 3.12.
     ClosedAddresses(Vec<ClosedAddress>),
+    /// An image. Each has a frame of its own, since it is long.
+    Image(Arc<Image>),
+    /// The digests of the images in slots. Reference 12.12.
+    ImageSlots(Vec<(ImageSlot, ImageDigest)>),
 }
 
 /// An event of a group that could not be applied, kept unchanged for a release that can apply it.
@@ -184,6 +190,10 @@ pub fn write_group<E>(
     write_frames(group_state.holds().iter().cloned(), GroupFrame::Holds, &mut write)?;
     write_history(&group_state.history, &mut write)?;
     write_frames(group_state.closed_addresses.iter(), GroupFrame::ClosedAddresses, &mut write)?;
+    for image in group_state.images.rows() {
+        write(&codec::encode(&GroupFrame::Image(Arc::clone(image))))?;
+    }
+    write_frames(group_state.images.slots(), GroupFrame::ImageSlots, &mut write)?;
     if group_state.privacy != PrivacyMarks::default() {
         write(&codec::encode(&GroupFrame::Privacy(group_state.privacy)))?;
     }
@@ -243,6 +253,8 @@ pub struct GroupReader {
     last_history_row: u64,
     privacy: PrivacyMarks,
     closed_addresses: ClosedAddresses,
+    images: Vec<Arc<Image>>,
+    image_slots: Vec<(ImageSlot, ImageDigest)>,
 }
 
 impl GroupReader {
@@ -274,6 +286,8 @@ impl GroupReader {
             GroupFrame::LastHistoryRow(last) => self.last_history_row = last,
             GroupFrame::Privacy(marks) => self.privacy = marks,
             GroupFrame::ClosedAddresses(rows) => self.closed_addresses.extend(rows),
+            GroupFrame::Image(image) => self.images.push(image),
+            GroupFrame::ImageSlots(rows) => self.image_slots.extend(rows),
         }
         Ok(())
     }
@@ -316,6 +330,7 @@ impl GroupReader {
             History::from_stored(self.history, self.history_settings, self.last_history_row);
         group_state.privacy = self.privacy;
         group_state.closed_addresses = self.closed_addresses;
+        group_state.images = GroupImages::from_stored(self.images, self.image_slots);
         Some(group_state)
     }
 }

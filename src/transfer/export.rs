@@ -18,6 +18,7 @@ use crate::domain::records::message::MessageKind;
 use crate::domain::records::site_origin::SiteOrigin;
 use crate::domain::state::group_state::GroupState;
 use crate::transfer::ids::section_name;
+use crate::transfer::images::{IMAGES, render_image};
 use crate::transfer::message_row::render_message;
 use crate::transfer::people::LAST_LOGIN;
 use crate::transfer::{ACCESS_HISTORY, HIGHEST_IDS, HISTORY, MESSAGES_MADE};
@@ -110,6 +111,8 @@ fn write_group(
     )?;
     write_table(&INTERVENTION, "interventions", catalogue.interventions.values(), &scope, out)?;
     write_table(&CUSTOMFIELD, "customfields", catalogue.customfields.values(), &scope, out)?;
+    let images = state.images.iter().map(|(slot, image)| render_image(slot, image));
+    write_section(IMAGES, images, out)?;
     write_table(&FICHE, "fiches", state.fiches.values(), &scope, out)?;
     let vevents = state.rows.values().map(|row| render_stored(row, &scope));
     write_section("vevents", vevents, out)?;

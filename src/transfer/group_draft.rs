@@ -199,8 +199,10 @@ impl GroupDraft {
     /// Moves the fiches into the state, where vevents and accounts look them up.
     pub(crate) fn settle_fiches(&mut self) {
         let catalogue = Catalogue::clone(&self.state.catalogue);
-        self.state =
-            GroupState::from_records(catalogue, self.fiches.clone(), Vec::new(), Vec::new());
+        let images = self.state.images.clone();
+        let fiches = self.fiches.clone();
+        self.state = GroupState::from_records(catalogue, fiches, Vec::new(), Vec::new());
+        self.state.images = images;
     }
 
     /// Reports any two live appointments that overlap on a calendar.
@@ -267,6 +269,7 @@ impl GroupDraft {
             vevents.push(row);
         }
         let mut state = GroupState::from_records(catalogue, self.fiches, self.accounts, vevents);
+        state.images = self.state.images;
         state.claim_ids(directory);
         for message in self.messages.values() {
             last_stamp = last_stamp.max(message.created_at);

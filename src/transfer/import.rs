@@ -22,6 +22,7 @@ use crate::transfer::faults::ImportFaults;
 use crate::transfer::group_draft::{ALWAYS, GroupCounters, GroupDraft, MESSAGES_MADE_MAX};
 pub use crate::transfer::ids::UsedIds;
 use crate::transfer::ids::{GIVEN_MAX, IdAllocator, section_name};
+use crate::transfer::images::{IMAGES, read_images};
 use crate::transfer::people::{self, HashPassword, ImportedPros};
 use crate::transfer::rows::parse_stamps;
 use crate::transfer::section_reader::SectionReader;
@@ -36,7 +37,7 @@ const PROGRESS_ROWS: usize = 10_000;
 /// Members of a document.
 const PARTS: [&str; 2] = ["apikeys", "groups"];
 /// Short lists of a group; its long lists are fiches, vevents and messages.
-const SECTIONS: [&str; 7] = [
+const SECTIONS: [&str; 8] = [
     "pros",
     "accounts",
     "calendarsets",
@@ -44,6 +45,7 @@ const SECTIONS: [&str; 7] = [
     "interventionsets",
     "interventions",
     "customfields",
+    IMAGES,
 ];
 
 /// Settings of an import.
@@ -231,7 +233,10 @@ impl Import<'_> {
                 messages_made: read_messages_made(fields, &path, faults),
                 highest_ids: read_highest_ids(fields, &path, faults),
             };
-            drafts.push(GroupDraft::new(path, GroupState::new(catalogue), counters));
+            let images = read_images(fields, &path, &catalogue, faults);
+            let mut state = GroupState::new(catalogue);
+            state.images = images;
+            drafts.push(GroupDraft::new(path, state, counters));
         }
         drafts
     }

@@ -7,6 +7,7 @@ pub mod export;
 mod faults;
 mod group_draft;
 mod ids;
+mod images;
 pub mod import;
 pub mod merge;
 mod message_row;

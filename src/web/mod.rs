@@ -31,6 +31,7 @@ mod grid_style;
 mod group_path;
 mod holder;
 mod home;
+mod image_file;
 mod language_choice;
 mod limited_form;
 mod link_page;
@@ -94,5 +95,6 @@ fn booking_routes(pages: &Arc<Pages>) -> Router<Arc<Pages>> {
         .route("/b/{urlname}/done", get(done_step::show))
         .route("/b/{urlname}/appointment.ics", get(calendar_file::show))
         .route("/b/{urlname}/colours.css", get(colours_file::show))
+        .route(image_file::PATH, get(image_file::show))
         .route_layer(from_fn_with_state(Arc::clone(pages), embedding::allow_frames))
 }

@@ -24,6 +24,7 @@ pub mod group;
 pub mod history;
 pub mod hold;
 pub mod hours;
+pub mod image;
 pub mod intervention;
 pub mod invitation;
 pub mod json_writer;

@@ -345,6 +345,12 @@ pub fn only_sendmail() -> RefOr<Schema> {
     object().property("sendmail", sendmail()).into()
 }
 
+/// The bytes of a file.
+pub fn file_bytes() -> RefOr<Schema> {
+    let format = SchemaFormat::KnownFormat(KnownFormat::Binary);
+    text().format(Some(format)).into()
+}
+
 /// The same schema with a description.
 pub fn described(schema: impl Into<RefOr<Schema>>, text: &str) -> RefOr<Schema> {
     let mut schema = schema.into();

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::server::{Answer, TestServer, answer};
 use crate::shop;
 
+const LOGO: &[u8] = include_bytes!("../../data/openapi/logo.png");
 const EXAMPLES: &str = include_str!("../../data/openapi/operations.json");
 
 /// Method and path of each operation on a current path, by its operationId.
@@ -70,6 +71,9 @@ fn request(
     };
     if let Some(email) = person {
         request = request.basic_auth(email, Some("demo-password"));
+    }
+    if example["file"] == "logo.png" {
+        return request.body(LOGO);
     }
     match example.get("body") {
         Some(body) => request.json(body),

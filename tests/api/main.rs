@@ -24,6 +24,7 @@ mod history;
 mod holds;
 mod hours;
 mod idempotency;
+mod images;
 mod instants;
 mod legacy_paths;
 mod lists;

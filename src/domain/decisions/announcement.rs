@@ -128,6 +128,8 @@ pub fn draft_messages(
         | Event::AccountUsed { .. }
         | Event::AppointmentsEmptied { .. }
         | Event::AccountsClosed { .. }
+        | Event::ImageSet { .. }
+        | Event::ImageRemoved { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

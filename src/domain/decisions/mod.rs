@@ -25,6 +25,7 @@ pub(crate) mod held_share;
 pub mod hold;
 pub(crate) mod hours;
 pub(crate) mod idle_clients;
+pub(crate) mod image_change;
 pub(crate) mod login_notice;
 pub mod manual_change;
 pub(crate) mod overlap_check;

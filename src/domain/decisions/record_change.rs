@@ -3,6 +3,7 @@
 
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::decisions::fiche_merge;
+use crate::domain::decisions::image_change;
 use crate::domain::decisions::overlap_check;
 use crate::domain::decisions::plage_over_hold::find_holds_under_plages;
 use crate::domain::records::calendar::Calendarset;
@@ -52,6 +53,8 @@ pub fn decide(context: &mut Context<'_>, change: &RecordChange) -> Result<Decisi
             let event = Event::InterventionsetRemoved { at: context.stamp(), id: *id };
             Ok(Decision::Event(event, Outcome::object(id.number())))
         }
+        RecordChange::SetImage(slot, image) => image_change::decide_set(context, *slot, image),
+        RecordChange::RemoveImage(slot) => image_change::decide_removal(context, *slot),
     }
 }
 

@@ -16,6 +16,7 @@ pub mod folding;
 pub mod group;
 pub mod hold;
 pub mod ids;
+pub mod image;
 pub mod intervention;
 pub mod known_appointment;
 pub mod mail_domain;

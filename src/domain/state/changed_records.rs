@@ -114,6 +114,8 @@ impl ChangedRecords {
             | Event::RetentionCountBegan { .. }
             | Event::AccountUsed { .. }
             | Event::AccountsClosed { .. }
+            | Event::ImageSet { .. }
+            | Event::ImageRemoved { .. }
             | Event::HistoryEnded { .. }
             | Event::ReadsNoted { .. } => {}
         }

@@ -21,6 +21,7 @@ use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{
     CalendarId, CalendarsetId, FicheId, InterventionId, InterventionsetId, ProId, VeventId,
 };
+use crate::domain::records::image::{Image, ImageSlot};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::ShopWarning;
 use crate::domain::records::text::{Email, LongText, Text};
@@ -486,6 +487,8 @@ pub enum RecordChange {
     Interventionset(Put<Interventionset>),
     RemoveInterventionset(InterventionsetId),
     Customfield(Put<Customfield>),
+    SetImage(ImageSlot, Arc<Image>),
+    RemoveImage(ImageSlot),
 }
 
 impl RecordChange {
@@ -501,7 +504,9 @@ impl RecordChange {
             Self::Group(_)
             | Self::MergeFiches(_)
             | Self::RemoveCalendarset(_)
-            | Self::RemoveInterventionset(_) => &[],
+            | Self::RemoveInterventionset(_)
+            | Self::SetImage(..)
+            | Self::RemoveImage(_) => &[],
         }
     }
 }

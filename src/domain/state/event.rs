@@ -13,6 +13,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId};
 use crate::domain::records::ids::{CalendarsetId, FicheId, InterventionsetId, VeventId};
+use crate::domain::records::image::{Image, ImageSlot};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
@@ -309,6 +310,22 @@ pub enum Event {
         /// The accounts, without their addresses.
         accounts: Vec<AccountMark>,
     },
+    /// An image was put into a slot.
+    ImageSet {
+        /// The stamp of the event.
+        at: Instant,
+        /// The slot.
+        slot: ImageSlot,
+        /// The image.
+        image: Arc<Image>,
+    },
+    /// A slot lost its image.
+    ImageRemoved {
+        /// The stamp of the event.
+        at: Instant,
+        /// The slot. It holds an image.
+        slot: ImageSlot,
+    },
 }
 
 impl Event {
@@ -352,7 +369,9 @@ impl Event {
             | Self::RetentionCountBegan { at }
             | Self::AccountUsed { at, .. }
             | Self::AppointmentsEmptied { at, .. }
-            | Self::AccountsClosed { at, .. } => *at,
+            | Self::AccountsClosed { at, .. }
+            | Self::ImageSet { at, .. }
+            | Self::ImageRemoved { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
@@ -394,7 +413,9 @@ impl Event {
             | Self::RetentionCountBegan { .. }
             | Self::AccountUsed { .. }
             | Self::AppointmentsEmptied { .. }
-            | Self::AccountsClosed { .. } => &[],
+            | Self::AccountsClosed { .. }
+            | Self::ImageSet { .. }
+            | Self::ImageRemoved { .. } => &[],
         }
     }
 

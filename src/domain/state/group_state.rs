@@ -23,6 +23,7 @@ use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace}
 use crate::domain::state::client_index::ClientIndex;
 use crate::domain::state::closed_addresses::ClosedAddresses;
 use crate::domain::state::erasure::PrivacyMarks;
+use crate::domain::state::group_images::GroupImages;
 use crate::domain::state::history::History;
 use crate::domain::state::holds::Holds;
 use crate::domain::state::idempotency::IdempotencyRecords;
@@ -90,6 +91,8 @@ pub struct GroupState {
     pub history: History,
     /// Marks of the privacy of the group's clients.
     pub privacy: PrivacyMarks,
+    /// Logo, cover, and the photos of calendars.
+    pub images: GroupImages,
 }
 
 /// Highest ids ever used; 0 if none was.
@@ -127,6 +130,7 @@ impl GroupState {
             unverified_rate: UnverifiedRate::default(),
             history: History::default(),
             privacy: PrivacyMarks::default(),
+            images: GroupImages::default(),
         }
     }
 
@@ -274,12 +278,13 @@ impl GroupState {
         self.records_bytes() + self.history.space_bytes()
     }
 
-    /// The bytes of the group's clients, events, messages, accounts and kept answers. Follows from
-    /// the records alone. Only they can fill a group, so that its history stops no booking.
+    /// The bytes of the group's clients, events, messages, accounts, images and kept answers.
+    /// Follows from the records alone. Only they can fill a group, so that its history stops no booking.
     /// Reference 3.8.
     pub fn records_bytes(&self) -> u64 {
         self.record_bytes
             + ACCOUNT_BYTES * self.accounts.len() as u64
+            + self.images.space_bytes()
             + self.outbox.space_bytes()
             + self.idempotency_records.space_bytes()
     }

@@ -14,6 +14,7 @@ pub mod delivery_step;
 pub mod editable_record;
 pub mod erasure;
 pub mod event;
+pub mod group_images;
 pub mod group_record;
 pub mod group_state;
 pub mod history;

@@ -7,6 +7,7 @@ use crate::domain::directory::password_link::longest_token_bytes;
 use crate::domain::records::account_link::PendingRdv;
 use crate::domain::records::customfield::{CustomValue, Customs};
 use crate::domain::records::fiche::Fiche;
+use crate::domain::records::image::Image;
 use crate::domain::records::message::{Message, MessageContent};
 use crate::domain::records::text::Email;
 use crate::domain::records::vevent::{BookingComments, OptionalFields, Vevent};
@@ -21,6 +22,8 @@ const FICHE_BYTES: u64 = 384;
 const CUSTOM_BYTES: u64 = 48;
 /// Bytes of a message without texts, with its entries in the indexes.
 const MESSAGE_BYTES: u64 = 384;
+/// Bytes of an image without its content, with its entries in the indexes.
+const IMAGE_BYTES: u64 = 256;
 /// Bytes of an account.
 pub(crate) const ACCOUNT_BYTES: u64 = 512;
 
@@ -69,6 +72,11 @@ fn customs_bytes(customs: &Customs) -> u64 {
         };
     }
     bytes
+}
+
+/// Returns the bytes of an image.
+pub(crate) fn image_bytes(image: &Image) -> u64 {
+    IMAGE_BYTES + image.bytes.len() as u64
 }
 
 /// Returns the bytes of a message.

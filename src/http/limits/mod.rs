@@ -45,6 +45,7 @@ pub(crate) mod client_hash;
 pub(crate) mod code_budget;
 pub(crate) mod enumeration_limit;
 pub(crate) mod guarded_write;
+pub(crate) mod image_pool;
 pub(crate) mod limited_move;
 pub(crate) mod link_limit;
 pub(crate) mod login_limit;

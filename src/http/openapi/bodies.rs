@@ -14,6 +14,9 @@ use crate::wire::schema::{described, id, named, object, text};
 /// object.
 pub(crate) fn request_body(endpoint: &Endpoint, body: &Body, is_legacy: bool) -> RequestBody {
     let resource = endpoint.right.map(|right| right.resource);
+    if body.is_image {
+        return image_body(body, endpoint);
+    }
     let mut json = schema(&body.json, endpoint);
     if body.is_wrapped {
         let name = resource.map(|resource| resource.name().to_lowercase()).unwrap_or_default();
@@ -35,6 +38,15 @@ pub(crate) fn request_body(endpoint: &Endpoint, body: &Body, is_legacy: bool) ->
     content.example = operation_text(endpoint.operation_id).example.body.clone().map(Into::into);
     let required = if body.is_required { Required::True } else { Required::False };
     RequestBodyBuilder::new().required(Some(required)).content("application/json", content).build()
+}
+
+/// The body that is the file of an image. Its content says which type it is.
+fn image_body(body: &Body, endpoint: &Endpoint) -> RequestBody {
+    let mut made = RequestBodyBuilder::new().required(Some(Required::True));
+    for media_type in ["image/png", "image/jpeg", "image/webp"] {
+        made = made.content(media_type, Content::new(Some(schema(&body.json, endpoint))));
+    }
+    made.build()
 }
 
 /// The schema of a shape. A resource without records has an object without properties.

@@ -64,6 +64,9 @@ pub(crate) fn curl_command(route: &Route) -> String {
         let body = Value::Object(body.clone()).to_string().replace('\'', "'\\''");
         command += &format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'");
     }
+    if let Some(file) = &example.file {
+        command += &format!(" \\\n  -H 'Content-Type: image/png' \\\n  --data-binary @{file}");
+    }
     command
 }
 

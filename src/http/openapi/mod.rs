@@ -52,7 +52,7 @@ public key, carry `RateLimit` with the places left (`r`) and the seconds until a
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags, which group operations, with their descriptions.
-const TAGS: [(&str, &str); 24] = [
+const TAGS: [(&str, &str); 25] = [
     ("accounts", "Clients that log in: links to open an account and to set a password."),
     ("agenda", "All that takes place on calendars in a window, as screens draw it."),
     ("appointments", "Booking, reading and cancelling."),
@@ -63,6 +63,7 @@ const TAGS: [(&str, &str); 24] = [
     ("fiches", "Clients, with their addresses and telephone numbers."),
     ("groups", "Companies, shops or offices, with their settings."),
     ("holds", "Time that is kept for a client for some minutes."),
+    ("images", "Logo, cover and photos of calendars, which pages and mails show."),
     ("interventions", "Services that can be booked, with their lengths and prices."),
     ("interventionsets", "Groups of interventions."),
     ("messages", "Mails and text messages: planned, sent and unsent."),

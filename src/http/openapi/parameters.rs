@@ -74,6 +74,10 @@ pub(crate) fn path_parameter(name: &str) -> Parameter {
     let (description, schema) = match name {
         "group_id" => ("Id of the group.", id()),
         "urlname" => ("Name of the group in URLs.", text().min_length(Some(1))),
+        "slot" => (
+            "Slot of the image: logo, cover, or calendar- with the id of a calendar.",
+            pattern("^(logo|cover|calendar-[1-9][0-9]*)$"),
+        ),
         _ => ("Id of the object.", id()),
     };
     ParameterBuilder::new()

@@ -177,7 +177,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         Resource::Pro => &*PROFESSIONAL,
         Resource::Message => &*MESSAGE,
         Resource::Account => &*ACCOUNT,
-        Resource::Agenda
+        Resource::Image
+        | Resource::Agenda
         | Resource::Slot
         | Resource::Hold
         | Resource::Session

@@ -43,6 +43,10 @@ pub(crate) struct OperationExample {
     /// The JSON body.
     #[serde(default)]
     pub(crate) body: Option<Map<String, Value>>,
+    /// The name of the file that is the body, for commands. The file of the test is in
+    /// `data/openapi/`.
+    #[serde(default)]
+    pub(crate) file: Option<String>,
 }
 
 /// The caller of an example.

@@ -19,6 +19,7 @@ pub(crate) mod health;
 pub(crate) mod history;
 pub(crate) mod holds;
 pub(crate) mod hours;
+pub(crate) mod images;
 pub(crate) mod interventions;
 pub(crate) mod invitations;
 pub(crate) mod messages;

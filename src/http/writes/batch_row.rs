@@ -154,6 +154,7 @@ pub(crate) fn prepare_row(request: &GroupRequest, row: &Value) -> Result<Prepare
         path: route.path(),
         path_id,
         body,
+        content: Vec::new(),
         idempotency_key: Ok(None),
         if_match: read_tags(row)?,
         is_strict: request.is_strict,

@@ -247,6 +247,9 @@ fn words_of(visit: &ProVisit, field: HistoryField) -> Option<FieldWords> {
         HistoryField::PrivacyText => named(text.privacy_text),
         HistoryField::Description => named(text.description),
         HistoryField::Tzdata => named(text.tzdata),
+        HistoryField::Logo => named(text.logo),
+        HistoryField::Cover => named(text.cover),
+        HistoryField::Photo => named(text.photo),
         HistoryField::Count => valued(text.count, ValueForm::Number),
         HistoryField::Search => named(text.search),
         HistoryField::Lastname

@@ -114,6 +114,8 @@ impl GroupState {
             | Event::RetentionCountBegan { .. }
             | Event::AccountUsed { .. }
             | Event::AccountsClosed { .. }
+            | Event::ImageSet { .. }
+            | Event::ImageRemoved { .. }
             | Event::HistoryEnded { .. }
             | Event::ReadsNoted { .. } => Some(Vec::new()),
             Event::CalendarsetRemoved { .. }
@@ -254,6 +256,8 @@ impl GroupState {
                 self.empty_appointments(*at, *placeholder, parts);
             }
             Event::AccountsClosed { at, accounts } => self.close_accounts(*at, accounts),
+            Event::ImageSet { slot, image, .. } => self.images.put(*slot, Arc::clone(image)),
+            Event::ImageRemoved { slot, .. } => self.images.remove(*slot),
         }
     }
 

@@ -57,6 +57,9 @@ impl GroupState {
                 self.observe_emptying(*placeholder, parts)
             }
             Event::AccountsClosed { accounts, .. } => self.observe_closing(accounts),
+            Event::ImageSet { slot, .. } | Event::ImageRemoved { slot, .. } => {
+                vec![self.observe_image(*slot)]
+            }
             Event::GroupChanged { group, .. } => vec![self.observe_group(group)],
             Event::CalendarPut { row, .. } => vec![self.observe_calendar(row)],
             Event::CalendarsetPut { row, .. } => vec![self.observe_calendarset(row)],

@@ -7,12 +7,13 @@ use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarsetId, InterventionsetId};
+use crate::domain::records::image::ImageSlot;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::text::LongText;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::group_state::observed::{FieldChanges, verb_of};
 use crate::domain::state::history::ObservedChange;
-use crate::domain::state::history::row::{HistoryObject, HistoryVerb, ObjectKind};
+use crate::domain::state::history::row::{HistoryField, HistoryObject, HistoryVerb, ObjectKind};
 use crate::domain::state::history::settings::{KeptRecord, SettingsChange, Versions};
 use crate::domain::time::Instant;
 
@@ -21,6 +22,21 @@ impl GroupState {
         let before = &self.catalogue.group;
         let object = HistoryObject::of_group(after.id);
         observe(object, HistoryVerb::Changed, Some(before), Some(after), SettingsChange::Group)
+    }
+
+    /// Returns the change of an image, of which the history keeps the name alone.
+    pub(super) fn observe_image(&self, slot: ImageSlot) -> ObservedChange {
+        let group = HistoryObject::of_group(self.catalogue.group.id);
+        let (object, field) = match slot {
+            ImageSlot::Logo => (group, HistoryField::Logo),
+            ImageSlot::Cover => (group, HistoryField::Cover),
+            ImageSlot::Calendar(id) => {
+                let calendar = HistoryObject { kind: ObjectKind::Calendar, id: id.number() };
+                (calendar, HistoryField::Photo)
+            }
+        };
+        let fields = FieldChanges::default().named(field, true).0;
+        ObservedChange { object, verb: HistoryVerb::Changed, fields, settings: None }
     }
 
     pub(super) fn observe_calendar(&self, after: &Calendar) -> ObservedChange {

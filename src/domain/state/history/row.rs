@@ -205,6 +205,12 @@ coded! {
         Count => "count",
         /// The words of a search.
         Search => "search",
+        /// The logo of the group.
+        Logo => "logo",
+        /// The cover of the group.
+        Cover => "cover",
+        /// The photo of a calendar.
+        Photo => "photo",
     }
 }
 

@@ -99,6 +99,9 @@ text_table! {
     password: "Mot de passe", "Password";
     privacy_text: "Texte sur les données des clients", "Text about the details of clients";
     description: "Description", "Description";
+    logo: "Logo", "Logo";
+    cover: "Image de couverture", "Cover image";
+    photo: "Photo", "Photo";
     tzdata: "Règles des fuseaux horaires", "Rules of time zones";
     planned: "prévu", "planned";
     attended: "venu", "attended";
