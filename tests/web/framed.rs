@@ -73,6 +73,8 @@ async fn a_visitor_of_a_listed_site_books_with_a_code_in_its_frame() {
     assert_eq!(browser.run(link).await, json!("none"), "the page has appeared");
     let title = "return document.querySelector('iframe').title";
     assert_eq!(browser.run(title).await, json!("Book an appointment"));
+    assert_order(&browser).await;
+    assert_deaf(&browser).await;
     for (step, next) in [
         ("service", "a.service"),
         ("time", "button[name=t]"),
@@ -107,6 +109,33 @@ async fn a_visitor_of_a_listed_site_books_with_a_code_in_its_frame() {
     enter_frame(&browser).await;
     browser.click(".acts a:not([href$='/move'])").await;
     browser.await_truth("return parent === window && location.pathname.startsWith('/m/')").await;
+}
+
+/// Asserts that the focus goes through the frame in the order of the site.
+async fn assert_order(browser: &Browser) {
+    browser.run("document.getElementById('before').focus()").await;
+    press(browser, TAB).await;
+    let focused = "return document.activeElement.tagName + '#' + document.activeElement.id";
+    assert_eq!(browser.run(focused).await, json!("IFRAME#"));
+    for _ in 0..20 {
+        press(browser, TAB).await;
+        if browser.run(focused).await != json!("IFRAME#") {
+            break;
+        }
+    }
+    assert_eq!(browser.run(focused).await, json!("A#after"));
+}
+
+/// Asserts that the script believes its own frame alone, and that it made no global variable.
+async fn assert_deaf(browser: &Browser) {
+    browser.run("window.postMessage({type: 'height', height: 5}, '*')").await;
+    browser.await_truth("return messages.some(([, one]) => one.height === 5)").await;
+    let height = browser.run("return document.querySelector('iframe').clientHeight").await;
+    assert!(height.as_u64() > Some(200), "{height}");
+    browser.run("messages.splice(messages.findIndex(([, one]) => one.height === 5), 1)").await;
+    // The numbers are those of frames.
+    let made = "return Object.keys(window).filter((one) => !names.includes(one) && isNaN(one))";
+    assert_eq!(browser.run(made).await, json!([]));
 }
 
 /// Asserts that the site learned of ids and steps, and that the frame kept nothing.
@@ -322,11 +351,17 @@ async fn a_site_shows_the_booking_over_tls() {
         ),
     ];
     front.stand_before("rdv.example.net", server.address());
-    site.show_secretly("www.example.org", page_with(&snippet("https://rdv.example.net", FRAME)));
+    let script = "<script src=\"https://rdv.example.net/embed.js\" data-shop=\"cut-co\" \
+         data-lang=\"fr\" async></script>";
+    site.show_secretly("www.example.org", page_with(script));
     let Some(browser) = Browser::open_with(server.address(), PHONE, &args).await else { return };
     browser.client.goto("https://www.example.org/page").await.expect("the site opens");
     await_step(&browser, "service", 1).await;
+    // The script made the link itself.
+    let title = "return document.querySelector('iframe').title";
+    assert_eq!(browser.run(title).await, json!("Prendre rendez-vous"));
     enter_frame(&browser).await;
+    assert_eq!(browser.run("return document.documentElement.lang").await, json!("fr"));
     browser.click("a.service").await;
     browser.click("button[name=t]").await;
     browser.type_into("#fiche-lastname", "Durand").await;

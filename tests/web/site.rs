@@ -112,7 +112,7 @@ pub(crate) fn page_with(snippet: &str) -> String {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>The site of a shop</title><link rel=\"icon\" href=\"data:,\">\
-         <script>const messages = []; const events = [];\
+         <script>const messages = []; const events = []; const names = Object.keys(window);\
          addEventListener('message', (one) => messages.push([one.origin, one.data]));\
          addEventListener('slotbook', (one) => events.push(one.detail));</script></head>\
          <body><main><h1>A shop</h1><p><a id=\"before\" href=\"#before\">Before</a></p>\n\
