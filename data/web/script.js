@@ -48,6 +48,16 @@ if (zone) {
   }
 }
 
+// Two minutes before a held time ends, its page says so.
+const held = document.querySelector(".held");
+if (held) {
+  const ending = document.getElementById("ending");
+  setTimeout(() => {
+    ending.hidden = false;
+    ending.textContent = ending.dataset.text;
+  }, Math.max(0, held.dataset.left - 120) * 1000);
+}
+
 // A long list is filtered while the visitor types. What is chosen stays.
 const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 for (const input of document.querySelectorAll(".find input")) {

@@ -68,6 +68,9 @@ pub(crate) async fn book(
         if given.value("edit").is_some() {
             return respond_with_form(&visit, &request, &without_code(&given, None), &[]).await;
         }
+        if given.value("longer").is_some() {
+            return code_step::extend(&visit, &request, &given, token, from).await;
+        }
         return code_step::confirm(&visit, &request, &given, token).await;
     }
     let given = match waiting {

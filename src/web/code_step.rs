@@ -1,6 +1,7 @@
 //! The code that proves the address of a client: asked for in the place of the form of step 3,
 //! while the time is held. Reference 14.4.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use askama::Template;
@@ -14,7 +15,9 @@ use crate::domain::state::command::{Caller, Command};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::engine::Rejection;
-use crate::http::{ApiError, confirmation, tries_left};
+use crate::http::{
+    ApiError, GuardedRejection, GuardedWrite, LimitSubjects, confirmation, tries_left,
+};
 use crate::web::appointment_view::holder_query;
 use crate::web::contact_fields::{form_fields, relative_fields};
 use crate::web::done_step::done_url;
@@ -29,7 +32,7 @@ use crate::wire::field::Audience;
 use crate::wire::params::Params;
 
 /// The names of the fields that only this page sends.
-const OWN_FIELDS: [&str; 4] = ["h", "code", "again", "edit"];
+const OWN_FIELDS: [&str; 5] = ["h", "code", "again", "edit", "longer"];
 
 #[derive(Template)]
 #[template(path = "web/code.html")]
@@ -45,6 +48,10 @@ struct CodePage<'v> {
     kept: Vec<(String, String)>,
     sent: String,
     held: String,
+    /// Seconds until the time is no longer held.
+    left_seconds: i64,
+    /// Whether the time can be held longer.
+    can_extend: bool,
     fault: String,
     /// The key of a booking that gets another code.
     another_key: String,
@@ -93,6 +100,40 @@ pub(crate) async fn respond_to_waiting(
             ask_again(visit, request, given, visit.text.code_expired)
         }
     }
+}
+
+/// Holds the time of a booking for as many minutes again, once, and asks for the code again. The
+/// extension counts as a hold in the limits on the public (Reference 6.11).
+pub(crate) async fn extend(
+    visit: &Arc<Visit>,
+    request: &Request,
+    given: &Params,
+    token: HoldToken,
+    from: IpAddr,
+) -> Response {
+    let typed = without_code(given, None);
+    let server = &visit.pages.server;
+    let group = visit.group().id;
+    if server.is_group_full(&visit.state, &Caller::Application) {
+        return message_page::failed(visit, &ApiError::group_full());
+    }
+    let subjects = LimitSubjects::of_page(group, None, from);
+    let places = request.choice.services.len();
+    let write = GuardedWrite::extension(group, token.id(), places, subjects, visit.now);
+    let state = match write.send(server, Author::Visitor, None).await {
+        Ok((done, _)) => done.group_state,
+        // It was extended before, has ended, or the caller has held too much: the page says which.
+        Err(
+            GuardedRejection::Rejected(Rejection::Refused(_))
+            | GuardedRejection::Limited(_)
+            | GuardedRejection::NoCode { .. },
+        ) => visit.newest_state(),
+        Err(GuardedRejection::Rejected(rejection)) => {
+            let error = ApiError::from_rejection(rejection, visit.zone(), Audience::Application);
+            return message_page::failed(visit, &error);
+        }
+    };
+    respond_to_waiting(visit, request, &typed, token, &state).await
 }
 
 /// Confirms a booking by the code of a form.
@@ -204,6 +245,8 @@ fn respond_with_code(
         kept,
         sent: fill(sent, "to", recipient),
         held: fill(text.code_held, "until", &format::clock(visit.language(), until)),
+        left_seconds: hold.expires_at.seconds_since(visit.now),
+        can_extend: !hold.is_extended,
         fault: fault.to_owned(),
         another_key: visit.pages.new_form_key(),
     };

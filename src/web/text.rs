@@ -110,6 +110,11 @@ text_table! {
     code_texted: "Un code à six chiffres vient d’être envoyé par SMS au {to}.",
         "A code of six digits was sent by text message to {to}.";
     code_held: "L’horaire vous est réservé jusqu’à {until}.", "The time is held for you until {until}.";
+    hold_ends: "L’horaire ne vous est plus réservé que pour deux minutes au plus.",
+        "The time is held for you for at most two more minutes.";
+    hold_can_last: "Vous pouvez le garder une fois de plus, ci-dessous.",
+        "You can keep it once more, below.";
+    hold_longer: "Garder l’horaire 15 min de plus", "Hold the time for 15 more minutes";
     code: "Code à six chiffres", "Code of six digits";
     code_again: "Recevoir un autre code", "Send another code";
     code_edit: "Modifier mes coordonnées", "Change my details";

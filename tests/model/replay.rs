@@ -357,6 +357,9 @@ impl Story {
             asking.push(|group: &mut Group| group.verify_bookings = VerifyBookings::Mail);
             drop(shop.changes(&RecordChange::Group(asking)));
             self.holds.extend(shop.book_until_code(&booking));
+            if let Some(waiting) = self.holds.last().filter(|_| half_hour % 2 == 1) {
+                drop(shop.does(Command::ExtendHold(*waiting), Draws::none(shop.now)));
+            }
             let mut open = Patch::default();
             open.push(|group: &mut Group| group.verify_bookings = VerifyBookings::Off);
             drop(shop.changes(&RecordChange::Group(open)));
@@ -463,7 +466,8 @@ fn has_later_members(event: &Event) -> bool {
         | Event::Announced { .. }
         | Event::MessagePut { .. }
         | Event::AccountLinkRequested { .. } => true,
-        Event::HoldMade { hold, .. } => matches!(hold.state, HoldState::Unconfirmed(_)),
+        // Holds and their states have later members too.
+        Event::HoldMade { .. } => true,
         other => other.carried().iter().any(has_later_members),
     }
 }

@@ -117,6 +117,7 @@ pub fn draft_messages(
         | Event::VeventsRemoved { .. }
         | Event::CancelledEmptied { .. }
         | Event::HoldReleased { .. }
+        | Event::HoldExtended { .. }
         | Event::CodeRefused { .. }
         | Event::GroupFounded { .. }
         | Event::BatchDone { .. }

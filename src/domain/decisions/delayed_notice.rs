@@ -236,6 +236,7 @@ fn is_by_professional(command: &Command) -> bool {
         | Command::ConfirmBooking(_)
         | Command::HoldTime(_)
         | Command::ReleaseHold(_)
+        | Command::ExtendHold(_)
         | Command::WarnShop(_)
         | Command::NotifyOfLogin(_)
         | Command::Batch(_) => false,

@@ -107,6 +107,7 @@ pub(crate) fn draw_up_hold(
         source,
         state,
         is_by_key: *mode == BookingMode::Module,
+        is_extended: false,
     };
     // A hold that has ended already is not ended again.
     let replaced = match own.hold {
@@ -114,6 +115,24 @@ pub(crate) fn draw_up_hold(
         _ => None,
     };
     Event::HoldMade { at, hold: Box::new(hold), replaced }
+}
+
+/// Decides that the time of a booking that waits for its code is held for as many minutes again,
+/// from now on. A booking gets them once. Reference 6.8.
+///
+/// # Errors
+/// NoResult if there is no such booking, it does not wait any more, or it has been extended.
+pub fn decide_extension(context: &mut Context<'_>, id: HoldId) -> Result<Decision, Refusals> {
+    let hold = context.state.holds().get(id).ok_or(Refusal::NoResult)?;
+    let waits = matches!(hold.state, HoldState::Unconfirmed(_)) && hold.is_live(context.now);
+    if !waits || hold.is_extended {
+        return Err(Refusal::NoResult.into());
+    }
+    let until = context.now.plus_seconds(UNCONFIRMED_MINUTES * MINUTE);
+    // A clock that was set back takes no minutes away.
+    let expires_at = until.max(hold.expires_at);
+    let event = Event::HoldExtended { at: context.stamp(), id, expires_at };
+    Ok(Decision::Event(event, Outcome::default()))
 }
 
 /// Decides that a holder gives time back.

@@ -80,6 +80,9 @@ pub struct Hold {
     pub state: HoldState,
     /// Whether it was made with a key alone.
     pub is_by_key: bool,
+    /// Whether its client has asked for more minutes, which is granted once.
+    #[serde(deserialize_with = "crate::domain::records::added::in_format_7")]
+    pub is_extended: bool,
 }
 
 /// One leg of a held chain.

@@ -108,6 +108,7 @@ impl ChangedRecords {
             | Event::InterventionsetRemoved { .. }
             | Event::HoldMade { .. }
             | Event::HoldReleased { .. }
+            | Event::HoldExtended { .. }
             | Event::CodeRefused { .. }
             | Event::GroupFounded { .. }
             | Event::BatchDone { .. }

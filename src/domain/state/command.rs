@@ -79,6 +79,8 @@ pub enum Command {
     MoveAppointment(MoveAppointment),
     HoldTime(Box<HoldTime>),
     ReleaseHold(HoldId),
+    /// The time of a booking that waits for its code is held longer. Reference 6.8.
+    ExtendHold(HoldId),
     Batch(Batch),
     WarnShop(WarnShop),
     NotifyOfLogin(Box<NotifyOfLogin>),
@@ -277,6 +279,7 @@ impl Command {
             | Self::MoveAppointment(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
+            | Self::ExtendHold(_)
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
             | Self::NoteReads(_)
@@ -308,6 +311,7 @@ impl Command {
             | Self::FollowLink(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
+            | Self::ExtendHold(_)
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
             | Self::RemoveDeleted(_)
@@ -347,6 +351,7 @@ impl Command {
             | Self::MoveAppointment(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
+            | Self::ExtendHold(_)
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
             | Self::NoteReads(_)
@@ -377,6 +382,7 @@ impl Command {
             | Self::RequestLink(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
+            | Self::ExtendHold(_)
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
             | Self::Deliver(_)
@@ -410,6 +416,7 @@ impl Command {
             | Self::RequestLink(_)
             | Self::HoldTime(_)
             | Self::ReleaseHold(_)
+            | Self::ExtendHold(_)
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
             | Self::Deliver(_)

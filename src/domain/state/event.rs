@@ -326,6 +326,15 @@ pub enum Event {
         /// The slot. It holds an image.
         slot: ImageSlot,
     },
+    /// The time of a booking that waits for its code is held longer.
+    HoldExtended {
+        /// The stamp of the event.
+        at: Instant,
+        /// The hold of the booking.
+        id: HoldId,
+        /// The moment from which it blocks no caller.
+        expires_at: Instant,
+    },
 }
 
 impl Event {
@@ -358,6 +367,7 @@ impl Event {
             | Self::CancelledEmptied { at, .. }
             | Self::HoldMade { at, .. }
             | Self::HoldReleased { at, .. }
+            | Self::HoldExtended { at, .. }
             | Self::CodeRefused { at, .. }
             | Self::BookingConfirmed { at, .. }
             | Self::GroupFounded { at, .. }
@@ -403,6 +413,7 @@ impl Event {
             | Self::CancelledEmptied { .. }
             | Self::HoldMade { .. }
             | Self::HoldReleased { .. }
+            | Self::HoldExtended { .. }
             | Self::CodeRefused { .. }
             | Self::BookingConfirmed { .. }
             | Self::GroupFounded { .. }

@@ -6,6 +6,7 @@ use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::group::Group;
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::ShopWarning;
 use crate::domain::records::text::Email;
@@ -153,6 +154,19 @@ impl GuardedWrite {
             WriteLimits { subjects, places, guess: None, code: None, now }
         });
         Self { group, command: Command::HoldTime(Box::new(command)), limits }
+    }
+
+    /// Returns the extension of a hold with some legs, which counts as a hold does.
+    pub(crate) fn extension(
+        group: GroupId,
+        hold: HoldId,
+        places: usize,
+        subjects: LimitSubjects,
+        now: Instant,
+    ) -> Self {
+        let subjects = subjects.for_hold();
+        let limits = Some(WriteLimits { subjects, places, guess: None, code: None, now });
+        Self { group, command: Command::ExtendHold(hold), limits }
     }
 
     /// Returns a move of an appointment, if it meets the precondition. By its secret, refusals

@@ -95,7 +95,9 @@ impl GroupState {
                 let before = replaced.map(|hold| hold.calendar_id);
                 Some(before.into_iter().chain([hold.calendar_id]).collect())
             }
-            Event::HoldReleased { id, .. } | Event::CodeRefused { id, .. } => {
+            Event::HoldReleased { id, .. }
+            | Event::HoldExtended { id, .. }
+            | Event::CodeRefused { id, .. } => {
                 Some(self.holds().get(*id).map(|hold| hold.calendar_id).into_iter().collect())
             }
             Event::FichePut { .. }
@@ -218,6 +220,7 @@ impl GroupState {
                 self.put_hold(Arc::new(Hold::clone(hold)));
             }
             Event::HoldReleased { id, .. } => self.remove_hold(*id),
+            Event::HoldExtended { id, expires_at, .. } => self.extend_hold(*id, *expires_at),
             Event::CodeRefused { id, .. } => self.change_hold(*id, count_wrong_code),
             Event::BookingConfirmed { id, fiche, legs, .. } => {
                 // The hold ends first, so that its appointments do not count as overwriting it.

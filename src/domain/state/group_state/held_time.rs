@@ -47,6 +47,12 @@ impl GroupState {
         }
     }
 
+    /// Moves the end of a hold, if it exists.
+    pub(super) fn extend_hold(&mut self, id: HoldId, expires_at: Instant) {
+        let Some(hold) = self.holds.get(id) else { return };
+        self.put_hold(Arc::new(Hold { expires_at, is_extended: true, ..Hold::clone(hold) }));
+    }
+
     /// Changes the state of a hold, if it exists.
     pub(super) fn change_hold(&mut self, id: HoldId, change: impl FnOnce(&mut HoldState)) {
         let Some(hold) = self.holds.get(id) else { return };

@@ -82,6 +82,7 @@ impl GroupState {
             | Event::AccountLinkRequested { .. }
             | Event::HoldMade { .. }
             | Event::HoldReleased { .. }
+            | Event::HoldExtended { .. }
             | Event::CodeRefused { .. }
             | Event::GroupFounded { .. }
             | Event::BatchDone { .. }
