@@ -126,11 +126,12 @@ pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &s
     }
     let choice = visit.choice(&visit.params);
     if must_choose_calendar(visit, &choice) {
-        let step = if choice.services.is_empty() { "" } else { "/time" };
-        let (calendars, filter) = filtered_calendars(visit, &choice, step);
+        let step = if choice.services.is_empty() { "" } else { TIME_STEP };
+        let (calendars, filter) = filtered_calendars(visit, &choice, step, "");
         let title = visit.text.choose_calendar;
         let fault = fault.to_owned();
-        let page = CalendarPage { frame: visit.frame(title), title, fault, calendars, filter };
+        let frame = if fault.is_empty() { visit.frame(title) } else { visit.fault_frame(title) };
+        let page = CalendarPage { frame, title, fault, calendars, filter };
         return respond(status, Privacy::Public, render(&page));
     }
     let mut sets = shown_sets(visit, &choice);
@@ -220,12 +221,13 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
     options
 }
 
-/// Returns the calendars to choose from at a step, and their filter if there are many. A search
-/// shows those that it finds, those without a preference, and the chosen one.
+/// Returns the calendars to choose from, each with a link to a step, and the filter of many on the
+/// page of another. A search shows those that it finds, "no preference", and the chosen one.
 pub(crate) fn filtered_calendars(
     visit: &Visit,
     choice: &Choice,
     step: &str,
+    page: &str,
 ) -> (Vec<CalendarOption>, Option<ListFilter>) {
     let mut options = calendar_options(visit, choice, step);
     let people = |options: &[CalendarOption]| options.iter().filter(|it| it.is_person).count();
@@ -233,11 +235,11 @@ pub(crate) fn filtered_calendars(
         return (options, None);
     }
     let mut kept = Choice { calendar: None, has_no_preference: false, ..choice.clone() }.pairs();
-    if step == TIME_STEP {
+    if page == TIME_STEP {
         kept = choice.pairs();
     }
     kept.extend(visit.carried_pairs());
-    let mut filter = ListFilter::of_people(visit, visit.path_of(step), kept);
+    let mut filter = ListFilter::of_people(visit, visit.path_of(page), kept);
     filter.say_found(options.iter().filter(|it| it.is_person && filter.shows(&it.name)).count());
     options.retain(|option| !option.is_person || option.is_chosen || filter.shows(&option.name));
     (options, Some(filter))

@@ -54,8 +54,8 @@ struct TimePage<'v> {
     calendars: Vec<CalendarOption>,
     /// Whether there are so many calendars that their list folds.
     folds_calendars: bool,
-    /// The name of the chosen calendar; empty for no preference.
-    calendar_name: String,
+    /// The name of the chosen entry of the list; empty without one.
+    chosen_calendar: String,
     /// The filter of many people.
     filter: Option<ListFilter>,
     /// Names and values of the form around the starts.
@@ -157,7 +157,7 @@ fn respond_with_times(
     let mut kept = choice.pairs();
     kept.push(("k", visit.pages.new_form_key()));
     kept.extend(visit.carried_pairs());
-    let (options, filter) = filtered_calendars(visit, choice, TIME_STEP);
+    let (options, filter) = filtered_calendars(visit, choice, TIME_STEP, TIME_STEP);
     let calendars = mark_default(options, visit, search.calendars());
     let (week_day, _) = read_days(visit);
     let chosen = calendars.iter().find(|option| option.is_chosen);
@@ -168,7 +168,7 @@ fn respond_with_times(
         frozen_calendar: frozen_calendar_name(visit),
         change_url: change_services_url(visit, choice),
         folds_calendars: filter.is_some() || calendars.len() > OPEN_CALENDARS_MAX,
-        calendar_name: chosen.map(|option| option.name.clone()).unwrap_or_default(),
+        chosen_calendar: chosen.map(|option| option.name.clone()).unwrap_or_default(),
         filter,
         calendars,
         kept,
