@@ -27,6 +27,8 @@ const RAW_BYTES_MAX: usize = 1_024 * 1_024;
 pub(crate) const PAGE_FORM_BYTES_MAX: usize = 32 * 1_024;
 /// Maximum size of a form that a professional sends, in bytes: long texts with each sign escaped.
 pub(crate) const PRO_FORM_BYTES_MAX: usize = 1_024 * 1_024;
+/// Maximum size of what a form with a file has beside the file, in bytes.
+const FORM_PARTS_BYTES_MAX: usize = 4 * 1_024;
 /// Maximum nesting depth of a JSON body.
 const DEPTH_MAX: usize = 32;
 /// Maximum time in which a body must arrive.
@@ -222,6 +224,16 @@ impl<'r> Incoming<'r> {
                 Err(ApiError::new(Problem::ContentTooLarge, rule))
             }
         }
+    }
+
+    /// Returns the bytes of a form with one file of at most [`SENT_BYTES_MAX`] bytes.
+    ///
+    /// # Errors
+    /// As [`Incoming::read_image`].
+    pub(crate) async fn read_upload(&mut self) -> Result<Vec<u8>, ApiError> {
+        let read = self.read_bytes_up_to(SENT_BYTES_MAX + FORM_PARTS_BYTES_MAX, true).await?;
+        let rule = "the form has more bytes than one image may have: send a smaller one";
+        read.ok_or_else(|| ApiError::new(Problem::ContentTooLarge, rule))
     }
 
     /// Returns the object of a body that was read early; `None` if the body is unread.

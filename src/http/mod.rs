@@ -58,6 +58,7 @@ pub(crate) use resources::dry_runs::estimate_dry_run;
 pub(crate) use resources::exports::export_client;
 pub(crate) use resources::holds::{confirmation, tries_left};
 pub(crate) use resources::hours::show_hours;
+pub(crate) use resources::images::{make_in_turn, removal_command, set_command};
 pub(crate) use resources::slots::INLINE_COST_MAX;
 pub(crate) use resources::vevents::{
     draw_up_new, make_change, make_part_change, show_vevent_later,

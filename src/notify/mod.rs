@@ -2,6 +2,7 @@
 //! SMS gateway. Reference 7.
 
 mod calendar;
+pub(crate) mod contrast;
 mod gsm;
 pub(crate) mod language;
 pub mod links;

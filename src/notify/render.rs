@@ -9,11 +9,13 @@ use crate::domain::directory::confirmation_code::ConfirmationCode;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::HoldId;
+use crate::domain::records::image::ImageSlot;
 use crate::domain::records::message::{
     AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, ShopWarning,
 };
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
+use crate::notify::contrast::{self, LightColours};
 use crate::notify::gsm;
 use crate::notify::language::{
     Language, long_date, name_with_preposition, one_line, short_date, short_line,
@@ -67,15 +69,33 @@ struct MailContext {
     /// URL that ends such mails; empty if nothing does.
     unsubscribe: String,
     colours: MailColours,
+    /// The logo, if the group has one.
+    logo: Option<MailLogo>,
 }
 
 /// The colours of the booking module that a mail uses, as CSS.
 struct MailColours {
+    /// Ground and text of the mail.
     page: String,
     text: String,
+    link: String,
+    /// Ground and text of the band with the name of the group.
     main: String,
     main_text: String,
+    /// Ground and text of the one button.
+    button: String,
+    button_text: String,
 }
+
+/// The logo in a mail: its address, and its size in pixels.
+struct MailLogo {
+    url: String,
+    width: u32,
+    height: u32,
+}
+
+/// Maximum height of a logo in mails, in pixels.
+const LOGO_HEIGHT_MAX: u32 = 60;
 
 macro_rules! templates {
     ($($name:ident, $path:literal;)*) => {$(
@@ -413,6 +433,7 @@ fn build_context(
         code_until,
         unsubscribe,
         colours: mail_colours(group),
+        logo: mail_logo(state, settings.public_url),
     }
 }
 
@@ -455,17 +476,29 @@ fn may_be_of_public(state: &GroupState, message: &Message) -> bool {
     false
 }
 
-/// Returns the group's colours; a default for each that is missing.
+/// Returns the group's colours, as its pages have them on light grounds.
 fn mail_colours(group: &Group) -> MailColours {
-    let mut given = serde_json::Value::Null;
-    if let Some(colours) = &group.usercolors {
-        given = serde_json::from_str(colours.as_str()).unwrap_or_default();
-    }
-    let colour = |name: &str, default: &str| given[name].as_str().unwrap_or(default).to_owned();
+    let colours = LightColours::new(&contrast::of_group(group));
     MailColours {
-        page: colour("page_bg", "#f4f4f4"),
-        text: colour("content_text", "#222222"),
-        main: colour("main_bg", "#2b5c8a"),
-        main_text: colour("main_text", "#ffffff"),
+        page: colours.content.css(),
+        text: colours.content_text.css(),
+        link: colours.button.css(),
+        main: colours.main.css(),
+        main_text: colours.main_text.css(),
+        button: colours.button.css(),
+        button_text: colours.button.text_on().css(),
     }
+}
+
+/// Returns the logo of the group; `None` without one, or if the server knows no address of its own.
+fn mail_logo(state: &GroupState, public_url: &str) -> Option<MailLogo> {
+    let logo = state.images.in_slot(ImageSlot::Logo)?;
+    if public_url.is_empty() {
+        return None;
+    }
+    // Dense screens show two pixels for each of these.
+    let height = logo.height.min(LOGO_HEIGHT_MAX);
+    let width = (logo.width * height / logo.height).max(1);
+    let url = format!("{public_url}{}", links::image_path(&state.catalogue.group, logo));
+    Some(MailLogo { url, width, height })
 }

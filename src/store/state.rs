@@ -87,7 +87,7 @@ enum GroupFrame {
     ClosedAddresses(Vec<ClosedAddress>),
     /// An image. Each has a frame of its own, since it is long.
     Image(Arc<Image>),
-    /// The digests of the images in slots. Reference 12.12.
+    /// The digests of the images in slots. Reference 12.10.
     ImageSlots(Vec<(ImageSlot, ImageDigest)>),
 }
 

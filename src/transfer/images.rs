@@ -59,7 +59,7 @@ pub(crate) fn read_images(
         };
         match make_image(slot, &file) {
             Ok(image) => images.put(slot, Arc::new(image)),
-            Err(fault) => faults.add(format!("{path}.{}", fault.field), fault.rule),
+            Err(fault) => faults.add(format!("{path}.{IMAGE}"), fault.to_string()),
         }
     }
     if images.bytes() > GROUP_IMAGES_BYTES_MAX {

@@ -4,123 +4,30 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::domain::records::group::Group;
+pub(crate) use crate::notify::contrast::of_group;
+use crate::notify::contrast::{Backgrounds, CONTENT, LINKS, LightColours, PAGE, Rgb, given};
 
-/// Minimum contrast of text (WCAG 2.2, 1.4.3).
-const CONTRAST_MIN: f64 = 4.5;
-
-/// The page's own colours, which a group may replace: background and text.
-const PAGE: (Rgb, Rgb) = (Rgb([0xf4, 0xf5, 0xf2]), Rgb([0x1d, 0x26, 0x21]));
-const CONTENT: (Rgb, Rgb) = (Rgb([0xff, 0xff, 0xff]), Rgb([0x1d, 0x26, 0x21]));
-const LINKS: Rgb = Rgb([0x1c, 0x69, 0x49]);
 /// The backgrounds of the dark scheme, on which only the colour of links is the group's.
 const DARK_PAGE: Rgb = Rgb([0x12, 0x17, 0x14]);
 const DARK_CONTENT: Rgb = Rgb([0x1c, 0x22, 0x1e]);
 
-/// A colour of the sRGB space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rgb([u8; 3]);
-
-impl Rgb {
-    const BLACK: Self = Self([0; 3]);
-    const WHITE: Self = Self([255; 3]);
-
-    /// Parses `#RRGGBB`.
-    fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
-        let number = u32::from_str_radix(digits, 16).ok()?;
-        let [_, red, green, blue] = number.to_be_bytes();
-        Some(Self([red, green, blue]))
-    }
-
-    /// The relative luminance, as WCAG defines it.
-    fn luminance(self) -> f64 {
-        let linear = self.0.map(|part| {
-            let part = f64::from(part) / 255.0;
-            if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-        });
-        0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    }
-
-    /// The contrast of two colours, 1 to 21.
-    fn contrast(self, other: Self) -> f64 {
-        let one = self.luminance();
-        let two = other.luminance();
-        (one.max(two) + 0.05) / (one.min(two) + 0.05)
-    }
-
-    /// Returns this colour with a number of hundredths of another.
-    fn mixed(self, other: Self, hundredths: u16) -> Self {
-        let mut mixed = [0; 3];
-        for (at, part) in mixed.iter_mut().enumerate() {
-            let sum =
-                u16::from(self.0[at]) * (100 - hundredths) + u16::from(other.0[at]) * hundredths;
-            *part = u8::try_from(sum / 100).expect("a mean of bytes is a byte");
-        }
-        Self(mixed)
-    }
-
-    /// Returns the nearest colour, towards black or white, that can be read on some backgrounds.
-    fn readable_on(self, backgrounds: &[Self]) -> Self {
-        let is_readable = |colour: Self| {
-            backgrounds.iter().all(|background| colour.contrast(*background) >= CONTRAST_MIN)
-        };
-        for hundredths in (0..=100).step_by(4) {
-            for extreme in [Self::BLACK, Self::WHITE] {
-                let colour = self.mixed(extreme, hundredths);
-                if is_readable(colour) {
-                    return colour;
-                }
-            }
-        }
-        // On backgrounds of which one is dark and one is light, no colour is readable on all.
-        self
-    }
-
-    /// Returns black or white, which can be read on this colour.
-    fn text_on(self) -> Self {
-        if self.contrast(Self::WHITE) >= CONTRAST_MIN { Self::WHITE } else { Self::BLACK }
-    }
-
-    fn css(self) -> String {
-        let [red, green, blue] = self.0;
-        format!("#{red:02x}{green:02x}{blue:02x}")
-    }
-}
-
-/// Returns the colours that a group sets, by their keys.
-pub(crate) fn of_group(group: &Group) -> Map<String, Value> {
-    let given = group.usercolors.as_ref();
-    given.and_then(|colours| serde_json::from_str(colours.as_str()).ok()).unwrap_or_default()
-}
-
 /// Returns the stylesheet of colours by their keys.
 pub(crate) fn stylesheet(colours: &Map<String, Value>) -> String {
-    let Backgrounds { page: page_bg, main: main_bg, content: content_bg } =
-        Backgrounds::new(colours);
-    let text = |name: &str, default: Rgb, background: Rgb| match given(colours, name) {
-        Some(colour) => colour.readable_on(&[background]),
-        None if default.contrast(background) >= CONTRAST_MIN => default,
-        None => background.text_on(),
-    };
-    let main_text = text("main_text", PAGE.1, main_bg);
-    let page_text = text("page_text", main_text, page_bg);
-    let content_text = text("content_text", CONTENT.1, content_bg);
-    let links = given(colours, "content_links").unwrap_or(LINKS);
-    let button = links.readable_on(&[content_bg]);
+    let LightColours { page, page_text, main, main_text, content, content_text, links, button } =
+        LightColours::new(colours);
     let muted = |text: Rgb, background: Rgb| text.mixed(background, 30).readable_on(&[background]);
     let light = [
-        ("page", page_bg),
+        ("page", page),
         ("page-text", page_text),
-        ("page-link", links.readable_on(&[page_bg])),
-        ("main", main_bg),
+        ("page-link", links.readable_on(&[page])),
+        ("main", main),
         ("main-text", main_text),
-        ("main-muted", muted(main_text, main_bg)),
-        ("main-link", links.readable_on(&[main_bg])),
-        ("card", content_bg),
+        ("main-muted", muted(main_text, main)),
+        ("main-link", links.readable_on(&[main])),
+        ("card", content),
         ("text", content_text),
-        ("muted", muted(content_text, content_bg)),
-        ("line", content_text.mixed(content_bg, 82)),
+        ("muted", muted(content_text, content)),
+        ("line", content_text.mixed(content, 82)),
         ("link", button),
         ("button", button),
         ("button-text", button.text_on()),
@@ -137,26 +44,6 @@ pub(crate) fn stylesheet(colours: &Map<String, Value>) -> String {
     write_scheme(&mut style, "light", &light);
     write_scheme(&mut style, "dark", &dark);
     style
-}
-
-/// The backgrounds of a group's pages.
-struct Backgrounds {
-    page: Rgb,
-    main: Rgb,
-    content: Rgb,
-}
-
-impl Backgrounds {
-    fn new(colours: &Map<String, Value>) -> Self {
-        let page = given(colours, "page_bg");
-        let main = given(colours, "main_bg").or(page).unwrap_or(PAGE.0);
-        let content = given(colours, "content_bg").unwrap_or(CONTENT.0);
-        Self { page: page.unwrap_or(main), main, content }
-    }
-}
-
-fn given(colours: &Map<String, Value>, name: &str) -> Option<Rgb> {
-    colours.get(name).and_then(Value::as_str).and_then(Rgb::parse)
 }
 
 /// Whether a text is a colour, `#RRGGBB`.
@@ -204,6 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::notify::contrast::CONTRAST_MIN;
 
     #[test]
     fn the_contrast_is_that_of_wcag() {

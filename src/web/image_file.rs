@@ -1,4 +1,4 @@
-//! The response with an image of a group. Reference 14.11.
+//! The response with an image of a group. Reference 14.9.
 
 use std::sync::Arc;
 

@@ -24,6 +24,7 @@ mod deep_link;
 mod done_step;
 mod embed_file;
 mod embedding;
+mod face;
 mod form_answer;
 mod format;
 mod free_times;
@@ -49,6 +50,7 @@ mod preset;
 mod pro_link;
 mod reason_text;
 mod refusal_text;
+mod robots;
 mod service_step;
 mod shop;
 mod text;
@@ -78,6 +80,7 @@ fn routes(server: Arc<Server>) -> Router {
     let pages = Arc::new(Pages::new(server));
     practice::routes()
         .route("/", get(home::show))
+        .route("/robots.txt", get(robots::show))
         .route(asset_file::PATH, get(asset_file::show))
         .route(embed_file::PATH, get(embed_file::show))
         .route(links::PATH, get(mail_links::show).post(mail_links::act))

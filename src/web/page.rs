@@ -9,6 +9,7 @@ use axum::http::header::{
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
+use crate::web::face::Face;
 use crate::web::text::Texts;
 
 /// The policy of all pages: nothing inline, nothing from elsewhere, and in no frame.
@@ -42,6 +43,8 @@ pub(crate) struct Frame<'v> {
 /// The group in the frame of a page.
 pub(crate) struct Place<'v> {
     pub(crate) name: &'v str,
+    /// Its images and texts.
+    pub(crate) face: Face<'v>,
     /// The first page.
     pub(crate) home: String,
     pub(crate) phone: &'v str,

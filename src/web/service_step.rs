@@ -6,11 +6,13 @@ use axum::response::Response;
 
 use crate::domain::availability::module_offer::{shown_calendars, shown_interventions};
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::InterventionsetId;
+use crate::domain::records::ids::{CalendarId, InterventionsetId};
+use crate::domain::records::image::ImageSlot;
 use crate::domain::records::intervention::Intervention;
 use crate::web::choice::Choice;
 use crate::web::closed::{find_closed, known_only_notice, nothing_offered};
 use crate::web::deep_link;
+use crate::web::face::{ImageView, find_image};
 use crate::web::format::service_facts;
 use crate::web::list_filter::{ListFilter, PEOPLE_MAX, SERVICES_MAX};
 use crate::web::page::{Frame, Privacy, render, respond};
@@ -32,6 +34,10 @@ pub(crate) struct CalendarOption {
     pub(crate) is_chosen: bool,
     /// Whether it is a calendar, and not "no preference".
     pub(crate) is_person: bool,
+    /// The photo of the calendar, if it has one.
+    pub(crate) photo: Option<ImageView>,
+    /// The line about the calendar; empty without one.
+    pub(crate) tagline: String,
 }
 
 /// A set of services on the page.
@@ -201,6 +207,8 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
     }
     let mut options = Vec::new();
     let option = |name: &str, option: Choice| CalendarOption {
+        photo: option.calendar.and_then(|id| find_image(visit, ImageSlot::Calendar(id))),
+        tagline: tagline_of(visit, option.calendar),
         name: name.to_owned(),
         url: visit.url(step, &option.pairs()),
         is_chosen: option.calendar == choice.calendar,
@@ -263,6 +271,12 @@ fn filter_sets(
     sets.retain(|set| !set.services.is_empty());
     filter.say_found(found);
     filter
+}
+
+/// Returns the line about a calendar; empty without one.
+fn tagline_of(visit: &Visit, calendar: Option<CalendarId>) -> String {
+    let calendar = calendar.and_then(|id| visit.state.catalogue.calendars.get(&id));
+    calendar.map_or("", |calendar| calendar.tagline.as_str().trim()).to_owned()
 }
 
 /// Returns the sets of services that can be chosen, in the order of the group.

@@ -23,6 +23,7 @@ use crate::web::bare_page;
 use crate::web::choice::Choice;
 use crate::web::colours;
 use crate::web::embedding::{EMBEDDER, find_embedder};
+use crate::web::face::Face;
 use crate::web::format;
 use crate::web::group_path::booking_path;
 use crate::web::language_choice::{self, LanguageChoice};
@@ -195,6 +196,11 @@ impl Visit {
         format!("{}?{query}", self.path_of("/colours.css"))
     }
 
+    /// Whether the link hides the logo.
+    pub(crate) fn hides_logo(&self) -> bool {
+        self.preset.as_ref().is_some_and(|preset| preset.hides_logo)
+    }
+
     pub(crate) fn group(&self) -> &Group {
         &self.state.catalogue.group
     }
@@ -320,6 +326,7 @@ impl Visit {
             shop_lang: self.shop_lang(),
             place: Some(Place {
                 name: group.name.as_str(),
+                face: Face::of_visit(self, &lines),
                 home: self.url("", &[]),
                 phone: group.phone.as_str(),
                 phone_url: phone_url(group.phone.as_str()),

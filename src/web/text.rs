@@ -22,6 +22,12 @@ text_table! {
     zone_notice: "Les heures sont celles de {zone}, où se trouve l’établissement.",
         "Times are in the time zone of {zone}, where the appointment takes place.";
     own_time: "Entre parenthèses : l’heure chez vous.", "In brackets: the time where you are.";
+    page_about: "Prenez rendez-vous en ligne : {group}.", "Book an appointment online: {group}.";
+    practical: "Informations pratiques", "Practical information";
+    access: "Accès", "How to get there";
+    to_bring: "À apporter", "Bring with you";
+    open_map: "Voir la carte (OpenStreetMap)", "See the map (OpenStreetMap)";
+    cover_alt: "Vue de {group}", "View of {group}";
     back_to_start: "Revenir au début", "Back to the start";
 
     // Step 1.

@@ -38,6 +38,8 @@ const OPEN_CALENDARS_MAX: usize = 3;
 pub(crate) struct ServiceLine {
     pub(crate) name: String,
     pub(crate) facts: String,
+    /// Things to bring to it; empty if there is nothing.
+    pub(crate) bring: String,
 }
 
 #[derive(Template)]
@@ -223,6 +225,7 @@ pub(crate) fn service_lines(visit: &Visit, choice: &Choice) -> Vec<ServiceLine> 
     let line = |service: &Arc<Intervention>| ServiceLine {
         name: service.publicname.as_str().to_owned(),
         facts: service_facts(visit.language(), service, shows_length, currency),
+        bring: service.bring_text.as_str().trim().to_owned(),
     };
     chosen.map(line).collect()
 }

@@ -1,5 +1,5 @@
 //! Images of requests and documents: decoded within limits, scaled, and written anew, so that
-//! nothing but pixels is kept. Reference 12.12.
+//! nothing but pixels is kept. Reference 12.10.
 
 use std::io::Cursor;
 
@@ -31,8 +31,37 @@ const SCANS_MAX: usize = 24;
 /// Qualities of JPEG that are tried before the image is made smaller.
 const QUALITIES: [u8; 4] = [85, 75, 65, 50];
 
-/// Formats that an image may be sent in, by its content.
-const FORMATS_RULE: &str = "must be a PNG, JPEG or WebP file";
+/// A rule that an image breaks. Nothing is kept of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImageFault {
+    /// There is nothing.
+    #[error("must be a PNG, JPEG or WebP file, and it is empty")]
+    Empty,
+    /// It has more than [`SENT_BYTES_MAX`] bytes.
+    #[error("has {0} bytes, more than {SENT_BYTES_MAX}: make it smaller")]
+    Bytes(usize),
+    /// It is SVG, HTML or the like.
+    #[error("must be a PNG, JPEG or WebP file, and it is a text such as SVG or HTML")]
+    Text,
+    /// Its first bytes are those of another format.
+    #[error("must be a PNG, JPEG or WebP file, and its first bytes are those of none")]
+    Format,
+    /// It has more than [`SIDE_MAX`] pixels a side, or more than [`PIXELS_MAX`] in all.
+    #[error("has {0} x {1} pixels, more than {SIDE_MAX} a side or {PIXELS_MAX} in all")]
+    Pixels(u32, u32),
+    /// It is a JPEG of too many scans.
+    #[error("has more than {SCANS_MAX} scans: save it as a plain JPEG")]
+    Scans,
+    /// It is not whole, or does not decode within the memory that is given.
+    #[error("does not decode: must be a PNG, JPEG or WebP file that is whole")]
+    Broken,
+}
+
+impl From<ImageFault> for Fault {
+    fn from(fault: ImageFault) -> Self {
+        Self::new(IMAGE, fault.to_string())
+    }
+}
 
 /// Makes the image to keep in a slot of the bytes of a PNG, JPEG or WebP file. The first bytes say
 /// which it is, never a name or a declared type. An image that turns by its metadata is turned. Of
@@ -40,10 +69,9 @@ const FORMATS_RULE: &str = "must be a PNG, JPEG or WebP file";
 /// [`IMAGE_BYTES_MAX`] bytes. It takes tens of milliseconds.
 ///
 /// # Errors
-/// A fault of [`IMAGE`] with the rule that the bytes break: their number, the format, the
-/// dimensions, the scans, or that they do not decode.
-pub fn make_image(slot: ImageSlot, bytes: &[u8]) -> Result<Image, Fault> {
-    let decoded = decode(bytes).map_err(|rule| Fault::new(IMAGE, rule))?;
+/// The rule that the bytes break.
+pub fn make_image(slot: ImageSlot, bytes: &[u8]) -> Result<Image, ImageFault> {
+    let decoded = decode(bytes)?;
     let (width_max, height_max) = bounds_of(slot);
     let is_larger = decoded.width() > width_max || decoded.height() > height_max;
     let scaled = if is_larger {
@@ -65,7 +93,7 @@ const fn bounds_of(slot: ImageSlot) -> (u32, u32) {
 }
 
 /// Returns the format of a file by its first bytes.
-fn format_of(bytes: &[u8]) -> Result<::image::ImageFormat, String> {
+fn format_of(bytes: &[u8]) -> Result<::image::ImageFormat, ImageFault> {
     if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         return Ok(::image::ImageFormat::Png);
     }
@@ -76,12 +104,11 @@ fn format_of(bytes: &[u8]) -> Result<::image::ImageFormat, String> {
         return Ok(::image::ImageFormat::WebP);
     }
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let found = match text.trim_ascii_start().first() {
-        None => "it is empty",
-        Some(b'<') => "it is a text such as SVG or HTML",
-        Some(_) => "its first bytes are those of none",
-    };
-    Err(format!("{FORMATS_RULE}, and {found}"))
+    Err(match text.trim_ascii_start().first() {
+        None => ImageFault::Empty,
+        Some(b'<') => ImageFault::Text,
+        Some(_) => ImageFault::Format,
+    })
 }
 
 /// Whether a file keeps flat colours exactly, as logos have them.
@@ -90,15 +117,15 @@ fn is_lossless(bytes: &[u8]) -> bool {
 }
 
 /// Decodes a file. Everything that its head declares is checked before the pixels get memory.
-fn decode(bytes: &[u8]) -> Result<DynamicImage, String> {
+fn decode(bytes: &[u8]) -> Result<DynamicImage, ImageFault> {
     if bytes.len() > SENT_BYTES_MAX {
-        return Err(format!("has {} bytes, more than {SENT_BYTES_MAX}", bytes.len()));
+        return Err(ImageFault::Bytes(bytes.len()));
     }
     let format = format_of(bytes)?;
     if format == ::image::ImageFormat::Jpeg && count_scans(bytes) > SCANS_MAX {
-        return Err(format!("has more than {SCANS_MAX} scans: save it as a plain JPEG"));
+        return Err(ImageFault::Scans);
     }
-    let broken = |_| format!("does not decode: {FORMATS_RULE} that is whole");
+    let broken = |_| ImageFault::Broken;
     let mut limits = Limits::default();
     limits.max_alloc = Some(DECODER_BYTES_MAX);
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
@@ -107,12 +134,10 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, String> {
     let (width, height) = decoder.dimensions();
     let pixels = u64::from(width) * u64::from(height);
     if width > SIDE_MAX || height > SIDE_MAX || pixels > PIXELS_MAX {
-        return Err(format!(
-            "has {width} x {height} pixels, more than {SIDE_MAX} a side or {PIXELS_MAX} in all"
-        ));
+        return Err(ImageFault::Pixels(width, height));
     }
     if pixels == 0 || decoder.total_bytes() > DECODED_BYTES_MAX {
-        return Err(format!("does not decode within {DECODED_BYTES_MAX} bytes"));
+        return Err(ImageFault::Broken);
     }
     let orientation = decoder.orientation().map_err(broken)?;
     limits.max_image_width = Some(SIDE_MAX);

@@ -17,6 +17,7 @@ mod forged_sources;
 mod frames;
 mod holds;
 mod idempotency;
+mod images;
 mod lockouts;
 mod logins;
 mod mailbox;

@@ -28,7 +28,7 @@ pub(crate) async fn public_paths(practice: &Practice) -> Vec<String> {
     for instants in ["", "&instants=1"] {
         paths.push(format!("{search}?apikey={KEY}&intervention_ids[]=1&nDays=366{instants}"));
     }
-    for page in ["/", "/embed.js", "/login", "/login/forgotten"] {
+    for page in ["/", "/embed.js", "/login", "/login/forgotten", "/robots.txt"] {
         paths.push(page.to_owned());
     }
     for page in ["", "/time?s=1", "/colours.css"] {

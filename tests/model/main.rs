@@ -15,6 +15,7 @@ mod history;
 mod holds;
 mod hours;
 mod idempotency;
+mod images;
 mod in_flight;
 mod merges;
 mod naive_agenda;

@@ -1,6 +1,8 @@
 //! The events alone make the state again, bit for bit, whether each makes another state or changes the one there is; so
 //! does a snapshot. An event names every record that it changes.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use slotbook::domain::availability::slot_request::BookingMode;
 use slotbook::domain::availability::taken_time::TakenInterval;
@@ -13,6 +15,7 @@ use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::{Group, VerifyBookings};
 use slotbook::domain::records::hold::{HoldId, HoldState};
 use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
+use slotbook::domain::records::image::{Image, ImageDigest, ImageFormat, ImageSlot};
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
 use slotbook::domain::records::vevent::{Permits, VeventKind};
@@ -127,7 +130,7 @@ pub(crate) fn a_step() -> impl Strategy<Value = Step> {
             .prop_map(|(kept, merged)| Step::Merge { kept, merged }),
         1 => any::<prop::sample::Index>().prop_map(Step::Erase),
         1 => (0..60_i64).prop_map(Step::Retain),
-        1 => (0..8_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
+        1 => (0..11_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
         1 => (0..3_u8).prop_map(Step::Zone),
         2 => (0..6_u8, any::<bool>()).prop_map(|(client, moves)| Step::Link { client, moves }),
         2 => any::<prop::sample::Index>().prop_map(Step::Follow),
@@ -605,8 +608,19 @@ fn offer(what: u8, which: u64) -> RecordChange {
                 (row.interventionset_id, row.name) = (Some(category), name);
             },
         )),
-        _ => RecordChange::Customfield(named(None, |_, _| {})),
+        7 => RecordChange::Customfield(named(None, |_, _| {})),
+        8 => RecordChange::SetImage(ImageSlot::Logo, image(which)),
+        9 => RecordChange::SetImage(ImageSlot::Calendar(calendar(which)), image(which % 2)),
+        _ => RecordChange::RemoveImage(ImageSlot::Logo),
     }
+}
+
+/// An image of which there are few, so that several slots have the same.
+fn image(which: u64) -> Arc<Image> {
+    let seed = u8::try_from(which).expect("small");
+    let digest = ImageDigest([seed; 32]);
+    let bytes = vec![seed; 50].into();
+    Arc::new(Image { digest, format: ImageFormat::Png, width: 1, height: 1, bytes })
 }
 
 /// Another time zone for the group.

@@ -13,6 +13,7 @@ mod generations;
 mod golden;
 mod history;
 mod idempotency;
+mod images;
 mod key_uses;
 mod kill;
 mod owners;

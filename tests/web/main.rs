@@ -10,6 +10,7 @@ mod deep_links;
 mod done;
 mod embedding;
 mod events;
+mod face;
 mod figures;
 mod framed;
 mod front;

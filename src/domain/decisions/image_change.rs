@@ -1,4 +1,4 @@
-//! Decisions about the images of a group. Reference 12.12.
+//! Decisions about the images of a group. Reference 12.10.
 
 use std::sync::Arc;
 

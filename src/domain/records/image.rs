@@ -1,4 +1,4 @@
-//! Images of a group: its logo, its cover and a photo of each calendar. Reference 12.12.
+//! Images of a group: its logo, its cover and a photo of each calendar. Reference 12.10.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The images of a group, each kept once by its digest. Reference 12.12.
+//! The images of a group, each kept once by its digest. Reference 12.10.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The pool that decodes images: one at a time, so that their memory is that of one. Reference
-//! 12.12.
+//! 12.10.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Endpoints of the images of a group. Reference 12.12, 13.26.
+//! Endpoints of the images of a group. Reference 12.10, 13.23.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::http::server::Server;
 use crate::http::writes::prepared_write::{PreparedWrite, Written};
 use crate::notify::links::image_path;
 use crate::wire::field::Audience;
-use crate::wire::image::make_image;
+use crate::wire::image::{ImageFault, make_image};
 use crate::wire::schema::{Count, one_of, pattern, schema_names, schema_of};
 
 const ALL: EndpointPath = EndpointPath::current("/api/v1/groups/{group_id}/images");
@@ -127,7 +127,8 @@ async fn list(request: GroupRequest) -> HandlerResult {
 async fn set(request: GroupRequest) -> HandlerResult {
     let slot = slot_in_path(&request)?;
     check_calendar(&request.state, slot)?;
-    let command = set_command(&request.server, slot, request.content.clone()).await?;
+    let made = make_in_turn(&request.server, slot, request.content.clone()).await?;
+    let command = set_command(slot, made.map_err(Fault::from)?);
     let audience = request.audience();
     let show = move |state: &GroupState| show_image(state, slot);
     request.send(request.prepare_change(command, audience, show)).await
@@ -143,18 +144,22 @@ async fn delete(request: GroupRequest) -> HandlerResult {
     request.send(PreparedWrite::new(write, request.audience(), shown)).await
 }
 
-/// Returns the command that puts an image into a slot. The bytes are decoded in the pool of images.
+/// Makes the image to keep in a slot, in the pool of images; the rule that the bytes break.
 ///
 /// # Errors
-/// The rule that the bytes break; 503 if too many images wait.
-pub(crate) async fn set_command(
+/// 503 if too many images wait.
+pub(crate) async fn make_in_turn(
     server: &Server,
     slot: ImageSlot,
     bytes: Vec<u8>,
-) -> Result<Command, ApiError> {
+) -> Result<Result<Image, ImageFault>, ApiError> {
     let make = move || make_image(slot, &bytes);
-    let image = server.image_pool.run(&server.blocking_pool, make).await??;
-    Ok(Command::ChangeRecord(RecordChange::SetImage(slot, Arc::new(image))))
+    server.image_pool.run(&server.blocking_pool, make).await
+}
+
+/// Returns the command that puts an image into a slot.
+pub(crate) fn set_command(slot: ImageSlot, image: Image) -> Command {
+    Command::ChangeRecord(RecordChange::SetImage(slot, Arc::new(image)))
 }
 
 /// Returns the command that empties a slot.

@@ -11,6 +11,7 @@ pub(crate) mod fields;
 mod form_screen;
 mod given;
 mod group_form;
+mod images_screen;
 mod index;
 mod keys_screen;
 mod links_screen;
@@ -20,6 +21,7 @@ pub(crate) mod part;
 mod record_form;
 mod rule_text;
 pub(crate) mod saving;
+mod upload;
 
 use std::sync::Arc;
 
@@ -38,6 +40,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/settings", get(index::show))
         .route("/p/{urlname}/settings/{part}", get(group_form::show).post(group_form::change))
         .route("/p/{urlname}/settings/links", get(links_screen::show))
+        .route("/p/{urlname}/settings/images", get(images_screen::show).post(images_screen::change))
         .route("/p/{urlname}/settings/keys", get(keys_screen::show).post(keys_screen::change))
         .route(
             "/p/{urlname}/settings/accounts",

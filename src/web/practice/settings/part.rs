@@ -11,6 +11,7 @@ pub(crate) enum Part {
     Booking,
     Messages,
     Texts,
+    Images,
     Privacy,
     Calendars,
     Calendarsets,
@@ -24,7 +25,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// All parts, in the order of the first screen.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Shop,
         Self::Calendars,
         Self::Interventions,
@@ -32,6 +33,7 @@ impl Part {
         Self::Messages,
         Self::Texts,
         Self::Links,
+        Self::Images,
         Self::Privacy,
         Self::Calendarsets,
         Self::Interventionsets,
@@ -47,6 +49,7 @@ impl Part {
             Self::Booking => "booking",
             Self::Messages => "messages",
             Self::Texts => "texts",
+            Self::Images => "images",
             Self::Privacy => "privacy",
             Self::Calendars => "calendars",
             Self::Calendarsets => "calendarsets",
@@ -73,7 +76,8 @@ impl Part {
             Self::Messages => group::MESSAGES,
             Self::Texts => group::TEXTS,
             Self::Privacy => group::PRIVACY,
-            Self::Calendars
+            Self::Images
+            | Self::Calendars
             | Self::Calendarsets
             | Self::Interventions
             | Self::Interventionsets
@@ -91,6 +95,7 @@ impl Part {
             Self::Booking => text.booking,
             Self::Messages => text.messages,
             Self::Texts => text.texts,
+            Self::Images => text.images,
             Self::Privacy => text.privacy,
             Self::Calendars => text.calendars,
             Self::Calendarsets => text.calendarsets,
@@ -110,6 +115,7 @@ impl Part {
             Self::Booking => text.booking_about,
             Self::Messages => text.messages_about,
             Self::Texts => text.texts_about,
+            Self::Images => text.images_about,
             Self::Privacy => text.privacy_about,
             Self::Calendars => text.calendars_about,
             Self::Calendarsets => text.calendarsets_about,

@@ -14,6 +14,7 @@ pub(crate) mod frame;
 pub(crate) mod history;
 pub(crate) mod holidays;
 pub(crate) mod hours;
+pub(crate) mod images;
 pub(crate) mod keys;
 pub(crate) mod links;
 pub(crate) mod login;
