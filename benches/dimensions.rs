@@ -258,7 +258,14 @@ fn apikey(number: u64) -> Apikey {
     let origin = SiteOrigin::new(&format!("https://c{number}.example.org")).expect("an origin");
     let holder = ApikeyHolder::Public;
     let origins = vec![origin];
-    Apikey { label: Text::default(), groups: None, holder, origins, allows_any_origin: false }
+    Apikey {
+        label: Text::default(),
+        groups: None,
+        holder,
+        origins,
+        allows_any_origin: false,
+        needs_contact: true,
+    }
 }
 
 // The first one measures memory, before others leave freed memory behind.

@@ -54,6 +54,7 @@ fn wish(client: u64) -> Command {
         permission: None,
         is_by_page: false,
         is_code_demanded: false,
+        needs_contact: false,
         booking_origin: None,
         hold: None,
         caller: Caller::Pro(ProId::new(1).expect("an id")),

@@ -56,6 +56,7 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
             holder,
             origins: Vec::new(),
             allows_any_origin: false,
+            needs_contact: true,
         },
     );
     let pro = Pro {

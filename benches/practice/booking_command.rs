@@ -17,6 +17,7 @@ pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
         permission: None,
         is_by_page: false,
         is_code_demanded: false,
+        needs_contact: false,
         booking_origin: None,
         hold: None,
         caller: Caller::Application,

@@ -71,6 +71,7 @@ fn render_apikey(hash: &[u8; 32], apikey: &Apikey) -> Map<String, Value> {
         row.insert("server".into(), true.into());
     }
     row.insert("any_origin".into(), apikey.allows_any_origin.into());
+    row.insert("needs_contact".into(), apikey.needs_contact.into());
     if !apikey.origins.is_empty() {
         row.insert("origins".into(), apikey.origins.iter().map(SiteOrigin::as_str).collect());
     }

@@ -65,16 +65,22 @@ pub(crate) fn read_apikeys(
         // All are read before one is missed, so that every fault of the row is reported.
         let origins = faults.keep_field(&path, "origins", parse_origins(row.get("origins")));
         let any_origin = faults.keep(&path, parse_any_origin(row));
+        let needs_contact = faults.keep(&path, parse_needs_contact(row));
         let holder = faults.keep(&path, parse_holder(row, covers_all));
         let label = faults.keep_field(&path, "label", parse_label(row.get("label")));
         let groups = faults.keep_field(&path, "groups", groups);
-        if let (Some(label), Some(groups), Some(holder), Some(origins), Some(allows_any_origin)) =
-            (label, groups, holder, origins, any_origin)
-            && keys
-                .insert(hash, Apikey { label, groups, holder, origins, allows_any_origin })
-                .is_some()
+        if let Some(label) = label
+            && let Some(groups) = groups
+            && let Some(holder) = holder
+            && let Some(origins) = origins
+            && let Some(allows_any_origin) = any_origin
+            && let Some(needs_contact) = needs_contact
         {
-            faults.add(format!("{path}.key"), "appears twice in the document");
+            let apikey =
+                Apikey { label, groups, holder, origins, allows_any_origin, needs_contact };
+            if keys.insert(hash, apikey).is_some() {
+                faults.add(format!("{path}.key"), "appears twice in the document");
+            }
         }
     }
     keys
@@ -112,6 +118,16 @@ fn parse_holder(row: &Map<String, Value>, covers_all: bool) -> Result<ApikeyHold
 fn parse_any_origin(row: &Map<String, Value>) -> Result<bool, Vec<Fault>> {
     let mark = parse_mark(row, "any_origin")?;
     Ok(mark.unwrap_or_else(|| row.get("key").is_none_or(Value::is_null)))
+}
+
+/// Parses whether the `contact_needed` of groups binds bookings with a key. If it is left out, it
+/// binds a key that is given plain, which is a new one, and not one that is given as its SHA-256.
+///
+/// # Errors
+/// The fault of the mark.
+fn parse_needs_contact(row: &Map<String, Value>) -> Result<bool, Vec<Fault>> {
+    let mark = parse_mark(row, "needs_contact")?;
+    Ok(mark.unwrap_or_else(|| row.get("key").is_some_and(|key| !key.is_null())))
 }
 
 /// Parses a mark; `None` if it is left out.

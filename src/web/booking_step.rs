@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::decisions::book::permit_page_booking;
+use crate::domain::decisions::contact_rule::{GivenContact, find_contact_fault};
 use crate::domain::records::author::Author;
+use crate::domain::records::channel::Channel;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::{HoldId, HoldState, HoldToken};
 use crate::domain::state::command::{BookAppointment, Caller};
@@ -179,7 +181,7 @@ fn read_command(
     let scope = Scope::for_group(&visit.state).at_moment(visit.now);
     match parse(object, claims, permission, &scope, &caller) {
         Ok(booking) if missing.is_empty() => {
-            Ok(BookAppointment { is_by_page: true, ..booking.command })
+            Ok(BookAppointment { is_by_page: true, needs_contact: true, ..booking.command })
         }
         Ok(_) => Err(missing),
         Err(faults) => {
@@ -193,8 +195,24 @@ fn read_command(
 fn missing_fields(visit: &Visit, given: &Params) -> Vec<Refusal> {
     let fields = form_fields(visit, given).into_iter();
     let missing = fields.filter(|field| field.is_required && field.value.is_empty());
-    let faults = missing.map(|field| Fault::new(field.name, "is required"));
-    faults.map(Refusal::InvalidParameter).collect()
+    let mut faults: Vec<Fault> = find_missing_contact(visit, given).into_iter().collect();
+    for field in missing {
+        // The other number will do as well, where the group needs one and sends no code there.
+        let is_contact =
+            field.name == "fiche.firstphone" && visit.code_channel() != Some(Channel::Sms);
+        if !is_contact && !faults.iter().any(|fault| fault.field == field.name) {
+            faults.push(Fault::new(field.name, "is required"));
+        }
+    }
+    faults.into_iter().map(Refusal::InvalidParameter).collect()
+}
+
+/// Returns the fault of a form without the contact that the group needs.
+fn find_missing_contact(visit: &Visit, given: &Params) -> Option<Fault> {
+    let value = |name| given.value(name).unwrap_or_default();
+    let phones = [value("fiche.firstphone"), value("fiche.secondphone")];
+    let contact = GivenContact { has_email: !value("fiche.email").is_empty(), phones };
+    find_contact_fault(visit.group().contact_needed, contact)
 }
 
 /// Returns the scope of a form's key. It covers services and start, so that a visitor who goes back

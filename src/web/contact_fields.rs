@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::{CustomKind, Customfield, Model};
+use crate::domain::records::group::ContactNeeded;
 use crate::web::date_parts::{CHARS_MAX, PARTS, split_date};
+use crate::web::reason_text::Reasons;
 use crate::web::shop::Visit;
 use crate::web::text::Texts;
 use crate::wire::params::Params;
@@ -148,6 +150,8 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
         FieldView { autocomplete, ..FieldView::new(name, label, widget) }
     };
     let channel = visit.code_channel();
+    let needed = visit.group().contact_needed;
+    let reasons = Reasons::in_language(visit.language());
     let mut fields = vec![
         FieldView {
             chars_max: 64,
@@ -159,18 +163,20 @@ pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {
             ..field("fiche.lastname", text.lastname, "text", "family-name")
         },
         FieldView {
-            hint: if channel == Some(Channel::Mail) {
-                text.code_mail_hint
-            } else {
-                text.email_hint
+            hint: match (channel, needed) {
+                (Some(Channel::Mail), _) => text.code_mail_hint,
+                (_, ContactNeeded::Either) => reasons.either_hint,
+                _ => text.email_hint,
             },
-            is_required: !visit.group().open || channel == Some(Channel::Mail),
+            is_required: !visit.group().open
+                || channel == Some(Channel::Mail)
+                || needed == ContactNeeded::Email,
             ..field("fiche.email", text.email, "email", "email")
         },
         FieldView {
             chars_max: 25,
             hint: if channel == Some(Channel::Sms) { text.code_sms_hint } else { "" },
-            is_required: channel == Some(Channel::Sms),
+            is_required: channel == Some(Channel::Sms) || needed == ContactNeeded::Phone,
             ..field("fiche.firstphone", text.firstphone, "tel", "tel")
         },
         FieldView { chars_max: 25, ..field("fiche.secondphone", text.secondphone, "tel", "") },

@@ -38,4 +38,14 @@ text_table! {
     still_good: "Le dernier code reçu reste valable.", "The last code that you got is still good.";
     code_asked: "Indiquez une adresse e-mail : un code y est envoyé pour confirmer ce rendez-vous.",
         "Enter an e-mail address: a code is sent there to confirm this appointment.";
+
+    // The contact that the group needs.
+    either_hint: "Pour la confirmation et les rappels. Une adresse e-mail ou un téléphone est nécessaire.",
+        "For the confirmation and reminders. An e-mail address or a phone number is needed.";
+    email_needed: "Indiquez une adresse e-mail, pour que l’établissement puisse vous joindre.",
+        "Enter an e-mail address, so that the practice can reach you.";
+    phone_needed: "Indiquez un numéro de téléphone, pour que l’établissement puisse vous joindre.",
+        "Enter a phone number, so that the practice can reach you.";
+    either_needed: "Indiquez une adresse e-mail ou un numéro de téléphone, pour que l’établissement puisse vous joindre.",
+        "Enter an e-mail address or a phone number, so that the practice can reach you.";
 }

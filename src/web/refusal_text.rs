@@ -1,5 +1,6 @@
 //! The sentence of each refusal, in the language of the page, with the date or rule it is about.
 
+use crate::domain::decisions::contact_rule::{EITHER_NEEDED, EMAIL_NEEDED, PHONE_NEEDED};
 use crate::domain::decisions::unconfirmed::EMAIL_FOR_CODE;
 use crate::domain::records::fault::Fault;
 use crate::domain::state::refusal::Refusal;
@@ -79,6 +80,9 @@ fn describe_fault(visit: &Visit, fault: &Fault, fields: &[FieldView]) -> Refusal
         return RefusalText::general(text.other_fault);
     };
     let sentence = match (field.value.is_empty(), field.input_type()) {
+        _ if fault.rule == EMAIL_NEEDED => reasons.email_needed,
+        _ if fault.rule == PHONE_NEEDED => reasons.phone_needed,
+        _ if fault.rule == EITHER_NEEDED => reasons.either_needed,
         (true, _) if field.name == "fiche.lastname" => text.name_missing,
         (true, _) if fault.rule == EMAIL_FOR_CODE => reasons.code_asked,
         (true, _) => text.required,

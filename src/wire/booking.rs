@@ -157,6 +157,7 @@ pub fn parse(
         hold: body.hold,
         is_by_page: false,
         is_code_demanded: false,
+        needs_contact: false,
     };
     Ok(Booking { command, sent })
 }

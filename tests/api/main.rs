@@ -10,6 +10,7 @@ mod bodies;
 mod catalogue;
 mod client_accounts;
 mod compression;
+mod contact;
 mod docs;
 mod dry_runs;
 mod enrolment;

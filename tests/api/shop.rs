@@ -111,6 +111,7 @@ pub(crate) fn add_operator_key(directory: &mut Directory) {
         holder: ApikeyHolder::Operator,
         origins: Vec::new(),
         allows_any_origin: true,
+        needs_contact: false,
     };
     directory.apikeys.insert(Sha256::digest(OPERATOR_KEY).into(), apikey);
 }
@@ -155,6 +156,7 @@ pub(crate) fn directory() -> Directory {
         holder: ApikeyHolder::Public,
         origins: Vec::new(),
         allows_any_origin: true,
+        needs_contact: false,
     };
     let mut directory = Directory::default();
     directory.apikeys.insert(Sha256::digest(KEY).into(), apikey(Some(vec![4])));

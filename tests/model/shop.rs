@@ -550,6 +550,7 @@ pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
         permission: None,
         is_by_page: false,
         is_code_demanded: false,
+        needs_contact: false,
         booking_origin: None,
         hold: None,
         caller: Caller::Application,

@@ -79,6 +79,7 @@ impl Running {
             permission: None,
             is_by_page: false,
             is_code_demanded: false,
+            needs_contact: false,
             booking_origin: None,
             hold: None,
             caller: Caller::Application,

@@ -275,6 +275,9 @@ async fn golden_stores_of_every_version_open() {
         assert_eq!(said.contains("slotbook key set KEY --no-server"), is_first, "{said}");
         let keys = String::from_utf8(run(&["key", "list"], &data).stdout).expect("text");
         assert_eq!(keys.contains("server, as assumed"), is_first, "{keys}");
+        // Keys of before groups had `contact_needed` are not bound by it.
+        let keys_row = exported(&data)["apikeys"][0]["needs_contact"].clone();
+        assert_eq!(keys_row, json!(store.ends_with(PRESENT)), "{}", store.display());
         // Nor did the formats up to 2 hold of which sites a key is.
         if is_first || store.ends_with("2") {
             assert!(said.contains("pages of any site") && said.contains("count=1"), "{said}");

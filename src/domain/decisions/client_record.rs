@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::domain::decisions::contact_rule::{GivenContact, find_contact_fault};
 use crate::domain::records::customfield::{Customs, Model};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::fiche::Fiche;
@@ -125,6 +126,13 @@ pub(crate) fn prepare_new_client(
         with_customs(state, Model::Fiche, fiche.customs, &client.customs, &command.caller);
     if is_nameless(&fiche) {
         faults.push(Refusal::InvalidParameter(missing_name_fault()));
+    }
+    // A key of before the setting goes on as it was.
+    if command.caller == Caller::Application && command.needs_contact {
+        let phones = [fiche.firstphone.as_str(), fiche.secondphone.as_str()];
+        let given = GivenContact { has_email: fiche.email.is_some(), phones };
+        let needed = state.catalogue.group.contact_needed;
+        faults.extend(find_contact_fault(needed, given).map(Refusal::InvalidParameter));
     }
     faults.extend(custom_faults(state, Model::Fiche, &client.customs, command, true));
     refuse_faults(faults)?;

@@ -12,6 +12,7 @@ pub(crate) mod candidates;
 pub mod client_record;
 pub(crate) mod client_rules;
 pub mod confirmation;
+pub(crate) mod contact_rule;
 pub mod decision;
 pub(crate) mod delayed_notice;
 pub mod delivery;

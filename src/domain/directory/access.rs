@@ -255,6 +255,7 @@ fn decide(
                     holder: *holder,
                     origins: origins.clone(),
                     allows_any_origin: false,
+                    needs_contact: true,
                 },
             })
         }

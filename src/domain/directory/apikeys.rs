@@ -5,7 +5,7 @@ use std::ops::Deref;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::domain::records::added::{in_format_2, in_format_2_or, in_format_3_or};
+use crate::domain::records::added::{in_format_2, in_format_2_or, in_format_3_or, in_format_7};
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::site_origin::SiteOrigin;
 use crate::domain::records::text::Text;
@@ -29,6 +29,10 @@ pub struct Apikey {
     /// for keys made before they named their origins, until the operator names some.
     #[serde(deserialize_with = "true_unless_known")]
     pub allows_any_origin: bool,
+    /// Whether bookings with the key give the contact that their group needs. So it is for keys
+    /// made since groups have that setting, and not for those before. Reference 6.3.
+    #[serde(deserialize_with = "in_format_7")]
+    pub needs_contact: bool,
 }
 
 /// The operator's reference to an application key.
@@ -215,7 +219,14 @@ mod tests {
         }
         let label = Text::new(label).expect("a text");
         let holder = ApikeyHolder::Public;
-        Apikey { label, groups: None, holder, origins: named, allows_any_origin: false }
+        Apikey {
+            label,
+            groups: None,
+            holder,
+            origins: named,
+            allows_any_origin: false,
+            needs_contact: true,
+        }
     }
 
     proptest! {

@@ -89,6 +89,7 @@ pub fn decide(
                 holder: ApikeyHolder::Public,
                 origins: origins.clone(),
                 allows_any_origin: false,
+                needs_contact: true,
             };
             Ok(DirectoryEvent::ApikeyAdded { hash: *hash, apikey })
         }

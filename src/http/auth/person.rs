@@ -204,6 +204,12 @@ impl Identity {
         self.is_at_socket() || self.apikey().is_some_and(Apikey::is_server)
     }
 
+    /// Returns whether the key was made since groups may need a contact, so that their
+    /// `contact_needed` binds its bookings.
+    pub(crate) fn needs_contact(&self) -> bool {
+        self.apikey().is_some_and(|apikey| apikey.needs_contact)
+    }
+
     /// Returns whether the key is one of the operator, which may found groups, or the caller is at
     /// the operator's socket.
     pub(crate) fn is_operator(&self) -> bool {

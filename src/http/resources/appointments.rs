@@ -141,6 +141,7 @@ fn book(request: &GroupRequest) -> Result<PreparedWrite, ApiError> {
     }
     booking.command.booking_origin =
         request.server.source_hasher.origin(&request.identity, request.from);
+    booking.command.needs_contact = request.identity.needs_contact();
     let sent = booking.sent;
     let zone = request.zone();
     let render_booked = move |done: &Committed| {

@@ -48,6 +48,7 @@ async fn list(request: ApiRequest) -> HandlerResult {
                 "groups": apikey.groups,
                 "holder": holder_name(apikey.holder),
                 "label": apikey.label.as_str(),
+                "needs_contact": apikey.needs_contact,
                 "last_used": directory.keys_used.get(hash).map(|day| format_day(*day)),
                 "origins": origins,
             });
