@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use crate::cli::error::CommandError;
 use crate::cli::forget;
+use crate::cli::import_counts::describe_counts;
 use crate::cli::operator::api::{OfflineSettings, with_api};
-use crate::cli::terminal::print_error;
+use crate::cli::terminal::{print, print_error};
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::Directory;
 use crate::engine::quarantine::IncompleteDocument;
@@ -33,8 +34,8 @@ pub(crate) const EXAMPLE: &str = include_str!("../../data/import.example.json");
 /// File name that stands for stdin or stdout.
 const STANDARD_STREAM: &str = "-";
 
-/// Writes a document into an empty store or, with `merge`, replaces the groups that it names. On an
-/// error the store is unchanged.
+/// Writes a document into an empty store or, with `merge`, replaces the groups that it names, and
+/// prints what it held. On an error the store is unchanged.
 ///
 /// # Errors
 /// The document is wrong, the store is not empty, or one of them cannot be read or written.
@@ -43,9 +44,11 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
     let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&document);
     if Store::is_empty(data)? {
         let mut content = parse_document(document, UsedIds::default())?;
+        let counts = describe_counts(&content);
         let imported = content.group_ids();
         forget::erase_imported(data, &mut content, &imported)?;
         drop(recovery::create(data, &content.directory, &content.group_states)?);
+        print(&counts);
         return Ok(());
     }
     let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
@@ -55,6 +58,7 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
         return Err(StoreError::Occupied { directory: data.to_owned() }.into());
     }
     let mut content = parse_document(document, UsedIds::from_content(&existing))?;
+    let counts = describe_counts(&content);
     let imported = content.group_ids();
     if !is_blank(&existing) {
         content =
@@ -62,6 +66,7 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
     }
     forget::erase_imported(data, &mut content, &imported)?;
     drop(recovery::replace(store, &content.directory, &content.group_states)?);
+    print(&counts);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod documents;
 mod error;
 mod forget;
 mod history;
+mod import_counts;
 mod logging;
 mod maintenance;
 mod messages;

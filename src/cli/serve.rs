@@ -268,14 +268,14 @@ async fn serve_until_signal(
         socket
     });
     metrics.serve(engine.clone(), data.clone(), recovery_time);
-    if options.demo {
-        print_demo_pages(&engine, address);
-    }
     print(&format!("listening on http://{address}\n"));
     print_first_run_link(&routes.server);
     // The server's own writes come after the start, which an operator sees fail or not.
     upkeep::start(&engine, options);
     let messages = engine.send_messages(sending).await;
+    if options.demo {
+        print_demo_pages(&engine, address);
+    }
     let (stop_messages, messages_stopped) = oneshot::channel();
     let stop = async {
         signals.received().await;
@@ -322,20 +322,21 @@ fn listen_to_commands(data: &Path) -> io::Result<Option<(UnixListener, OperatorS
     }
 }
 
-/// Prints the addresses of the pages for clients and of the screens of the practice, for those who
-/// try the demonstration.
+/// Prints the addresses of the screens of the practice and of the pages for clients, for those who
+/// try the demonstration. The last line has the address to open.
 fn print_demo_pages(engine: &Engine, address: SocketAddr) {
+    let login = "as anna@example.org with demo-password";
+    print_error(&format!("demonstration: screens of the practice http://{address}/login {login}"));
+    print_error(&format!("demonstration: try the API http://{address}/docs"));
     let published = engine.published();
     for id in published.groups() {
         if let Some(state) = published.group_state(id)
             && state.catalogue.group.web_page
         {
             let urlname = state.catalogue.group.urlname.as_str();
-            print_error(&format!("demonstration: page for clients http://{address}/b/{urlname}"));
+            print_error(&format!("demonstration: open http://{address}/b/{urlname}"));
         }
     }
-    let login = "as anna@example.org with demo-password";
-    print_error(&format!("demonstration: screens of the practice http://{address}/login {login}"));
 }
 
 /// The scheme, host and port at which a browser may set up the first group: the public address if

@@ -25,13 +25,30 @@ impl fmt::Display for ImportFault {
 
 /// The first faults of a document, at most [`FAULTS_MAX`].
 #[derive(Debug, Default)]
-pub(crate) struct ImportFaults(Vec<ImportFault>);
+pub(crate) struct ImportFaults {
+    faults: Vec<ImportFault>,
+    /// Whether faults of references are left out, since they may follow from earlier faults.
+    leaves_out_references: bool,
+}
 
 impl ImportFaults {
     pub(crate) fn add(&mut self, path: impl Into<String>, rule: impl Into<String>) {
-        if !self.is_full() {
-            self.0.push(ImportFault { path: path.into(), rule: rule.into() });
+        let path = path.into();
+        let is_left_out = self.leaves_out_references && is_reference(&path);
+        if !self.is_full() && !is_left_out {
+            self.faults.push(ImportFault { path, rule: rule.into() });
         }
+    }
+
+    /// Begins a part of the document that refers to those before. If they have faults, those of its
+    /// references are left out: what they name may be a row with a fault.
+    pub(crate) fn begin_dependent_part(&mut self) {
+        self.leaves_out_references = !self.faults.is_empty();
+    }
+
+    /// Whether no fault was found so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.faults.is_empty()
     }
 
     /// Adds the faults of fields of the object at `path`.
@@ -64,7 +81,7 @@ impl ImportFaults {
 
     /// Whether further faults would not be reported.
     pub(crate) fn is_full(&self) -> bool {
-        self.0.len() >= FAULTS_MAX
+        self.faults.len() >= FAULTS_MAX
     }
 
     /// Returns the faults as an error, if there are any.
@@ -73,6 +90,14 @@ impl ImportFaults {
     ///
     /// The faults added so far.
     pub(crate) fn check_none(&mut self) -> Result<(), Vec<ImportFault>> {
-        if self.0.is_empty() { Ok(()) } else { Err(std::mem::take(&mut self.0)) }
+        if self.is_empty() { Ok(()) } else { Err(std::mem::take(&mut self.faults)) }
     }
+}
+
+/// Whether a path leads to the ids of other rows: `groups[0].vevents[17].calendar_id`.
+fn is_reference(path: &str) -> bool {
+    let field = path.rsplit('.').next().unwrap_or_default();
+    let name = field.split('[').next().unwrap_or_default();
+    let is_named = ["merged_into", "calendars", "groups"].contains(&name);
+    is_named || name.ends_with("_id") || name.ends_with("_ids") || path.contains(".appointments[")
 }

@@ -170,10 +170,10 @@ impl Import<'_> {
         let mut faults = ImportFaults::default();
         outline.check_sections(&mut faults);
         let mut drafts = self.read_groups(&outline, &mut ids, &mut faults);
-        faults.check_none()?;
         let mut done = 0;
         // Each section refers to those before it.
         for section in [RowSection::Fiches, RowSection::Vevents, RowSection::Messages] {
+            faults.begin_dependent_part();
             walk_document(document, Some(section), &mut |part| {
                 let DocumentPart::Row(group, index, row) = part else { return };
                 if !faults.is_full() {
@@ -193,13 +193,15 @@ impl Import<'_> {
                 self.count_row(&mut done, outline.rows);
             })
             .map_err(|fault| vec![fault])?;
-            if section == RowSection::Fiches {
-                faults.check_none()?;
+            // What a wrong fiche would be merged into, or overlap with, is unknown.
+            if section == RowSection::Fiches && faults.is_empty() {
                 drafts.iter_mut().for_each(GroupDraft::settle_fiches);
                 drafts.iter().for_each(|draft| draft.check_merged(&mut faults));
             }
         }
+        faults.begin_dependent_part();
         let mut directory = self.read_people(&outline, &mut drafts, &mut ids, &mut faults);
+        faults.check_none()?;
         for draft in &drafts {
             draft.check_overlaps(&mut faults);
         }
@@ -226,7 +228,9 @@ impl Import<'_> {
         let mut drafts = Vec::new();
         for (index, fields) in outline.groups.iter().enumerate() {
             let path = format!("groups[{index}]");
-            let group = self.read_group(fields, &path, ids, faults);
+            // Stands for a wrong id, and is no other group's.
+            let stand_in = GIVEN_MAX - u64::try_from(index).unwrap_or_default();
+            let group = self.read_group(fields, &path, stand_in, ids, faults);
             let mut sections = SectionReader { fields, path: &path, now: self.now, ids, faults };
             let catalogue = sections.read_catalogue(group);
             let counters = GroupCounters {
@@ -247,11 +251,12 @@ impl Import<'_> {
         &mut self,
         fields: &Map<String, Value>,
         path: &str,
+        stand_in: u64,
         ids: &mut IdAllocator,
         faults: &mut ImportFaults,
     ) -> Group {
         let id = ids.claim("groups", fields, path, faults).and_then(GroupId::new);
-        let id = id.unwrap_or_else(|| GroupId::new(1).expect("1 is an id"));
+        let id = id.unwrap_or_else(|| GroupId::new(stand_in).expect("it is not 0"));
         let zone = fields.get("timezone").and_then(Value::as_str).and_then(ZoneName::from_name);
         let zone = zone.unwrap_or_else(|| ZoneName::from_name("UTC").expect("the table has UTC"));
         let mut group = Group::new(id, zone, self.now);
@@ -295,7 +300,9 @@ impl Import<'_> {
         ids: &mut IdAllocator,
         faults: &mut ImportFaults,
     ) -> Directory {
-        let hash = self.hash_password;
+        // Passwords of a document that is refused are not hashed, which takes long.
+        let no_hash = |_: &str| Text::default();
+        let hash: HashPassword<'_> = if faults.is_empty() { self.hash_password } else { &no_hash };
         let mut pros = ImportedPros::default();
         let mut groups = Vec::new();
         for (draft, fields) in drafts.iter_mut().zip(&outline.groups) {

@@ -3,7 +3,9 @@
 mod bursts;
 mod client_examples;
 mod commands;
+mod contact;
 mod first_run;
+mod import;
 mod lockouts;
 mod metrics;
 mod operator;
