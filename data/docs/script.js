@@ -64,7 +64,7 @@ function authorization() {
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-async function send(path, method, operation, form, output) {
+async function send(path, method, operation, form, output, given) {
   let target = path;
   const query = [];
   const headers = {};
@@ -98,6 +98,7 @@ async function send(path, method, operation, form, output) {
     const took = `${Math.round(performance.now() - began)} ms`;
     const status = make("span", { className: "status", textContent: `${response.status} ${response.statusText}` });
     output.replaceChildren(make("p", {}, status, ` in ${took}`), scrollable(indented(text), "response"));
+    if (response.ok) given.then?.(JSON.parse(text));
   } catch (error) {
     output.replaceChildren(make("p", { className: "status", textContent: `no response: ${error.message}` }));
   }
@@ -116,7 +117,8 @@ function indented(text) {
   }
 }
 
-function inside(path, method, operation) {
+/** Returns the form of an operation. `given` holds values of its fields, and what its answer is for. */
+function inside(path, method, operation, given = {}) {
   const form = make("form");
   const output = make("div", { ariaLive: "polite" });
   if (operation.description) form.append(make("p", { className: "dim", textContent: operation.description }));
@@ -134,23 +136,28 @@ function inside(path, method, operation) {
     area.dataset.type = type;
     form.append(make("p", { className: "dim", textContent: "body" }), area);
   }
+  for (const [name, value] of Object.entries(given.values ?? {})) form.elements[name].value = value;
   const answers = Object.entries(operation.responses)
     .map(([status, answer]) => `${status} ${resolved(answer).description}`).join("\n");
   form.append(make("p", {}, make("button", { textContent: "Send" })));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    send(path, method, operation, form, output);
+    send(path, method, operation, form, output, given);
   });
   const listing = make("details", {}, make("summary", { className: "dim", textContent: "answers" }),
     scrollable(answers, "answers"));
   return make("div", { className: "inside" }, form, output, listing);
 }
 
-function shown(path, method, operation) {
-  const summary = make("summary", {},
+function titled(path, method, says) {
+  return make("summary", {},
     make("span", { className: `method ${method}`, textContent: method.toUpperCase() }),
     make("code", { textContent: path }),
-    make("span", { className: "says", textContent: operation.summary || "" }));
+    make("span", { className: "says", textContent: says }));
+}
+
+function shown(path, method, operation) {
+  const summary = titled(path, method, operation.summary || "");
   const details = make("details", { className: "operation" }, summary);
   details.dataset.words = `${method} ${path} ${operation.summary} ${operation.tags}`.toLowerCase();
   // A form is made when it is first opened, because most never are.
@@ -173,6 +180,26 @@ function filter() {
   }
 }
 
+const booking = (date) => JSON.stringify({ appointment: { date, intervention_ids: [1],
+  fiche: { lastname: "Durand", firstname: "Zoé", email: "zoe@example.org" } } }, null, 2);
+
+/** Returns three calls with values, from the services of a group to a booking. */
+function worked() {
+  const body = () => byId("worked").querySelector("textarea");
+  const begin = "/api/v1/groups/{group_id}";
+  const calls = [
+    { path: `${begin}/interventions`, method: "get", says: "1. Read the services of a group.", values: { group_id: 1 } },
+    { path: `${begin}/availabletimeslots`, method: "get", says: "2. Find the free starts of a service.",
+      values: { group_id: 1, "intervention_ids[]": 1, nDays: 7 },
+      then: ({ availabletimeslots: [slot] }) => { if (slot) body().value = booking(slot.start); } },
+    { path: `${begin}/appointments`, method: "post", says: "3. Book the first free start that the second call found.",
+      values: { group_id: 1, body: booking("2030-01-07 09:00:00") } },
+  ];
+  const boxes = calls.map((call) => make("details", { open: call === calls[0] }, titled(call.path, call.method, call.says),
+    inside(call.path, call.method, apiDocument.paths[call.path][call.method], call)));
+  return make("div", { id: "worked" }, make("h2", { textContent: "Three calls to a booking" }), ...boxes);
+}
+
 async function begin() {
   const response = await fetch(new URL("api/v1/openapi.json", document.baseURI));
   apiDocument = await response.json();
@@ -191,7 +218,7 @@ async function begin() {
     const summary = make("summary", { textContent: `older paths of ${tag} (${operations.length})` });
     sections.get(tag).append(make("details", { className: "older" }, summary, ...operations));
   }
-  byId("operations").append(...sections.values());
+  byId("operations").append(worked(), ...sections.values());
   byId("tags").append(...[...sections.keys()].map((name) => make("a", { href: `#${name}`, textContent: name })));
   byId("find").addEventListener("input", filter);
   byId("who").addEventListener("submit", (event) => event.preventDefault());

@@ -9,7 +9,7 @@ use crate::http::openapi::texts::{ExampleCaller, operation_text};
 
 /// Address, key and credentials of the demonstration.
 const SERVER: &str = "http://127.0.0.1:8080";
-const KEY: &str = "demo-key-town-practice";
+pub(crate) const KEY: &str = "demo-key-town-practice";
 /// The demonstration has no key of the operator: `slotbook key add --operator` prints one.
 const OPERATOR_KEY: &str = "KEY";
 const PROFESSIONAL: &str = "anna@example.org:demo-password";

@@ -2,7 +2,7 @@
 
 mod answers;
 mod bodies;
-mod curl;
+pub(crate) mod curl;
 mod import_document;
 pub(crate) mod known_names;
 mod operations;
@@ -51,33 +51,33 @@ public key, carry `RateLimit` with the places left (`r`) and the seconds until a
 /// The licence, by its SPDX expression.
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
-/// The tags, which group operations, with their descriptions.
+/// The tags, which group operations, with their descriptions, in the order of use.
 const TAGS: [(&str, &str); 25] = [
-    ("accounts", "Clients that log in: links to open an account and to set a password."),
-    ("agenda", "All that takes place on calendars in a window, as screens draw it."),
-    ("appointments", "Booking, reading and cancelling."),
-    ("availabletimeslots", "Free starts, and the reasons why a start is not free."),
-    ("calendars", "Agendas, each of which takes one appointment at a time."),
-    ("calendarsets", "Groups of calendars, for example of one place."),
-    ("customfields", "Definitions of customised attributes of fiches and vevents."),
-    ("fiches", "Clients, with their addresses and telephone numbers."),
     ("groups", "Companies, shops or offices, with their settings."),
-    ("holds", "Time that is kept for a client for some minutes."),
-    ("images", "Logo, cover and photos of calendars, which pages and mails show."),
+    ("modules", "What a page for booking shows of a group."),
     ("interventions", "Services that can be booked, with their lengths and prices."),
     ("interventionsets", "Groups of interventions."),
-    ("messages", "Mails and text messages: planned, sent and unsent."),
-    (pages::TAG, "Pages that links in mails open."),
-    ("modules", "What a page for booking shows of a group."),
-    ("batch", "Several writes in one request."),
-    ("dry-runs", "The appointments that a change would displace, before it is made."),
-    ("history", "Who changed what."),
-    ("exports", "Everything about a group or a client."),
-    ("retention", "What is due to be emptied, erased or closed."),
-    ("pros", "Professionals who work in a group."),
-    ("server", "State and description of the server."),
+    ("calendars", "Agendas, each of which takes one appointment at a time."),
+    ("calendarsets", "Groups of calendars, for example of one place."),
+    ("images", "Logo, cover and photos of calendars, which pages and mails show."),
+    ("availabletimeslots", "Free starts, and the reasons why a start is not free."),
+    ("holds", "Time that is kept for a client for some minutes."),
+    ("appointments", "Booking, reading and cancelling."),
+    ("accounts", "Clients that log in: links to open an account and to set a password."),
     ("sessions", "Logins of professionals and of clients' accounts."),
+    ("fiches", "Clients, with their addresses and telephone numbers."),
+    ("customfields", "Definitions of customised attributes of fiches and vevents."),
+    ("agenda", "All that takes place on calendars in a window, as screens draw it."),
     ("vevents", "Everything in an agenda: appointments, plages, availabilities and notes."),
+    ("dry-runs", "The appointments that a change would displace, before it is made."),
+    ("batch", "Several writes in one request."),
+    ("messages", "Mails and text messages: planned, sent and unsent."),
+    ("pros", "Professionals who work in a group."),
+    ("history", "Who changed what."),
+    ("retention", "What is due to be emptied, erased or closed."),
+    ("exports", "Everything about a group or a client."),
+    ("server", "State and description of the server."),
+    (pages::TAG, "Pages that links in mails open."),
 ];
 
 /// Returns the serialised document. It is made once in each process.

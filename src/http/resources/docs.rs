@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::http::answer::entity_tag::{NamedTags, with_tag};
 use crate::http::answer::fixed_content::FixedContent;
 use crate::http::endpoint::{Answer, Endpoint, EndpointPath, Handler, Shape};
+use crate::http::openapi::curl::KEY;
 use crate::http::server::Server;
 use crate::wire::error_catalogue::print_page;
 use crate::wire::schema::{object, text};
@@ -35,7 +36,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(&[EndpointPath::current("/api/v1/openapi")], Handler::Open(document))
         .named("Document", "Get this OpenAPI document")
         .answers(&[DOCUMENT]),
-    Endpoint::get(&[EndpointPath::current("/docs")], Handler::Open(|_, headers| page(headers)))
+    Endpoint::get(&[EndpointPath::current("/docs")], Handler::Open(page))
         .named("Docs", "Get a page to try the API")
         .answers(&[PAGE_ANSWER]),
     Endpoint::get(
@@ -51,8 +52,15 @@ const STYLE: &str = include_str!("../../../data/docs/style.css");
 const SCRIPT: &str = include_str!("../../../data/docs/script.js");
 
 /// The page, and its Content-Security-Policy, which allows only the page's own script and style.
-static PAGE: LazyLock<(FixedContent, HeaderValue)> = LazyLock::new(|| {
+type PolicedPage = (FixedContent, HeaderValue);
+
+/// The page of a server that has the key of the demonstration, which is filled in, and of others.
+static DEMONSTRATION_PAGE: LazyLock<PolicedPage> = LazyLock::new(|| make_page(KEY));
+static PAGE: LazyLock<PolicedPage> = LazyLock::new(|| make_page(""));
+
+fn make_page(key: &str) -> PolicedPage {
     let page = include_str!("../../../data/docs/page.html")
+        .replace("{key}", key)
         .replace("{style}", STYLE)
         .replace("{script}", SCRIPT);
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
@@ -64,7 +72,7 @@ static PAGE: LazyLock<(FixedContent, HeaderValue)> = LazyLock::new(|| {
     );
     let policy = HeaderValue::from_str(&policy).expect("a policy has visible characters only");
     (FixedContent::new(HTML, page), policy)
-});
+}
 
 /// GET /api/v1/openapi.json.
 fn document(server: &Server, headers: &HeaderMap) -> Response {
@@ -80,8 +88,10 @@ fn errors(headers: &HeaderMap) -> Response {
 }
 
 /// GET /docs.
-fn page(headers: &HeaderMap) -> Response {
-    let (page, policy) = &*PAGE;
+fn page(server: &Server, headers: &HeaderMap) -> Response {
+    let hash: [u8; 32] = Sha256::digest(KEY).into();
+    let has_key = server.engine.published().directory().apikeys.contains_key(&hash);
+    let (page, policy) = if has_key { &*DEMONSTRATION_PAGE } else { &*PAGE };
     html(page.respond(headers), policy.clone())
 }
 
