@@ -1,16 +1,35 @@
 // Improves pages that work without it. No page needs it.
 
-// A second click sends nothing while the first is under way.
-for (const form of document.querySelectorAll("form.once")) {
+// A second click sends nothing while the first is under way, and a status says that it is. After
+// the browser's Stop, or 8 seconds, the form can be sent again; the server books once.
+const onceForms = document.querySelectorAll("form.once");
+let turn = 0;
+const release = (ended) => {
+  if (ended !== turn) return;
+  for (const form of onceForms) {
+    delete form.dataset.sent;
+    form.querySelector(".sending").textContent = "";
+  }
+};
+for (const form of onceForms) {
+  const status = document.createElement("span");
+  status.className = "sending";
+  status.setAttribute("role", "status");
+  (form.querySelector(".send") ?? form).append(status);
   form.addEventListener("submit", (event) => {
-    if (form.dataset.sent) event.preventDefault();
+    if (form.dataset.sent) return event.preventDefault();
     form.dataset.sent = "1";
+    status.textContent = document.querySelector("main").dataset.sending;
+    const sent = ++turn;
+    setTimeout(() => release(sent), 8000);
   });
 }
-// A page that comes back from the browser's memory can be sent again; the server books once.
-addEventListener("pageshow", () => {
-  for (const form of document.querySelectorAll("form.once")) delete form.dataset.sent;
+globalThis.navigation?.addEventListener("navigate", (event) => {
+  const sent = turn;
+  event.signal.addEventListener("abort", () => release(sent));
 });
+// A page that comes back from the browser's memory can be sent again.
+addEventListener("pageshow", () => release(turn));
 
 // The refusal of a form is read first.
 document.querySelector("form > .alert")?.focus();

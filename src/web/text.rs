@@ -29,6 +29,7 @@ text_table! {
     open_map: "Voir la carte (OpenStreetMap)", "See the map (OpenStreetMap)";
     cover_alt: "Vue de {group}", "View of {group}";
     back_to_start: "Revenir au début", "Back to the start";
+    sending: "Envoi…", "Sending…";
 
     // Step 1.
     choose_service: "Quel rendez-vous souhaitez-vous ?", "Which appointment do you need?";

@@ -5,8 +5,10 @@ mod booking;
 mod browser;
 mod clients;
 mod codes;
+mod contact;
 mod crash;
 mod deep_links;
+mod docs_page;
 mod done;
 mod embedding;
 mod events;
@@ -47,6 +49,7 @@ mod program;
 mod reasons;
 mod refusals;
 mod second_factor;
+mod sending;
 #[expect(dead_code, reason = "the API's tests use more of it")]
 #[path = "../api/server.rs"]
 mod server;
