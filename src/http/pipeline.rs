@@ -173,9 +173,7 @@ async fn handle(
         now,
     };
     match handler {
-        KeyedHandler::Session(handle) => {
-            handle(SessionRequest { server: &server, auth, body }).await
-        }
+        KeyedHandler::Session(run) => run(SessionRequest { server: &server, auth, body }).await,
         KeyedHandler::AtLarge(handler) => {
             let (identity, body, digest) = check_at_large(&server, route, &auth, &mut body).await?;
             handler(ApiRequest {

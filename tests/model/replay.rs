@@ -13,7 +13,7 @@ use slotbook::domain::records::account::Account;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::{Group, VerifyBookings};
-use slotbook::domain::records::hold::{HoldId, HoldState};
+use slotbook::domain::records::hold::HoldId;
 use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, VeventId};
 use slotbook::domain::records::image::{Image, ImageDigest, ImageFormat, ImageSlot};
 use slotbook::domain::records::intervention::{Intervention, Interventionset};

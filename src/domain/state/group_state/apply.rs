@@ -13,7 +13,7 @@ use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId, HoldState, WRONG_CODES_MAX};
-use crate::domain::records::ids::{CalendarId, FicheId, VeventId};
+use crate::domain::records::ids::{CalendarId, CalendarsetId, FicheId, VeventId};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::text::folded;
@@ -201,7 +201,7 @@ impl GroupState {
             }
             Event::FichePut { fiche, .. } => self.put_fiche(Arc::new(Fiche::clone(fiche))),
             Event::InstantsResolved { tzdata, resolved, .. } => {
-                self.change_tzdata(tzdata, resolved);
+                self.change_tzdata(tzdata, resolved)
             }
             Event::VeventsRemoved { ids, .. } => ids.iter().for_each(|id| self.remove_vevent(*id)),
             Event::CancelledEmptied { at, until, vevents, fiches } => {
@@ -232,10 +232,7 @@ impl GroupState {
             Event::InterventionPut { row, .. } => self.put_intervention(row),
             Event::InterventionsetPut { row, .. } => self.put_interventionset(row),
             Event::CustomfieldPut { row, .. } => self.put_customfield(row),
-            Event::CalendarsetRemoved { at, id } => {
-                self.own_catalogue().remove_calendarset(*id, *at);
-                self.record_removed_id(IdKind::Calendarset, id.number());
-            }
+            Event::CalendarsetRemoved { at, id } => self.remove_calendarset(*id, *at),
             Event::InterventionsetRemoved { at, id } => {
                 self.own_catalogue().remove_interventionset(*id, *at);
                 self.record_removed_id(IdKind::Interventionset, id.number());
@@ -262,6 +259,11 @@ impl GroupState {
             Event::ImageSet { slot, image, .. } => self.images.put(*slot, Arc::clone(image)),
             Event::ImageRemoved { slot, .. } => self.images.remove(*slot),
         }
+    }
+
+    fn remove_calendarset(&mut self, id: CalendarsetId, at: Instant) {
+        self.own_catalogue().remove_calendarset(id, at);
+        self.record_removed_id(IdKind::Calendarset, id.number());
     }
 
     fn put_calendarset(&mut self, row: &Calendarset) {

@@ -70,12 +70,7 @@ impl GroupState {
             Event::InterventionsetRemoved { at, id } => {
                 self.observe_interventionset_removal(*id, *at)
             }
-            Event::InstantsResolved { .. } => {
-                let object = HistoryObject::of_group(self.catalogue.group.id);
-                let verb = HistoryVerb::Changed;
-                let fields = FieldChanges::default().named(HistoryField::Tzdata, true).0;
-                vec![ObservedChange { object, verb, fields, settings: None }]
-            }
+            Event::InstantsResolved { .. } => vec![self.observe_tzdata()],
             Event::Announced { .. }
             | Event::MessagePut { .. }
             | Event::DoneOnce { .. }
@@ -90,6 +85,13 @@ impl GroupState {
             | Event::AccountUsed { .. }
             | Event::HistoryEnded { .. } => Vec::new(),
         }
+    }
+
+    /// Returns the change of the release of the zone database.
+    fn observe_tzdata(&self) -> ObservedChange {
+        let object = HistoryObject::of_group(self.catalogue.group.id);
+        let fields = FieldChanges::default().named(HistoryField::Tzdata, true).0;
+        ObservedChange { object, verb: HistoryVerb::Changed, fields, settings: None }
     }
 
     /// Returns the changes of two records of a client that become one.
