@@ -74,5 +74,9 @@ async fn a_demonstration_ends_its_start_with_the_address_to_open() {
     assert_eq!(answer.status(), 200);
     let (code, said) = served.end("TERM");
     assert_eq!(code, Some(0));
-    assert_eq!(said.lines().last(), Some(format!("demonstration: open {page}").as_str()), "{said}");
+    assert_eq!(
+        said.lines().last(),
+        Some(format!("slotbook: demonstration: open {page}").as_str()),
+        "{said}"
+    );
 }
