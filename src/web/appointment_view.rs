@@ -31,7 +31,7 @@ pub(crate) struct AppointmentView {
     pub(crate) what: String,
     /// The price, if the group shows prices; else empty.
     pub(crate) price: String,
-    /// What to bring: the texts of the service and of the group, as far as they are given.
+    /// Things to bring: the texts of the service and of the group, as far as they are given.
     pub(crate) bring: Vec<String>,
     /// The attribute `lang` of texts that the shop wrote.
     pub(crate) lang: &'static str,

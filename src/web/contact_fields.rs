@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::customfield::{CustomKind, Customfield, Model};
 use crate::domain::records::group::ContactNeeded;
-use crate::web::date_parts::{CHARS_MAX, PARTS, split_date};
+use crate::web::date_parts::{BIRTHDATE, CHARS_MAX, PARTS, RELATIVE_BIRTHDATE, split_date};
 use crate::web::reason_text::Reasons;
 use crate::web::shop::Visit;
 use crate::web::text::Texts;
@@ -49,7 +49,7 @@ pub(crate) struct FieldView {
     /// The values of a [`Widget::Select`].
     pub(crate) options: Vec<String>,
     pub(crate) value: String,
-    /// The sentence that the value is that of the link which the visitor followed; empty for others.
+    /// The sentence that the value comes from the link that was followed; empty for others.
     pub(crate) prefilled: &'static str,
     pub(crate) is_required: bool,
     /// The token of the HTML attribute `autocomplete`; empty for none.
@@ -136,11 +136,8 @@ impl FieldView {
     }
 }
 
-/// The name of the date of birth of the client.
-pub(crate) const BIRTHDATE: &str = "fiche.birthdate";
-/// The names of the fields about another person, for whom the client books.
+/// The name of the field with the name of another person, for whom the client books.
 pub(crate) const RELATIVE_NAME: &str = "relative.name";
-pub(crate) const RELATIVE_BIRTHDATE: &str = "relative.birthdate";
 
 /// Returns the fields of the form, with the values of a form that was sent before.
 pub(crate) fn form_fields(visit: &Visit, given: &Params) -> Vec<FieldView> {

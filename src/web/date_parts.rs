@@ -1,9 +1,12 @@
 //! Dates of birth as three fields: day, month and year. A form sends the three; the booking, and
 //! every later form, has one value as the wire has it. Reference 14.3.
 
-use crate::web::contact_fields::{BIRTHDATE, RELATIVE_BIRTHDATE};
 use crate::wire::params::Params;
 
+/// The name of the date of birth of the client.
+pub(crate) const BIRTHDATE: &str = "fiche.birthdate";
+/// The name of that of another person, for whom the client books.
+pub(crate) const RELATIVE_BIRTHDATE: &str = "relative.birthdate";
 /// The names of the three fields, after that of the date and a dot.
 pub(crate) const PARTS: [&str; 3] = ["day", "month", "year"];
 /// Maximum number of characters of each of them.

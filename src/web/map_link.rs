@@ -1,4 +1,4 @@
-//! Links to a map: a search at openstreetmap.org. Nothing of it is loaded by a page. Reference 14.1.
+//! Links to a map: a search at openstreetmap.org. No page loads anything of it. Reference 14.1.
 
 /// Returns the URL of a map with an address, given line by line; empty without an address.
 pub(crate) fn map_url(address: &[String]) -> String {

@@ -92,7 +92,7 @@ struct ServicePage<'v> {
     notice: String,
     /// The filter of many services.
     filter: Option<ListFilter>,
-    /// Whether there are so many services that the sets fold.
+    /// Whether the sets fold, because there are many services.
     folds: bool,
 }
 

@@ -54,7 +54,7 @@ struct TimePage<'v> {
     /// Empty if the link froze the services.
     change_url: String,
     calendars: Vec<CalendarOption>,
-    /// Whether there are so many calendars that their list folds.
+    /// Whether the list of calendars folds, because it is long.
     folds_calendars: bool,
     /// The name of the chosen entry of the list; empty without one.
     chosen_calendar: String,
