@@ -81,7 +81,7 @@ impl Clock for Breaking {
 
 /// The group, its disk, its clock, and the other side.
 pub(crate) struct House {
-    first: GroupState,
+    pub(crate) first: GroupState,
     disk: SimulatedDisk,
     pub(crate) clock: Arc<ManualClock>,
     breaking: Arc<Breaking>,

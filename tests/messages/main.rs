@@ -8,6 +8,7 @@ mod fixture;
 mod hours;
 mod kills;
 mod letters;
+mod looks;
 mod notices;
 mod secrecy;
 #[path = "../binary/server.rs"]
