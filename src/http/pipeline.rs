@@ -195,19 +195,18 @@ async fn handle(
             if let Some(answer) = checked.find_answer(&server, route) {
                 return answer;
             }
-            let Checked { identity, state, object, content, key } = checked;
             let request = GroupRequest {
                 server: Arc::clone(&server),
-                identity,
+                identity: checked.identity,
                 params,
                 from,
                 now,
-                state,
+                state: checked.state,
                 path: route.path(),
                 path_id,
-                body: object,
-                content,
-                idempotency_key: key,
+                body: checked.object,
+                content: checked.content,
+                idempotency_key: checked.key,
                 if_match: NamedTags::read(&parts.headers, IF_MATCH),
                 is_strict: is_strict(&parts.headers),
             };
