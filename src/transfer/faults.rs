@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::domain::records::customfield::CustomName;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::text::InvalidValue;
 
@@ -94,10 +95,12 @@ impl ImportFaults {
     }
 }
 
-/// Whether a path leads to the ids of other rows: `groups[0].vevents[17].calendar_id`.
+/// Whether a path leads to the ids of other rows, such as `groups[0].vevents[17].calendar_id`, or to
+/// a customised attribute, which has a definition.
 fn is_reference(path: &str) -> bool {
     let field = path.rsplit('.').next().unwrap_or_default();
     let name = field.split('[').next().unwrap_or_default();
     let is_named = ["merged_into", "calendars", "groups"].contains(&name);
-    is_named || name.ends_with("_id") || name.ends_with("_ids") || path.contains(".appointments[")
+    let is_custom = CustomName::new(name).is_some();
+    is_named || is_custom || name.ends_with("_id") || name.ends_with("_ids") || path.contains(".appointments[")
 }

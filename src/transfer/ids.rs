@@ -111,9 +111,12 @@ impl IdAllocator {
         Self { highest: used_ids.highest.clone(), claimed: BTreeMap::new() }
     }
 
-    /// Notes an id that the document gives, before any is assigned.
+    /// Notes an id that the document gives, before any is assigned. One that is too high is a fault
+    /// where it stands, and not one of the ids after it.
     pub(crate) fn note(&mut self, section: &'static str, given: Option<&Value>) {
-        if let Some(Ok(Some(number))) = given.map(value::parse_id) {
+        if let Some(Ok(Some(number))) = given.map(value::parse_id)
+            && number <= GIVEN_MAX
+        {
             let highest = self.highest.entry(section).or_default();
             *highest = (*highest).max(number);
         }

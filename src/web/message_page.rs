@@ -41,7 +41,7 @@ pub(crate) fn no_code(visit: &Visit) -> Response {
     of_group(visit, status, visit.text.no_code_title, lines, true)
 }
 
-/// Returns the moment some seconds from now in words, in the shop's zone and rounded up to a minute.
+/// Returns the moment some seconds from now in words, in the shop's zone, rounded up to a minute.
 pub(crate) fn when_after(visit: &Visit, seconds: i64) -> String {
     let moment = visit.now.plus_seconds(seconds + MINUTE_SECONDS - 1);
     visit.when(moment)

@@ -88,7 +88,7 @@ struct ServicePage<'v> {
     kept: Vec<(&'static str, String)>,
     /// The fault of the choice before; empty without one.
     fault: String,
-    /// Who may book here, if not everyone; empty otherwise.
+    /// The sentence about who may book here; empty if everyone may.
     notice: String,
     /// The filter of many services.
     filter: Option<ListFilter>,

@@ -147,7 +147,8 @@ pub struct BookAppointment {
     pub is_by_page: bool,
     /// Whether a limit is used up, beyond which a booking with a key alone needs a mailed code.
     pub is_code_demanded: bool,
-    /// Whether the group's `contact_needed` binds the caller: a page, or a key made since it exists.
+    /// Whether the group's `contact_needed` binds the caller: a page, or a key made since there is
+    /// such a setting.
     pub needs_contact: bool,
 }
 
