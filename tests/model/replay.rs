@@ -465,6 +465,8 @@ fn has_later_members(event: &Event) -> bool {
         Event::FichePut { .. }
         | Event::AccountPut { .. }
         | Event::FichesMerged { .. }
+        | Event::CalendarPut { .. }
+        | Event::InterventionPut { .. }
         | Event::GroupChanged { .. }
         | Event::Announced { .. }
         | Event::MessagePut { .. }

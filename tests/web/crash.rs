@@ -51,7 +51,7 @@ async fn a_form_books_once_although_the_server_is_killed_before_its_answer() {
         let first = visitor.post("/b/practice/you", &form).await.location().to_owned();
         let again = visitor.post("/b/practice/you", &form).await;
         assert_eq!(again.location(), first, "round {round}");
-        visitor.open(&first).await.shows(&time[11..]);
+        visitor.speaking("fr").open(&first).await.shows(&time[11..]);
         assert_eq!(server.terminate(), Some(0));
     }
     assert_eq!(appointments(&exported(&data)).count() as u64, ROUNDS);

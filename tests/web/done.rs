@@ -67,11 +67,12 @@ async fn the_confirmation_says_all_that_a_client_needs() {
         page.shows(sentence);
     }
     let links = foreign_links(&page);
-    let [map, google, outlook] = &links[..] else { panic!("{links:?}") };
+    let [map, google, outlook, footer] = &links[..] else { panic!("{links:?}") };
     assert_eq!(
         map,
         "www.openstreetmap.org/search?query=1+rue+de+l%E2%80%99%C3%89t%C3%A9%2C+33000+Bordeaux"
     );
+    assert_eq!(footer, map, "the address of the shop");
     assert!(google.contains("dates=20250602T080000Z%2F20250602T083000Z"), "{google}");
     assert!(outlook.contains("startdt=2025-06-02T08%3A00%3A00Z"), "{outlook}");
     let token = link_of(&page);

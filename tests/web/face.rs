@@ -90,11 +90,11 @@ async fn pages_show_logo_cover_photos_lines_and_practical_information() {
     first.shows(&tag(logo, "logo"));
     first.shows(&format!("{} alt=\"View of Cut &#38; Co\"", tag(cover, "cover")));
     first.shows(&tag(photo, "photo"));
-    first.shows("<bdi>Colours &#38; cuts</bdi>");
+    first.shows("<bdi lang=\"fr\">Colours &#38; cuts</bdi>");
     let map = "https://www.openstreetmap.org/search?query=2+rue+des+Lilas%2C+";
     first.shows(&format!("href=\"{map}"));
-    first.shows("<bdi>Bus 4, stop Lilas.\nRing twice.</bdi>");
-    first.shows("<bdi>Your card.</bdi>");
+    first.shows("<bdi lang=\"fr\">Bus 4, stop Lilas.\nRing twice.</bdi>");
+    first.shows("<bdi lang=\"fr\">Your card.</bdi>");
     let times = visitor.open(&format!("/b/cut-co/time?s={CUT}&c={CALENDAR}")).await;
     times.hides("class=\"cover\"");
     times.shows(&tag(photo, "photo"));

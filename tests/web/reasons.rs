@@ -191,7 +191,7 @@ async fn where_no_code_can_leave_the_form_says_from_when_on_and_whom_to_call() {
     for (number, (language, from, call, still_good)) in [
         (
             "en",
-            "Try again from Tuesday 3 June 2025 at 08:00 on.",
+            "Try again from Tuesday 3 June 2025 at 8:00\u{a0}am on.",
             "Call 01 99 00 12 30.",
             "The last code that you got is still good.",
         ),
@@ -260,7 +260,7 @@ async fn without_a_mail_server_a_limit_gives_the_form_back_with_the_hour() {
             continue;
         }
         assert_eq!(page.status, 429);
-        page.shows("Try again from Monday 2 June 2025 at 09:00 on.");
+        page.shows("Try again from Monday 2 June 2025 at 9:00\u{a0}am on.");
         page.shows("value=\"guest10@example.org\"");
         page.hides("Call ");
     }

@@ -154,7 +154,7 @@ async fn what_is_no_refusal_of_a_booking_has_its_sentence_too() {
     for (language, limited, foreign, gone, nowhere) in [
         (
             "en",
-            "Try again from Monday 2 June 2025 at 09:00 on.",
+            "Try again from Monday 2 June 2025 at 9:00\u{a0}am on.",
             "This form comes from another site.",
             "This link leads nowhere any more",
             "There is no booking page at this address.",

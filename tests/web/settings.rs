@@ -49,7 +49,7 @@ async fn the_choice_of_a_calendar_comes_first_second_or_not_at_all() {
             services.shows(&format!("href=\"/b/cut-co/time?s={CUT}&#38;c={OTHER_CALENDAR}\""));
         }
         if !any_calendar {
-            times.shows("aria-current=\"true\"><bdi>Ann</bdi>");
+            times.shows("aria-current=\"true\"><span><bdi>Ann</bdi>");
         }
     }
 }

@@ -88,9 +88,6 @@ fn has_public_name(public_url: &str) -> bool {
 /// Unlike [`is_foreign`] this does not believe Host, because an attacker's name may lead to this
 /// server (DNS rebinding). No cookie would come with such a request, but a key would.
 pub(crate) fn is_from_other_page(headers: &HeaderMap, public_url: &str) -> bool {
-    if !has_public_name(public_url) && is_own_page_at_loopback(headers) {
-        return false;
-    }
     if headers.contains_key(ORIGIN) {
         let Some(origin) = only_origin(headers) else { return true };
         let Some((scheme, authority)) = origin.split_once("://") else { return true };
@@ -98,18 +95,6 @@ pub(crate) fn is_from_other_page(headers: &HeaderMap, public_url: &str) -> bool 
     }
     let mut sites = headers.get_all(&SEC_FETCH_SITE).iter();
     sites.any(|site| site != "same-origin" && site != "none")
-}
-
-/// Whether a browser sends a request for a page of this server on its own machine. No attacker's
-/// name is in its Host, and the browser itself says that the page is of the same origin.
-fn is_own_page_at_loopback(headers: &HeaderMap) -> bool {
-    let mut sites = headers.get_all(&SEC_FETCH_SITE).iter();
-    if sites.next().is_none_or(|site| site != "same-origin") || sites.next().is_some() {
-        return false;
-    }
-    let origin = only_origin(headers).and_then(|origin| origin.split_once("://"));
-    let Some((_, authority)) = origin else { return false };
-    is_at_loopback(headers) && headers.get(HOST).is_some_and(|host| host == authority)
 }
 
 fn is_public_site(scheme: &str, authority: &str, public_url: &str) -> bool {
@@ -206,27 +191,6 @@ mod tests {
             let mut headers = headers("shop.example", &[]);
             headers.append(&SEC_FETCH_SITE, site.parse().expect("a header"));
             assert!(is_foreign_form(&headers, false, ""), "{site}");
-        }
-    }
-
-    #[test]
-    fn a_page_of_this_server_on_the_machine_of_the_browser_is_its_own() {
-        let own = "http://127.0.0.1:8080";
-        for (host, origin, site, public_url, is_other) in [
-            ("127.0.0.1:8080", own, "same-origin", "http://localhost:8080", false),
-            ("127.0.0.1:8080", own, "same-origin", "", false),
-            ("127.0.0.1:8080", own, "cross-site", "", true),
-            ("127.0.0.1:8080", own, "", "", true),
-            ("127.0.0.1:8080", "http://127.0.0.1:9", "same-origin", "", true),
-            ("evil.example", "http://evil.example", "same-origin", "", true),
-            ("127.0.0.1:8080", own, "same-origin", "https://rdv.example.org", true),
-        ] {
-            let mut headers = headers(host, &[origin]);
-            if !site.is_empty() {
-                headers.append(&SEC_FETCH_SITE, site.parse().expect("a header"));
-            }
-            let found = is_from_other_page(&headers, public_url);
-            assert_eq!(found, is_other, "{host} {origin} {site} {public_url}");
         }
     }
 
