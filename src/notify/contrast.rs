@@ -1,5 +1,5 @@
-//! Colours, their contrast, and the colours of a group on light grounds: pairs whose contrast is too
-//! low are corrected. Pages and mails use the same. Reference 14.3.
+//! Colours, their contrast, and the colours of a group on light grounds: pairs whose contrast is
+//! too low are corrected. Pages and mails use the same. Reference 14.3.
 
 use serde_json::{Map, Value};
 

@@ -95,8 +95,8 @@ impl ImportFaults {
     }
 }
 
-/// Whether a path leads to the ids of other rows, such as `groups[0].vevents[17].calendar_id`, or to
-/// a customised attribute, which has a definition.
+/// Whether a path leads to the ids of other rows, such as `groups[0].vevents[17].calendar_id`, or
+/// to a customised attribute, which has a definition.
 fn is_reference(path: &str) -> bool {
     let field = path.rsplit('.').next().unwrap_or_default();
     let name = field.split('[').next().unwrap_or_default();

@@ -2,9 +2,20 @@
 //! stand in the query of each page, so that the pages need no session.
 
 use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, CalendarsetId, InterventionId, InterventionsetId};
 use crate::domain::state::group_state::GroupState;
 use crate::wire::params::Params;
+
+/// The value of `calendarChoice` with which the calendar is chosen before the service.
+const CALENDAR_FIRST: i64 = 1;
+/// The value of `calendarChoice` with which the calendar is chosen after the service.
+const SERVICE_FIRST: i64 = 2;
+
+/// Whether visitors of a group choose a calendar.
+pub(crate) const fn has_calendar_choice(group: &Group) -> bool {
+    group.calendar_choice == CALENDAR_FIRST || group.calendar_choice == SERVICE_FIRST
+}
 
 /// The choices of a client so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +79,12 @@ impl Choice {
         pairs.extend(self.sets.iter().map(|id| ("in", id.to_string())));
         pairs.extend(self.calendarsets.iter().map(|id| ("of", id.to_string())));
         pairs
+    }
+
+    /// Whether the calendar is to be chosen before the services, and is not yet.
+    pub(crate) const fn lacks_calendar(&self, group: &Group) -> bool {
+        let is_open = self.calendar.is_none() && !self.has_no_preference;
+        group.calendar_choice == CALENDAR_FIRST && is_open
     }
 
     /// Gives up the services if one lies outside the chosen sets.

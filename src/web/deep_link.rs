@@ -15,7 +15,6 @@ use crate::web::format::{parse_day, parse_start};
 use crate::web::list_filter::SERVICE_FILTER;
 use crate::web::page::redirect;
 use crate::web::preset::{Frozen, Preset};
-use crate::web::service_step::must_choose_calendar;
 use crate::web::shop::Visit;
 use crate::wire::params::Params;
 
@@ -49,7 +48,7 @@ pub(crate) fn lead_on(visit: &Visit) -> Option<Response> {
 fn is_time_next(visit: &Visit, choice: &Choice) -> bool {
     let chain = visit.state.catalogue.chain(&choice.services, BookingMode::Module);
     let is_decided = !choice.services.is_empty() && !choice.names_unknown_service && chain.is_ok();
-    is_decided && !must_choose_calendar(visit, choice)
+    is_decided && !choice.lacks_calendar(visit.group())
 }
 
 /// Whether a name is one of a link of a site.

@@ -3,10 +3,11 @@
 use crate::domain::availability::postal_address::PostalAddress;
 use crate::domain::records::group::Group;
 use crate::domain::records::image::{Image, ImageSlot};
+use crate::domain::state::group_state::GroupState;
 use crate::notify::links::image_path;
+use crate::web::group_path::booking_path;
 use crate::web::map_link::map_url;
-use crate::web::shop::Visit;
-use crate::web::text::fill;
+use crate::web::text::{Texts, fill};
 
 /// An image on a page. Its dimensions keep its place while it loads.
 pub(crate) struct ImageView {
@@ -46,28 +47,33 @@ pub(crate) struct Face<'v> {
 }
 
 impl<'v> Face<'v> {
-    /// Returns the face of the group of a visit, whose address has these lines.
-    pub(crate) fn of_visit(visit: &'v Visit, address: &[String]) -> Self {
-        let group = visit.group();
-        let logo = if visit.hides_logo() { None } else { find_image(visit, ImageSlot::Logo) };
-        let public_url = visit.pages.server.gateways.public_url.as_str();
+    /// Returns the face of a group whose address has these lines, under the server's public address.
+    pub(crate) fn new(
+        state: &'v GroupState,
+        text: &Texts,
+        public_url: &str,
+        hides_logo: bool,
+        address: &[String],
+    ) -> Self {
+        let group = &state.catalogue.group;
+        let logo = if hides_logo { None } else { find_image(state, ImageSlot::Logo) };
         let absolute = |path: String| {
             if public_url.is_empty() { String::new() } else { format!("{public_url}{path}") }
         };
         let shared =
-            find_image(visit, ImageSlot::Cover).or_else(|| find_image(visit, ImageSlot::Logo));
-        let town = PostalAddress::of_group(&visit.state.catalogue).city.trim();
+            find_image(state, ImageSlot::Cover).or_else(|| find_image(state, ImageSlot::Logo));
+        let town = PostalAddress::of_group(&state.catalogue).city.trim();
         let place = match town {
             "" => group.name.as_str().to_owned(),
             town => format!("{}, {town}", group.name.as_str()),
         };
         Self {
-            cover: find_image(visit, ImageSlot::Cover),
-            cover_alt: fill(visit.text.cover_alt, "group", group.name.as_str()),
+            cover: find_image(state, ImageSlot::Cover),
+            cover_alt: fill(text.cover_alt, "group", group.name.as_str()),
             icon: logo.as_ref().map_or_else(|| "data:,".to_owned(), |logo| logo.url.clone()),
             logo,
-            description: fill(visit.text.page_about, "group", &place),
-            shared_url: absolute(visit.path_of("")),
+            description: fill(text.page_about, "group", &place),
+            shared_url: absolute(booking_path(group, "")),
             shared_image: shared.map_or_else(String::new, |image| absolute(image.url)),
             access: group.access_text.as_str().trim(),
             bring: group.bring_text.as_str().trim(),
@@ -76,8 +82,8 @@ impl<'v> Face<'v> {
     }
 }
 
-/// Finds the image of a slot of the group of a visit.
-pub(crate) fn find_image(visit: &Visit, slot: ImageSlot) -> Option<ImageView> {
-    let image = visit.state.images.in_slot(slot)?;
-    Some(ImageView::new(visit.group(), image))
+/// Finds the image of a slot of a group.
+pub(crate) fn find_image(state: &GroupState, slot: ImageSlot) -> Option<ImageView> {
+    let image = state.images.in_slot(slot)?;
+    Some(ImageView::new(&state.catalogue.group, image))
 }

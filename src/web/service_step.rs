@@ -5,11 +5,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::availability::module_offer::{shown_calendars, shown_interventions};
-use crate::domain::records::group::Group;
 use crate::domain::records::ids::{CalendarId, InterventionsetId};
 use crate::domain::records::image::ImageSlot;
 use crate::domain::records::intervention::Intervention;
-use crate::web::choice::Choice;
+use crate::web::choice::{Choice, has_calendar_choice};
 use crate::web::closed::{find_closed, known_only_notice, nothing_offered};
 use crate::web::deep_link;
 use crate::web::face::{ImageView, find_image};
@@ -18,11 +17,6 @@ use crate::web::list_filter::{ListFilter, PEOPLE_MAX, SERVICES_MAX};
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::shop::Visit;
 use crate::web::text::fill;
-
-/// The value of `calendarChoice` with which the calendar is chosen before the service.
-const CALENDAR_FIRST: i64 = 1;
-/// The value of `calendarChoice` with which the calendar is chosen after the service.
-const SERVICE_FIRST: i64 = 2;
 
 /// The path of the next step, below that of the group.
 pub(crate) const TIME_STEP: &str = "/time";
@@ -119,19 +113,13 @@ pub(crate) fn gone_notice(visit: &Visit) -> &'static str {
     if visit.params.value(deep_link::GONE).is_some() { visit.text.link_gone } else { "" }
 }
 
-/// Whether the calendar is to be chosen before the services, and is not yet.
-pub(crate) fn must_choose_calendar(visit: &Visit, choice: &Choice) -> bool {
-    let is_open = choice.calendar.is_none() && !choice.has_no_preference;
-    visit.group().calendar_choice == CALENDAR_FIRST && is_open
-}
-
 /// Returns the page of this step, with the fault of the choice before.
 pub(crate) fn respond_with_services(visit: &Visit, status: StatusCode, fault: &str) -> Response {
     if let Some(closed) = find_closed(visit) {
         return closed;
     }
     let choice = visit.choice(&visit.params);
-    if must_choose_calendar(visit, &choice) {
+    if choice.lacks_calendar(visit.group()) {
         let step = if choice.services.is_empty() { "" } else { TIME_STEP };
         let (calendars, filter) = filtered_calendars(visit, &choice, step, "");
         let title = visit.text.choose_calendar;
@@ -190,11 +178,6 @@ fn all_services_url(visit: &Visit, choice: &Choice) -> String {
     visit.url("", &all.pairs())
 }
 
-/// Whether visitors choose a calendar.
-pub(crate) const fn has_calendar_choice(group: &Group) -> bool {
-    group.calendar_choice == CALENDAR_FIRST || group.calendar_choice == SERVICE_FIRST
-}
-
 /// Returns the calendars to choose from at a step, each with its link. Empty if the group leaves
 /// no choice.
 pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Vec<CalendarOption> {
@@ -207,7 +190,7 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
     }
     let mut options = Vec::new();
     let option = |name: &str, option: Choice| CalendarOption {
-        photo: option.calendar.and_then(|id| find_image(visit, ImageSlot::Calendar(id))),
+        photo: option.calendar.and_then(|id| find_image(&visit.state, ImageSlot::Calendar(id))),
         tagline: tagline_of(visit, option.calendar),
         name: name.to_owned(),
         url: visit.url(step, &option.pairs()),

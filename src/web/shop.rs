@@ -197,7 +197,7 @@ impl Visit {
     }
 
     /// Whether the link hides the logo.
-    pub(crate) fn hides_logo(&self) -> bool {
+    fn hides_logo(&self) -> bool {
         self.preset.as_ref().is_some_and(|preset| preset.hides_logo)
     }
 
@@ -326,7 +326,13 @@ impl Visit {
             shop_lang: self.shop_lang(),
             place: Some(Place {
                 name: group.name.as_str(),
-                face: Face::of_visit(self, &lines),
+                face: Face::new(
+                    &self.state,
+                    self.text,
+                    &self.pages.server.gateways.public_url,
+                    self.hides_logo(),
+                    &lines,
+                ),
                 home: self.url("", &[]),
                 phone: group.phone.as_str(),
                 phone_url: phone_url(group.phone.as_str()),

@@ -279,8 +279,8 @@ impl GroupState {
     }
 
     /// The bytes of the group's clients, events, messages, accounts, images and kept answers.
-    /// Follows from the records alone. Only they can fill a group, so that its history stops no booking.
-    /// Reference 3.8.
+    /// Follows from the records alone. Only they can fill a group, so that its history stops no
+    /// booking. Reference 3.8.
     pub fn records_bytes(&self) -> u64 {
         self.record_bytes
             + ACCOUNT_BYTES * self.accounts.len() as u64

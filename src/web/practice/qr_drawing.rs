@@ -14,7 +14,7 @@ pub(crate) struct QrDrawing {
 
 impl QrDrawing {
     /// Draws a text; `None` beyond 2,953 bytes, which no code holds.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+    pub(crate) fn new(text: &str) -> Option<Self> {
         let code = QrCode::encode_text(text, QrCodeEcc::Low).ok()?;
         let mut path = String::new();
         for y in 0..code.size() {

@@ -212,7 +212,7 @@ fn respond_with_scan(
         frame: visit.frame(text.scan_title, Section::Logins),
         text,
         action: visit.url(SECOND_FACTOR_PATH, &[]),
-        qr: QrDrawing::of(&authenticator_url(visit, visit.login, secret))
+        qr: QrDrawing::new(&authenticator_url(visit, visit.login, secret))
             .expect("a name of 32 characters and an address fit"),
         secret: parts.collect::<Vec<_>>().join(" "),
         ticket,

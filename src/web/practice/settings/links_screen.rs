@@ -81,7 +81,7 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         action: practice_path(group, &part.path()),
         lang: given.value("lang").map(|tag| ("lang", tag.to_owned())).into_iter().collect(),
         has_page: group.web_page,
-        qr: QrDrawing::of(&link),
+        qr: QrDrawing::new(&link),
         snippet: snippet(&visit, &link, ""),
         button_snippet: snippet(&visit, &link, " data-mode=\"button\""),
         has_origins: !group.embed_origins.as_str().is_empty(),
