@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, TestServer, answer};
-use crate::shop::{CALENDAR, HIDDEN_CALENDAR, RITA};
+use crate::shop::{CALENDAR, HIDDEN_CALENDAR, PAUL, PIA, RITA};
 
 /// A photo: smooth, with a little noise, so that no format keeps it in few bytes.
 pub(crate) fn photo(width: u32, height: u32) -> DynamicImage {
@@ -209,8 +209,10 @@ async fn administrators_alone_change_images_and_the_public_sees_what_is_offered(
     let path = "/groups/4/images/cover";
     for method in [Method::PUT, Method::DELETE] {
         let body = if method == Method::PUT { png.clone() } else { Vec::new() };
-        let by_rita = server.by(RITA, method.clone(), path).body(body.clone());
-        answer(by_rita).await.refused(403, 1, None);
+        for person in [RITA, PAUL, PIA] {
+            let by_other = server.by(person, method.clone(), path).body(body.clone());
+            answer(by_other).await.refused(403, 1, None);
+        }
         answer(server.by_key(method, path).body(body)).await.refused(403, 1, None);
     }
     assert_eq!(slots(&server, true).await, ["cover", &hidden]);
