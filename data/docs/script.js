@@ -152,7 +152,7 @@ function inside(path, method, operation, given = {}) {
 function titled(path, method, says) {
   return make("summary", {},
     make("span", { className: `method ${method}`, textContent: method.toUpperCase() }),
-    make("code", { textContent: path }),
+    make("code", {}, ...path.split(/(?=\/)/).flatMap((part) => [make("wbr", {}), part])),
     make("span", { className: "says", textContent: says }));
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Face<'v> {
 }
 
 impl<'v> Face<'v> {
-    /// Returns the face of a group whose address has these lines, under the server's public address.
+    /// Returns the face of a group with an address of these lines. `public_url` is the server's.
     pub(crate) fn new(
         state: &'v GroupState,
         text: &Texts,
