@@ -1,11 +1,13 @@
 //! The page to try the API: three calls to a booking, and the resources in the order of use.
 
-use reqwest::Method;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use slotbook::domain::directory::access::ChangeAccess;
+use slotbook::domain::directory::apikeys::ApikeyName;
+use slotbook::domain::records::site_origin::SiteOrigin;
 
 use crate::browser::{Browser, PHONE};
-use crate::server::{TestServer, answer};
-use crate::shop::OPERATOR_KEY;
+use crate::server::TestServer;
 
 /// Sends one of the calls at the top of the page, and returns the status of its answer.
 async fn send(browser: &Browser, call: usize) -> String {
@@ -26,9 +28,11 @@ async fn send(browser: &Browser, call: usize) -> String {
 async fn three_calls_lead_to_a_booking_on_the_demonstration_without_a_word_typed() {
     let server = TestServer::demonstration().await;
     // The key names the addresses where the demonstration is served by default.
-    let own = json!({"key": "demo-key-town-practice", "origins": [format!("http://{}", server.address())]});
-    let named = server.bare(Method::PUT, "/api/v1/operator/keys").header("x-api-key", OPERATOR_KEY);
-    assert_eq!(answer(named.json(&own)).await.status, 204);
+    let text = "demo-key-town-practice".to_owned();
+    let name = ApikeyName { hash: Sha256::digest(&text).into(), text };
+    let own = SiteOrigin::new(&format!("http://{}", server.address())).expect("an origin");
+    let change = ChangeAccess::SetApikey { name, holder: None, origins: Some(vec![own]) };
+    server.engine.change_access(None, change).await.expect("the key is known");
     let Some(browser) = Browser::open(server.address(), PHONE).await else { return };
     browser.goto("/docs").await;
     browser.await_truth("return document.querySelectorAll('#worked > details').length === 3").await;

@@ -99,7 +99,7 @@ async fn pages_show_logo_cover_photos_lines_and_practical_information() {
     times.hides("class=\"cover\"");
     times.shows(&tag(photo, "photo"));
     let you = visitor.open(&format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")).await;
-    you.shows("<bdi>A picture you like.</bdi>");
+    you.shows("<bdi lang=\"fr\">A picture you like.</bdi>");
     // Nothing of a third party is loaded, and each step is small.
     for page in [&first, &times, &you] {
         assert!(page.html.len() <= 20 * 1_024, "{}", page.html.len());
