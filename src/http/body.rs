@@ -15,6 +15,7 @@ use crate::http::error::ApiError;
 use crate::http::limits::body_limits::{BodyBytes, SMALL_BYTES};
 use crate::http::server::Server;
 use crate::wire::errors::Problem;
+use crate::wire::file_form::read_file_form;
 use crate::wire::image::SENT_BYTES_MAX;
 use crate::wire::params::Params;
 
@@ -211,11 +212,17 @@ impl<'r> Incoming<'r> {
         Ok(bytes)
     }
 
-    /// Returns the bytes of the file of an image, whatever its declared type.
+    /// Returns the bytes of the file of an image, whatever its declared type: those of the body, or
+    /// of the part `file` of a form.
     ///
     /// # Errors
     /// 413 over [`SENT_BYTES_MAX`]; 503 if the bodies under way leave no memory for it.
-    pub(crate) async fn read_image(&mut self) -> Result<Vec<u8>, ApiError> {
+    pub(crate) async fn read_image(&mut self, headers: &HeaderMap) -> Result<Vec<u8>, ApiError> {
+        if declared_type(headers).as_deref() == Some("multipart/form-data") {
+            let declared = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+            let mut parts = read_file_form(declared, self.read_upload().await?).await;
+            return Ok(parts.remove("file").unwrap_or_default());
+        }
         match self.read_bytes_up_to(SENT_BYTES_MAX, true).await? {
             Some(bytes) => Ok(bytes),
             None => {

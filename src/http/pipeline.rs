@@ -299,7 +299,11 @@ async fn check_in_group(
         identity.check_second_factor(&state.catalogue.group)?;
     }
     write_capacity::admit(body, server, endpoint, &identity, named.found(), auth)?;
-    let content = if endpoint.takes_image() { body.read_image().await? } else { Vec::new() };
+    let content = if endpoint.takes_image() {
+        body.read_image(&auth.parts.headers).await?
+    } else {
+        Vec::new()
+    };
     let object = read_body(endpoint, body, &auth.parts.method).await?;
     let group = named.found().map(|state| state.catalogue.group.id);
     endpoint.check_right(&identity, group, auth.params)?;

@@ -19,6 +19,7 @@ pub mod errors;
 pub mod fiche;
 pub mod field;
 pub mod field_codec;
+pub(crate) mod file_form;
 pub mod filter;
 pub mod group;
 pub mod history;

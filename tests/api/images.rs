@@ -242,3 +242,23 @@ async fn an_image_is_changed_as_it_was_seen_and_the_history_names_it() {
     answer(server.by_pro(Method::DELETE, "/groups/4/images/cover")).await.is(200);
     assert!(space(&server) < before, "images count in the space of the group");
 }
+
+#[tokio::test]
+async fn an_image_comes_in_a_form_too_as_generated_clients_send_it() {
+    let server = TestServer::start().await;
+    let send = |name: &str, bytes: Vec<u8>| {
+        let head = format!(
+            "--b\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"a\"\r\n\r\n"
+        );
+        let body = [head.as_bytes(), &bytes, b"\r\n--b--\r\n"].concat();
+        let request = server.by_pro(Method::PUT, "/groups/4/images/logo").body(body);
+        answer(request.header("content-type", "multipart/form-data; boundary=b"))
+    };
+    let png = encoded(&disc(64), ImageFormat::Png);
+    let made = send("file", png.clone()).await.is(200);
+    assert_eq!(made["media_type"], "image/png");
+    send("other", png.clone()).await.refused(400, 2, Some("image"));
+    send("file", b"<svg/>".to_vec()).await.refused(400, 2, Some("image"));
+    assert_eq!(send("file", vec![0x89; 600 * 1_024]).await.status, 413);
+    assert_eq!(slots(&server, true).await, ["logo"]);
+}

@@ -40,13 +40,16 @@ pub(crate) fn request_body(endpoint: &Endpoint, body: &Body, is_legacy: bool) ->
     RequestBodyBuilder::new().required(Some(required)).content("application/json", content).build()
 }
 
-/// The body that is the file of an image. Its content says which type it is.
+/// The body with the file of an image: a form, which generators of clients know best, or the file
+/// itself.
 fn image_body(body: &Body, endpoint: &Endpoint) -> RequestBody {
-    let mut made = RequestBodyBuilder::new().required(Some(Required::True));
-    for media_type in ["image/png", "image/jpeg", "image/webp"] {
-        made = made.content(media_type, Content::new(Some(schema(&body.json, endpoint))));
-    }
-    made.build()
+    let file = schema(&body.json, endpoint);
+    let form = object().property("file", file.clone()).required("file");
+    RequestBodyBuilder::new()
+        .required(Some(Required::True))
+        .content("multipart/form-data", Content::new(Some(RefOr::from(form))))
+        .content("application/octet-stream", Content::new(Some(file)))
+        .build()
 }
 
 /// The schema of a shape. A resource without records has an object without properties.

@@ -123,7 +123,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
     Ok(ok_response(&ImageList { images }))
 }
 
-/// PUT /api/v1/groups/{group_id}/images/{slot}. The body is the file itself.
+/// PUT /api/v1/groups/{group_id}/images/{slot}. The body is the file itself, or a form with it.
 async fn set(request: GroupRequest) -> HandlerResult {
     let slot = slot_in_path(&request)?;
     check_calendar(&request.state, slot)?;
