@@ -52,6 +52,7 @@ fn main() {
 fn wish(client: u64) -> Command {
     Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
+        calendarset_ids: Vec::new(),
         is_by_page: false,
         is_code_demanded: false,
         needs_contact: false,

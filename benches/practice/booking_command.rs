@@ -15,6 +15,7 @@ pub(crate) fn booking(nth: u64, calendars: u64) -> BookAppointment {
     fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
     BookAppointment {
         permission: None,
+        calendarset_ids: Vec::new(),
         is_by_page: false,
         is_code_demanded: false,
         needs_contact: false,

@@ -127,6 +127,7 @@ async fn send_booking(
     let SentForm { given, scope, again } = *form;
     let server = &visit.pages.server;
     let subjects = LimitSubjects::of_page(visit.group().id, command.client.email.as_ref(), from);
+    command.calendarset_ids.clone_from(&request.choice.calendarsets);
     command.booking_origin = Some(server.source_hasher.page_origin(from));
     let once = scope.map(|scope| IdempotentRequest {
         scope,
@@ -226,7 +227,7 @@ fn form_scope(visit: &Visit, given: &Params) -> Option<[u8; 32]> {
     hash.update(visit.group().id.number().to_be_bytes());
     let start = given.value("other").or_else(|| given.value("t"));
     for (name, value) in given.iter() {
-        if name == "s" || name == "c" || name == "k" {
+        if matches!(name, "s" | "c" | "of" | "k") {
             hash.update(name);
             hash.update(value.len().to_be_bytes());
             hash.update(value);

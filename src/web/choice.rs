@@ -94,13 +94,8 @@ impl Choice {
         }
     }
 
-    /// Gives up the calendar if it lies outside the chosen sets. A booking of any calendar could
-    /// take one outside them.
+    /// Gives up the calendar if it lies outside the chosen sets.
     pub(crate) fn keep_to_calendarsets(&mut self, catalogue: &Catalogue) {
-        if self.calendarsets.is_empty() {
-            return;
-        }
-        self.has_no_preference = false;
         self.calendar = self.calendar.filter(|id| self.has_calendar(catalogue, *id));
     }
 

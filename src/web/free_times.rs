@@ -76,11 +76,6 @@ impl TimeSearch {
         self.present
     }
 
-    /// The calendars that are searched.
-    pub(crate) fn calendars(&self) -> &[CalendarId] {
-        &self.calendars
-    }
-
     fn starts(&self) -> StartSearch<'_> {
         let moved = self.own.appointment.and_then(|id| self.state.rows.get(&id));
         let mode = moved.map_or(BookingMode::Module, |row| move_mode_by_secret(row));

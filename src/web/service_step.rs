@@ -197,7 +197,7 @@ pub(crate) fn calendar_options(visit: &Visit, choice: &Choice, step: &str) -> Ve
         is_chosen: option.calendar == choice.calendar,
         is_person: option.calendar.is_some(),
     };
-    if group.any_calendar && choice.calendarsets.is_empty() {
+    if group.any_calendar {
         let any = Choice { calendar: None, has_no_preference: true, ..choice.clone() };
         options.push(option(visit.text.no_preference, any));
     }

@@ -11,7 +11,7 @@ use crate::domain::availability::slot_request::{BookingMode, Chain, OwnTime};
 use crate::domain::records::ids::CalendarId;
 use crate::domain::records::intervention::Intervention;
 use crate::domain::time::CivilDay;
-use crate::web::choice::Choice;
+use crate::web::choice::{Choice, has_calendar_choice};
 use crate::web::closed::{find_closed, find_unoffered};
 use crate::web::deep_link::EDIT;
 use crate::web::format::{self, service_facts};
@@ -21,8 +21,7 @@ use crate::web::message_page;
 use crate::web::month::{parse_shown_day, read_month};
 use crate::web::page::{Frame, Privacy, render, respond};
 use crate::web::service_step::{
-    CalendarOption, TIME_STEP, calendar_options, filtered_calendars, gone_notice,
-    respond_with_services,
+    CalendarOption, TIME_STEP, filtered_calendars, gone_notice, respond_with_services,
 };
 use crate::web::shop::Visit;
 use crate::web::text::fill;
@@ -106,7 +105,7 @@ pub(crate) fn read_choice(visit: &Visit, given: &Params) -> Result<(Choice, Chai
         text.none_chosen.to_owned()
     } else {
         match visit.state.catalogue.chain(&choice.services, BookingMode::Module) {
-            Ok(chain) => return Ok((with_calendar_of_sets(visit, choice), chain)),
+            Ok(chain) => return Ok((with_default_calendar(visit, choice), chain)),
             Err(_) => {
                 let most = visit.group().max_multirdvs.number().to_string();
                 fill(text.too_many_chosen, "most", &most)
@@ -116,36 +115,34 @@ pub(crate) fn read_choice(visit: &Visit, given: &Params) -> Result<(Choice, Chai
     Err(Box::new(respond_with_services(visit, StatusCode::BAD_REQUEST, &fault)))
 }
 
-/// Returns a choice with the first calendar of its sets, if it has sets and names no calendar.
-fn with_calendar_of_sets(visit: &Visit, choice: Choice) -> Choice {
-    let calendar = choice.calendar.or_else(|| {
-        let catalogue = &visit.state.catalogue;
-        let mut shown = shown_calendars(catalogue).into_iter().map(|calendar| calendar.id);
-        shown.find(|id| {
-            !choice.calendarsets.is_empty()
-                && choice.has_calendar(catalogue, *id)
-                && visit.offers_all(*id, &choice.services)
-        })
-    });
-    Choice { calendar, ..choice }
+/// Returns a choice with the first calendar that offers its services, if it names none and the
+/// group offers no "no preference".
+fn with_default_calendar(visit: &Visit, choice: Choice) -> Choice {
+    let group = visit.group();
+    if choice.calendar.is_some() || group.any_calendar || !has_calendar_choice(group) {
+        return choice;
+    }
+    let calendar = offering_calendars(visit, &choice).first().copied();
+    Choice { calendar, has_no_preference: false, ..choice }
 }
 
-/// Returns the calendars to search: the chosen one, or all that the module shows. Without a choice
-/// in a group that wants one, it is the first that offers the services.
+/// Returns the calendars of the chosen sets that the module shows and that offer the services.
+fn offering_calendars(visit: &Visit, choice: &Choice) -> Vec<CalendarId> {
+    let catalogue = &visit.state.catalogue;
+    let shown = shown_calendars(catalogue).into_iter().map(|calendar| calendar.id);
+    let offers = |id| choice.has_calendar(catalogue, id) && visit.offers_all(id, &choice.services);
+    shown.filter(|id| offers(*id)).collect()
+}
+
+/// Returns the calendars to search: the chosen one, or all of the chosen sets.
 pub(crate) fn searched_calendars(visit: &Visit, choice: &Choice) -> Vec<CalendarId> {
     if let Some(chosen) = choice.calendar {
         return vec![chosen];
     }
-    let shown = shown_calendars(&visit.state.catalogue).into_iter().map(|calendar| calendar.id);
-    let mut shown: Vec<CalendarId> =
-        shown.filter(|id| visit.offers_all(*id, &choice.services)).collect();
-    let has_choice = !calendar_options(visit, choice, "").is_empty();
-    if has_choice && !visit.group().any_calendar {
-        shown.truncate(1);
-    }
+    let mut offering = offering_calendars(visit, choice);
     // The places of a search ascend by id.
-    shown.sort_unstable();
-    shown
+    offering.sort_unstable();
+    offering
 }
 
 fn respond_with_times(
@@ -159,8 +156,7 @@ fn respond_with_times(
     let mut kept = choice.pairs();
     kept.push(("k", visit.pages.new_form_key()));
     kept.extend(visit.carried_pairs());
-    let (options, filter) = filtered_calendars(visit, choice, TIME_STEP, TIME_STEP);
-    let calendars = mark_default(options, visit, search.calendars());
+    let (calendars, filter) = filtered_calendars(visit, choice, TIME_STEP, TIME_STEP);
     let (week_day, _) = read_days(visit);
     let chosen = calendars.iter().find(|option| option.is_chosen);
     let page = TimePage {
@@ -194,25 +190,6 @@ fn change_services_url(visit: &Visit, choice: &Choice) -> String {
     let mut pairs = choice.pairs();
     pairs.push((EDIT, "1".to_owned()));
     visit.url("", &pairs)
-}
-
-/// Marks the calendar that is searched where the group offers no "no preference".
-fn mark_default(
-    mut options: Vec<CalendarOption>,
-    visit: &Visit,
-    calendars: &[CalendarId],
-) -> Vec<CalendarOption> {
-    if options.iter().any(|option| option.is_chosen) {
-        return options;
-    }
-    if let [only] = calendars
-        && let Some(calendar) = visit.state.catalogue.calendars.get(only)
-    {
-        for option in &mut options {
-            option.is_chosen = option.name == calendar.publicname.as_str();
-        }
-    }
-    options
 }
 
 /// Returns the chosen services for a summary.

@@ -155,6 +155,7 @@ pub fn parse(
         permission: Some(permission),
         booking_origin: None,
         hold: body.hold,
+        calendarset_ids: Vec::new(),
         is_by_page: false,
         is_code_demanded: false,
         needs_contact: false,

@@ -548,6 +548,7 @@ pub(crate) fn token(number: u64) -> HoldToken {
 pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
     BookAppointment {
         permission: None,
+        calendarset_ids: Vec::new(),
         is_by_page: false,
         is_code_demanded: false,
         needs_contact: false,

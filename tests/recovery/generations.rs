@@ -77,6 +77,7 @@ impl Running {
         });
         let wish = BookAppointment {
             permission: None,
+            calendarset_ids: Vec::new(),
             is_by_page: false,
             is_code_demanded: false,
             needs_contact: false,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use slotbook::domain::availability::catalogue::Catalogue;
 use slotbook::domain::records::customfield::{CustomName, Customfield, Model};
-use slotbook::domain::records::ids::{CustomfieldId, InterventionId, InterventionsetId};
+use slotbook::domain::records::ids::{
+    CalendarId, CustomfieldId, InterventionId, InterventionsetId,
+};
 use slotbook::domain::records::intervention::Interventionset;
 use slotbook::domain::records::text::{Bounded, Name};
 
@@ -137,7 +139,7 @@ const NAMED: &[Named] = &[
     Named {
         query: "calendarset_ids%5B%5D=31",
         check: |it, form| {
-            values(&it.address, "of") == ["31"] && form.hidden().contains(&pair("c", "11"))
+            values(&it.address, "of") == ["31"] && form.hidden().contains(&pair("of", "31"))
         },
     },
     Named { query: "freeze=1", check: |it, _| !it.address.contains("freeze") },
@@ -327,6 +329,46 @@ async fn a_frozen_set_offers_its_services_alone() {
     let free = Follower::of(&server, &format!("interventionset_ids[]={SET}")).await.page().await;
     free.hides(&format!("name=\"s\" value=\"{CUT}\""));
     free.shows("All services");
+}
+
+/// Books 09:00 by a link as often as it is offered, and returns the calendars.
+async fn calendars_of_bookings(server: &TestServer, link: &str) -> Vec<u64> {
+    let mut calendars = Vec::new();
+    for nth in 0..4 {
+        let follower = Follower::of(server, &format!("{link}&fiche[lastname]=Durand{nth}")).await;
+        follower.page().await.shows("No preference");
+        let form = format!("/b/cut-co/you?{}&{TIME}", query(&follower.address));
+        let form = follower.visitor.get(&form).await;
+        if form.status != 200 {
+            form.shows("This time is no longer free");
+            break;
+        }
+        let booked = follower.book(server).await;
+        calendars.push(booked["calendar_id"].as_u64().expect("an id"));
+    }
+    calendars.sort_unstable();
+    calendars
+}
+
+#[tokio::test]
+async fn without_preference_a_calendar_of_the_sets_takes_a_booking() {
+    let link = format!("calendarset_ids[]=31&intervention_ids[]={CUT}");
+    let server = shop_with(|catalogue| {
+        furnish(catalogue);
+        catalogue.group.calendar_choice = 2;
+    })
+    .await;
+    assert_eq!(calendars_of_bookings(&server, &link).await, [CALENDAR]);
+    let server = shop_with(|catalogue| {
+        furnish(catalogue);
+        catalogue.group.calendar_choice = 2;
+        let set = catalogue.calendarsets.keys().next().copied();
+        let other = CalendarId::new(OTHER_CALENDAR).expect("an id");
+        let other = catalogue.calendars.get_mut(&other).expect("it is there");
+        Arc::make_mut(other).calendarset_id = set;
+    })
+    .await;
+    assert_eq!(calendars_of_bookings(&server, &link).await, [CALENDAR, OTHER_CALENDAR]);
 }
 
 #[tokio::test]

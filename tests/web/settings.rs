@@ -55,6 +55,25 @@ async fn the_choice_of_a_calendar_comes_first_second_or_not_at_all() {
 }
 
 #[tokio::test]
+async fn without_no_preference_the_shown_calendar_takes_the_booking() {
+    let server = shop_with(|catalogue| {
+        catalogue.group.calendar_choice = 2;
+        catalogue.group.any_calendar = false;
+    })
+    .await;
+    let visitor = Visitor::of(&server);
+    for hour in 9..12 {
+        let form = visitor.form_of(CUT, &format!("2025-06-02T{hour:02}:00")).await;
+        let done = visitor.post("/b/cut-co/you", &form).await;
+        assert!(done.location().starts_with("/b/cut-co/done"), "{}", done.location());
+    }
+    let booked = server.pro_get("/groups/4/appointments").await.is(200);
+    let booked = booked["records"].as_array().expect("a list");
+    let of_shown = booked.iter().filter(|row| row["calendar_id"] == CALENDAR).count();
+    assert_eq!((of_shown, booked.len()), (3, 3));
+}
+
+#[tokio::test]
 async fn length_and_price_are_shown_as_the_settings_say() {
     let server = shop_with(|catalogue| {
         for intervention in catalogue.interventions.values_mut() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::availability::slot_request::{BookingMode, CalendarSlotRequest, SlotRequest};
 use crate::domain::decisions::candidates::{
-    WantedSlot, find_offering, order_candidates, parse_slot,
+    NamedCalendars, WantedSlot, find_offering, order_candidates, parse_slot,
 };
 use crate::domain::decisions::client_record::{prepare_client, with_customs};
 use crate::domain::decisions::client_rules::check_client_rules;
@@ -58,10 +58,12 @@ pub fn decide(context: &mut Context<'_>, command: &BookAppointment) -> Result<De
     };
     let request = parse_slot(catalogue, wanted)?;
     let is_named = command.calendar_id.is_some();
+    let named =
+        NamedCalendars { calendar: command.calendar_id, calendarsets: &command.calendarset_ids };
     let new_fiche = context.environment.fiche_id();
     if let Some(channel) = find_code_channel(&catalogue.group, command) {
         let booking = draft_unconfirmed(state, command, channel, new_fiche, now)?;
-        let offering = find_offering(state, &request, command.calendar_id, now)?;
+        let offering = find_offering(state, &request, named, now)?;
         let candidates = order_candidates(context, request, offering, is_named)?;
         // The client rules wait for the code, which proves that the caller is the client.
         return Ok(candidates.ask(|context, slot| {
@@ -70,7 +72,7 @@ pub fn decide(context: &mut Context<'_>, command: &BookAppointment) -> Result<De
         }));
     }
     let client = prepare_client(state, command, new_fiche, now)?;
-    let offering = find_offering(state, &request, command.calendar_id, now)?;
+    let offering = find_offering(state, &request, named, now)?;
     let source = command.booking_origin.as_deref().map(|origin| origin.source);
     check_client_rules(state, client.fiche_id, &request, source, now)?;
     let content = draw_up_content(state, command, client.fiche_id);

@@ -12,7 +12,7 @@ use crate::domain::availability::slot_request::{
 use crate::domain::decisions::decision::{Candidates, Context};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::HoldId;
-use crate::domain::records::ids::{CalendarId, InterventionId};
+use crate::domain::records::ids::{CalendarId, CalendarsetId, InterventionId};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::domain::time::interval_set::Interval;
@@ -38,6 +38,23 @@ pub(crate) struct WantedSlot<'a> {
     pub(crate) hold: Option<HoldId>,
 }
 
+/// The calendars that a caller names for a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NamedCalendars<'a> {
+    /// The calendar; `None` for no preference.
+    pub(crate) calendar: Option<CalendarId>,
+    /// Without a preference, the sets whose calendars may take the slot; empty for all.
+    pub(crate) calendarsets: &'a [CalendarsetId],
+}
+
+impl NamedCalendars<'_> {
+    /// Whether a calendar lies in the named sets.
+    fn have_in_sets(self, catalogue: &Catalogue, id: CalendarId) -> bool {
+        let set = catalogue.calendars.get(&id).and_then(|calendar| calendar.calendarset_id);
+        self.calendarsets.is_empty() || set.is_some_and(|set| self.calendarsets.contains(&set))
+    }
+}
+
 /// Returns the slot that a caller asks for.
 ///
 /// # Errors
@@ -58,21 +75,22 @@ pub(crate) fn parse_slot(
     Ok(SlotRequest { chain, start, mode: wanted.mode, own })
 }
 
-/// Returns the calendars to ask for a slot: the named one, or all that offer it in no order.
+/// Returns the calendars to ask for a slot: the named one, or all of the named sets that offer
+/// it, in no order.
 ///
 /// # Errors
 /// MintimeRdv or MaxRdvPeriod, if it holds on every candidate.
 pub(crate) fn find_offering(
     state: &GroupState,
     request: &SlotRequest,
-    named: Option<CalendarId>,
+    named: NamedCalendars<'_>,
     now: Instant,
 ) -> Result<Vec<CalendarId>, Refusal> {
-    let offering = match named {
+    let offering = match named.calendar {
         // A calendar that does not offer the chain has no lead times to show. It answers itself.
         Some(named) if !is_offered(&state.catalogue, named, request) => return Ok(vec![named]),
         Some(named) => vec![named],
-        None => offering_calendars(state, request, now),
+        None => offering_calendars(state, request, named, now),
     };
     if request.mode.follows_module_rules() {
         check_lead_times(state, &offering, request, now)?;
@@ -113,13 +131,19 @@ fn start_instant(catalogue: &Catalogue, date: Civil, chain: &Chain) -> Result<In
     Ok(start)
 }
 
-/// Returns the calendars that offer the chain, ascending by id. By the module's rules, each leg
+/// Returns the calendars of the named sets that offer the chain, ascending by id. By the module's rules, each leg
 /// also needs an availability that ends after now. Reference 4, 6.2.
-fn offering_calendars(state: &GroupState, request: &SlotRequest, now: Instant) -> Vec<CalendarId> {
+fn offering_calendars(
+    state: &GroupState,
+    request: &SlotRequest,
+    named: NamedCalendars<'_>,
+    now: Instant,
+) -> Vec<CalendarId> {
     let zone = state.catalogue.zone();
     let mut offering = Vec::new();
     for id in state.catalogue.calendars.keys() {
-        if !is_offered(&state.catalogue, *id, request) {
+        let is_in_sets = named.have_in_sets(&state.catalogue, *id);
+        if !is_in_sets || !is_offered(&state.catalogue, *id, request) {
             continue;
         }
         let view = state.calendars.get(id).expect("every calendar has a view");

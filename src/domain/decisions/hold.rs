@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::availability::slot_request::{BookingMode, CalendarSlotRequest, SlotRequest};
 use crate::domain::decisions::candidates::{
-    WantedSlot, find_offering, order_candidates, parse_slot,
+    NamedCalendars, WantedSlot, find_offering, order_candidates, parse_slot,
 };
 use crate::domain::decisions::decision::{Context, Decision, Outcome};
 use crate::domain::decisions::held_share::HeldTime;
@@ -41,7 +41,8 @@ pub fn decide(context: &mut Context<'_>, command: &HoldTime) -> Result<Decision,
     if let Some(held_time) = &held_time {
         held_time.check_source(interval)?;
     }
-    let mut offering = find_offering(state, &request, command.calendar_id, now)?;
+    let named = NamedCalendars { calendar: command.calendar_id, calendarsets: &[] };
+    let mut offering = find_offering(state, &request, named, now)?;
     let room = match &held_time {
         Some(held_time) if command.is_by_key => held_time.make_room(&offering, interval),
         _ => Ok(BTreeMap::new()),

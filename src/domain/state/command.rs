@@ -123,6 +123,8 @@ pub struct BookAppointment {
     pub intervention_ids: Vec<InterventionId>,
     /// The calendar; `None` for no preference.
     pub calendar_id: Option<CalendarId>,
+    /// The sets whose calendars may take a booking without preference; empty for all.
+    pub calendarset_ids: Vec<CalendarsetId>,
     /// The client.
     pub client: Client,
     /// A comment on the appointment.
