@@ -53,6 +53,7 @@ pub(crate) fn frame_without_group(
         other_lang: "",
         other_url: String::new(),
         embedder: String::new(),
+        is_preview: false,
         shop_lang: "",
         place: None,
     }

@@ -54,6 +54,10 @@ pub(crate) async fn book(
         let status = StatusCode::FORBIDDEN;
         return message_page::of_group(&visit, status, text.foreign_title, lines, true);
     }
+    if visit.is_preview() {
+        let lines = vec![text.preview_end.to_owned()];
+        return message_page::of_group(&visit, StatusCode::OK, text.preview_end_title, lines, true);
+    }
     let mut body = Incoming::new(&visit.pages.server, &headers, from, body);
     let given = match body.read_form(PAGE_FORM_BYTES_MAX).await {
         Ok(form) => join_dates(&form.params),

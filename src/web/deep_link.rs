@@ -69,6 +69,7 @@ fn follow(visit: &Visit) -> Response {
     let preset = Preset {
         websource: websource(link),
         colours: colours(link),
+        is_preview: visit.is_preview(),
         hides_logo: is_set(link, "nologo"),
         hides_footer: is_set(link, "nofooter"),
         frozen,

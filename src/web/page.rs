@@ -33,6 +33,8 @@ pub(crate) struct Frame<'v> {
     pub(crate) other_url: String,
     /// The origin of the page that shows this one in a frame; empty without one.
     pub(crate) embedder: String,
+    /// Whether the owner tries a link, so that nothing is booked.
+    pub(crate) is_preview: bool,
     /// The attribute `lang` of texts that the shop wrote, with a space before it; empty where they
     /// have the language of the page.
     pub(crate) shop_lang: &'static str,
@@ -96,6 +98,13 @@ pub(crate) fn respond(status: StatusCode, privacy: Privacy, page: String) -> Res
 pub(crate) fn policy_with_ancestors(sites: &str) -> HeaderValue {
     let rest = POLICY.strip_suffix(NO_ANCESTORS).expect("the policy ends with the sites");
     HeaderValue::from_str(&format!("{rest}{sites}")).expect("origins are ASCII")
+}
+
+/// Lets a screen show pages of this server in a frame.
+pub(crate) fn allow_own_frames(response: &mut Response) {
+    let policy = HeaderValue::from_str(&format!("{POLICY}; frame-src 'self'"));
+    let policy = policy.expect("the policy is ASCII");
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
 }
 
 /// Renders a page.

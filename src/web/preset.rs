@@ -80,6 +80,10 @@ pub(crate) struct Preset {
     /// Colours by their keys in `usercolors`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) colours: BTreeMap<String, String>,
+    /// Whether the owner tries the link on the screen that makes it. Nothing is booked then, and
+    /// this server may show the pages in a frame.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_preview: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) hides_logo: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -34,7 +34,7 @@ use crate::web::text::{Texts, fill, texts};
 use crate::wire::params::Params;
 
 /// The parameter with the sealed wishes of a site's link.
-const PRESET: &str = "p";
+pub(crate) const PRESET: &str = "p";
 
 /// A request for a page of a group. The whole page is made from this one state.
 pub(crate) struct Visit {
@@ -196,6 +196,11 @@ impl Visit {
         format!("{}?{query}", self.path_of("/colours.css"))
     }
 
+    /// Whether the owner tries a link, so that nothing is booked.
+    pub(crate) fn is_preview(&self) -> bool {
+        self.preset.as_ref().is_some_and(|preset| preset.is_preview)
+    }
+
     /// Whether the link hides the logo.
     fn hides_logo(&self) -> bool {
         self.preset.as_ref().is_some_and(|preset| preset.hides_logo)
@@ -323,6 +328,7 @@ impl Visit {
             other_lang: language_choice::tag(other),
             other_url: self.url_in(other),
             embedder: self.embedder().unwrap_or_default().to_owned(),
+            is_preview: self.is_preview(),
             shop_lang: self.shop_lang(),
             place: Some(Place {
                 name: group.name.as_str(),

@@ -178,6 +178,10 @@ text_table! {
         "The server is busy and nothing was saved. Try again in a minute.";
     failed: "Une erreur s’est produite et rien n’a été enregistré. Réessayez, ou appelez.",
         "Something went wrong and nothing was saved. Try again, or call.";
+    preview: "Aperçu : rien n’est réservé ici.", "Preview: nothing is booked here.";
+    preview_end_title: "Fin de l’aperçu", "End of the preview";
+    preview_end: "Ici le rendez-vous serait pris. L’aperçu n’a rien enregistré.",
+        "The appointment would be booked now. The preview saved nothing.";
     foreign_title: "Formulaire refusé", "Form refused";
     foreign: "Ce formulaire vient d’un autre site. Ouvrez la page de réservation et recommencez.",
         "This form comes from another site. Open the booking page and start again.";

@@ -1,5 +1,6 @@
 //! The screen that makes links to the booking page. Reference 15.17.
 
+use serde_json::json;
 use slotbook::domain::records::embed_origins::EmbedOrigins;
 
 use crate::browser::{Browser, Look, PHONE};
@@ -66,6 +67,72 @@ async fn the_screen_says_what_is_missing_and_is_for_settings() {
         let person = Professional::logged_in(&server, person).await;
         assert_eq!(person.get(LINKS).await.status, 403);
     }
+}
+
+/// The address in the frame of the screen.
+fn preview_of(page: &Page) -> String {
+    let rest = page.html.split("<iframe class=\"preview\" src=\"").nth(1).expect("a frame");
+    rest.split('"').next().expect("an address").replace("&#38;", "&")
+}
+
+#[tokio::test]
+async fn this_server_alone_shows_a_preview_and_the_page_of_a_link_is_in_no_frame() {
+    let server = shop_with(|_| {}).await;
+    let ann = Professional::logged_in(&server, ANN).await;
+    let screen = ann.open(&format!("{LINKS}?intervention_ids[]={CUT}&freeze=1")).await;
+    let policy = |page: &Page| {
+        let policy = page.headers["content-security-policy"].to_str().expect("ASCII");
+        (policy.to_owned(), page.headers.get("x-frame-options").cloned())
+    };
+    let (allowed, frames) = policy(&screen);
+    assert!(allowed.ends_with("frame-ancestors 'none'; frame-src 'self'"), "{allowed}");
+    assert_eq!(frames.expect("a header"), "DENY");
+    let visitor = Visitor::of(&server);
+    let led = visitor.get(&preview_of(&screen)).await.location().to_owned();
+    assert!(led.starts_with(&format!("/b/cut-co/time?s={CUT}&lang=en&p=")), "{led}");
+    let page = visitor.open(&led).await;
+    page.shows("Preview: nothing is booked here.");
+    let (allowed, frames) = policy(&page);
+    assert!(allowed.ends_with("; frame-ancestors 'self'"), "{allowed}");
+    assert_eq!(frames.expect("a header"), "SAMEORIGIN");
+    // The same page without the seal, with a broken one, and with that of a link.
+    let (plain, sealed) = led.split_once("&p=").expect("a seal");
+    let first = if sealed.starts_with('A') { 'B' } else { 'A' };
+    let forged = format!("{plain}&p={first}{}", &sealed[1..]);
+    let link = visitor.get(&format!("/b/cut-co?intervention_ids[]={CUT}&websource=x")).await;
+    for path in [plain, &forged, link.location()] {
+        let page = visitor.open(path).await;
+        page.hides("Preview");
+        let (allowed, frames) = policy(&page);
+        assert!(allowed.ends_with("; frame-ancestors 'none'"), "{allowed}");
+        assert_eq!(frames.expect("a header"), "DENY");
+    }
+    // A form of the preview books nothing.
+    let form = visitor.form_of(CUT, "2025-06-02T10:00").await;
+    let end = visitor.post(&format!("/b/cut-co/you?lang=en&p={sealed}"), &form).await;
+    assert_eq!(end.status, 200);
+    end.shows("The preview saved nothing.");
+    assert_eq!(server.pro_get("/groups/4/appointments").await.is(200)["records"], json!([]));
+}
+
+#[tokio::test]
+async fn the_owner_walks_through_a_preview_beside_the_choices() {
+    let server = shop_with(|_| {}).await;
+    let Some(browser) = Browser::open(server.address(), PHONE).await else { return };
+    log_in(&browser).await;
+    browser.goto(&format!("{LINKS}?intervention_ids[]={CUT}")).await;
+    browser.run("document.querySelector('.preview').scrollIntoView()").await;
+    browser.client.enter_frame(0).await.expect("the frame");
+    browser.click("button[name=t]").await;
+    browser.type_into("#fiche-lastname", "Durand").await;
+    browser.type_into("#fiche-email", "zoe@example.org").await;
+    browser.click(".send button").await;
+    browser.await_truth("return document.body.textContent.includes('saved nothing')").await;
+    browser.assert_accessible("the end of the preview").await;
+    browser.client.enter_parent_frame().await.expect("the screen");
+    assert!(browser.run("return location.pathname").await == LINKS, "the screen stays");
+    browser.picture("links-preview").await;
+    assert_eq!(server.pro_get("/groups/4/appointments").await.is(200)["records"], json!([]));
 }
 
 #[tokio::test]

@@ -8,13 +8,17 @@ use axum::response::Response;
 use crate::domain::availability::module_offer::{shown_calendars, shown_interventions};
 use crate::domain::records::text::Text;
 use crate::web::group_path::{booking_path, practice_path};
-use crate::web::page::{Privacy, render, respond};
+use crate::web::language_choice;
+use crate::web::page::{Privacy, allow_own_frames, render, respond};
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::qr_drawing::QrDrawing;
+use crate::web::practice::screen_request::ScreenRequest;
 use crate::web::practice::settings::part::Part;
 use crate::web::practice::texts::links::LinksTexts;
 use crate::web::practice::texts::settings::SettingsTexts;
 use crate::web::practice::visit::ProVisit;
+use crate::web::preset::Preset;
+use crate::web::shop::PRESET;
 use crate::wire::params::Params;
 
 #[derive(Template)]
@@ -33,6 +37,8 @@ struct LinksScreen<'v> {
     websource: &'v str,
     has_page: bool,
     link: String,
+    /// The address of the preview; empty without a booking page.
+    preview_url: String,
     qr: Option<QrDrawing>,
     snippet: String,
     button_snippet: String,
@@ -69,8 +75,12 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
     ];
     let websource = given.value("websource").unwrap_or_default();
     let websource = if Text::<255>::new(websource).is_ok() { websource } else { "" };
-    let link = link_to(&visit, &services, &calendars, &flags, websource);
+    let query = query_of(&services, &calendars, &flags, websource);
     let group = visit.group();
+    let separator = if query.is_empty() { "" } else { "?" };
+    let page = booking_path(group, "");
+    let server = &visit.request.pages.server.gateways.public_url;
+    let link = format!("{server}{page}{separator}{query}");
     let part = Part::Links;
     let settings = SettingsTexts::in_language(visit.language());
     let screen = LinksScreen {
@@ -81,6 +91,7 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         action: practice_path(group, &part.path()),
         lang: given.value("lang").map(|tag| ("lang", tag.to_owned())).into_iter().collect(),
         has_page: group.web_page,
+        preview_url: if group.web_page { preview_url(&visit, &query) } else { String::new() },
         qr: QrDrawing::new(&link),
         snippet: snippet(&visit, &link, ""),
         button_snippet: snippet(&visit, &link, " data-mode=\"button\""),
@@ -92,7 +103,9 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         flags,
         websource,
     };
-    respond(StatusCode::OK, Privacy::Client, render(&screen))
+    let mut response = respond(StatusCode::OK, Privacy::Client, render(&screen));
+    allow_own_frames(&mut response);
+    response
 }
 
 fn services<'v>(visit: &'v ProVisit, given: &Params) -> Vec<LinkOption<'v>> {
@@ -115,9 +128,8 @@ fn calendars<'v>(visit: &'v ProVisit, given: &Params) -> Vec<LinkOption<'v>> {
     options.collect()
 }
 
-/// Returns the link that these choices make.
-fn link_to(
-    visit: &ProVisit,
+/// Returns the query of the link that these choices make.
+fn query_of(
     services: &[LinkOption<'_>],
     calendars: &[LinkOption<'_>],
     flags: &[Flag],
@@ -136,10 +148,19 @@ fn link_to(
     if !websource.is_empty() {
         query.append_pair("websource", websource);
     }
-    let query = query.finish();
-    let separator = if query.is_empty() { "" } else { "?" };
-    let page = booking_path(visit.group(), "");
-    format!("{}{page}{separator}{query}", visit.request.pages.server.gateways.public_url)
+    query.finish()
+}
+
+/// Returns the address that a link with this query has in the frame of the screen.
+fn preview_url(visit: &ProVisit, query: &str) -> String {
+    let ScreenRequest { pages, now, .. } = &visit.request;
+    let secret = pages.server.link_secret();
+    let preset = Preset { is_preview: true, ..Preset::default() };
+    let sealed = preset.seal(visit.group().id, *now, pages.new_salt(), &secret);
+    let lang = language_choice::tag(visit.language()).to_owned();
+    let mut whole = form_urlencoded::Serializer::new(query.to_owned());
+    whole.extend_pairs([("lang", lang), (PRESET, sealed)]);
+    format!("{}?{}", booking_path(visit.group(), ""), whole.finish())
 }
 
 /// Returns the lines that show the booking page in a site.

@@ -21,7 +21,10 @@ text_table! {
         "The appointment keeps it, such as “station poster”. Empty: “web”.";
     make: "Faire le lien", "Make the link";
     link: "Le lien", "The link";
-    preview: "Essayer le lien", "Try the link";
+    open_link: "Ouvrir le lien", "Open the link";
+    preview: "Aperçu", "Preview";
+    preview_about: "La page de ce lien, avec tous ses pas. Rien n’y est réservé.",
+        "The page of this link, with all its steps. Nothing is booked in it.";
     qr: "Code QR du lien", "QR code of the link";
     qr_title: "Code QR", "QR code";
     snippet: "Dans votre site", "In your site";
