@@ -231,7 +231,7 @@ impl Story {
         ];
         steps.extend(used.map(RetentionStep::RecordUse));
         for step in steps {
-            let fiche = shop.group_state.highest_ids.fiche + 1;
+            let fiche = shop.id();
             let draws = Draws { fiche, ..Draws::none(shop.now) };
             shop.does(Command::Retain(step), draws).expect("legal");
         }
@@ -318,7 +318,8 @@ impl Story {
         };
         let fiche = put.id.and_then(|id| group_state.fiches.get(&id));
         let is_erased = fiche.is_some_and(|fiche| fiche.erased_at.is_some());
-        prop_assert!(self.shop.changes(&RecordChange::Fiche(put)).is_ok() || is_erased);
+        let changed = self.shop.changes(&RecordChange::Fiche(put));
+        prop_assert!(changed.is_ok() || is_erased, "{changed:?}");
         Ok(())
     }
 

@@ -193,7 +193,8 @@ impl Shop {
         Ok(self.events.len() > events)
     }
 
-    fn id(&mut self) -> u64 {
+    /// An id that nothing in the group had yet.
+    pub(crate) fn id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id - 1
     }
