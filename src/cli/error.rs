@@ -38,6 +38,11 @@ pub(crate) enum CommandError {
     MessageOptions(String),
     #[error("the message was not taken: {0}")]
     MessageNotTaken(String),
+    #[error(
+        "the system gives no thread ({0}): raise the limit on processes (ulimit -u, TasksMax, \
+         pids.max)"
+    )]
+    NoThread(std::io::Error),
     #[error("the operating system refuses: {0}")]
     System(#[from] std::io::Error),
 }
@@ -48,6 +53,7 @@ impl CommandError {
         match self {
             Self::Config(_) | Self::LogFilter(_) | Self::MessageOptions(_) => 2,
             Self::Listen { .. }
+            | Self::NoThread(_)
             | Self::System(_)
             | Self::File { .. }
             | Self::Document(_)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics::{Gauge, Key, KeyName, Label, Level, Metadata, Recorder as _, Unit};
+use metrics::{Counter, Gauge, Key, KeyName, Label, Level, Metadata, Recorder as _, Unit};
 use metrics_exporter_prometheus::{
     BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
@@ -107,6 +107,16 @@ fn register_gauge(
     )
 }
 
+fn register_counter(
+    recorder: &PrometheusRecorder,
+    name: &'static str,
+    description: &'static str,
+) -> Counter {
+    recorder.describe_counter(KeyName::from(name), None::<Unit>, description.into());
+    let metadata = Metadata::new(module_path!(), Level::INFO, None);
+    recorder.register_counter(&Key::from_name(name), &metadata)
+}
+
 /// Gauges of values that exist elsewhere. They are sampled when the metrics are read.
 struct GaugeSampler {
     accepting: Gauge,
@@ -119,6 +129,7 @@ struct GaugeSampler {
     snapshot_bytes: Gauge,
     journal_bytes: Gauge,
     quarantined_groups: Gauge,
+    failed_looks: Counter,
     open_keys: Gauge,
     planned_messages: Vec<(MessageKind, Gauge)>,
     oldest_message_seconds: [(Channel, Gauge); 2],
@@ -167,6 +178,11 @@ impl GaugeSampler {
                 "slotbook_groups_set_aside",
                 "Groups that are not served because of a bug.",
             ),
+            failed_looks: register_counter(
+                recorder,
+                "slotbook_disk_looks_failed_total",
+                "Looks at the disk that it did not answer; ten seconds of them end the process.",
+            ),
             open_keys: gauge(
                 "slotbook_keys_of_any_origin",
                 "Keys of earlier releases with which pages of all sites may book.",
@@ -204,6 +220,7 @@ impl GaugeSampler {
         self.snapshot_bytes.set(to_f64(count_bytes(&self.data, "snapshots-")));
         self.journal_bytes.set(to_f64(count_bytes(&self.data, "journal-")));
         self.quarantined_groups.set(to_f64(self.engine.published().quarantined().len() as u64));
+        self.failed_looks.absolute(self.engine.health().failed_looks());
         let directory = self.engine.published().directory();
         let open_keys = directory.apikeys.values().filter(|apikey| apikey.is_open_to_pages());
         self.open_keys.set(to_f64(open_keys.count() as u64));

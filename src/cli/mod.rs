@@ -13,6 +13,7 @@ mod messages;
 mod metrics;
 mod operator;
 mod people;
+mod runtime;
 mod serve;
 mod serve_threads;
 mod service_parts;

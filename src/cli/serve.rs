@@ -3,13 +3,14 @@
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sha2::{Digest as _, Sha256};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -20,7 +21,8 @@ use crate::cli::logging::log_to_stderr;
 use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket::{self, OperatorSocket};
-use crate::cli::serve_threads::{start_compactor, start_disk_monitor, start_journal_writer};
+use crate::cli::runtime::{ServerRuntime, start_thread};
+use crate::cli::serve_threads::{DiskMonitor, start_compactor, start_journal_writer};
 use crate::cli::service_parts::{engine_parts, served_store};
 use crate::cli::terminal::{print, print_error};
 use crate::cli::upkeep;
@@ -38,7 +40,7 @@ use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::engine::{Engine, EngineParts};
 use crate::http::{self, BookingLimits, Server};
 use crate::notify::Gateways;
-use crate::store::{Generations, Log, free_bytes};
+use crate::store::{Generations, Log, Presence, free_bytes};
 use crate::transfer::demo;
 use crate::web;
 
@@ -50,6 +52,9 @@ const START_WRITES_BYTES: u64 = 8 << 20;
 const MESSAGES_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
 /// Longest time that the engine may take to stop once no connection is left.
 const ENGINE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Connections that wait to be accepted, as far as the system allows: a burst waits here while the
+/// server is busy, and not for clients to try again.
+const BACKLOG: u32 = 4_096;
 /// File descriptors left for the store, the logs and everything else that is not a connection.
 const RESERVED_FILES: usize = 128;
 
@@ -68,21 +73,18 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
              and share its limits; give the address of the proxy"
         );
     }
-    let runtime = Runtime::new()?;
+    let runtime = ServerRuntime::start()?;
     let mut signals = runtime.block_on(async { StopSignals::new() })?;
-    let listener = runtime.block_on(bind(options.listen, "--listen"))?;
+    let listener = runtime.block_on(async { bind(options.listen, "--listen") })?;
     let began = tokio::time::Instant::now();
     let Some(loaded) = read_store(options, &runtime, &listener, &mut signals)? else {
         tracing::info!("stopped while the store was read: no request was answered");
-        runtime.shutdown_background();
         return Ok(());
     };
     let recovery_time = began.elapsed();
     log_recovery(&options.store.data, &loaded);
     let started = StartedServer { listener, gateways, signals, recovery_time };
-    let served = serve_store(options, &runtime, loaded, started);
-    runtime.shutdown_background();
-    served
+    serve_store(options, &runtime, loaded, started)
 }
 
 /// Reads the store on a thread of its own, and answers 503 meanwhile. Returns `None` if a signal to
@@ -95,7 +97,13 @@ fn read_store(
 ) -> Result<Option<Loaded>, CommandError> {
     let data = options.store.data.clone();
     let demo = options.demo;
-    let reading = runtime.spawn_blocking(move || documents::open_store(&data, demo));
+    let (send, reading) = oneshot::channel();
+    // A blocking task of the runtime would wait without end for a thread that the system refuses.
+    start_thread("read", move || {
+        let read = catch_unwind(AssertUnwindSafe(|| documents::open_store(&data, demo)));
+        // The receiver is gone after a signal to stop.
+        let _ = send.send(read);
+    })?;
     let read = runtime.block_on(async {
         tokio::select! {
             biased;
@@ -105,8 +113,9 @@ fn read_store(
     });
     match read {
         None => Ok(None),
-        Some(Ok(loaded)) => Ok(Some(loaded?)),
-        Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+        Some(Ok(Ok(loaded))) => Ok(Some(loaded?)),
+        Some(Ok(Err(panic))) => resume_unwind(panic),
+        Some(Err(_)) => unreachable!("the thread sends what it has read, or its panic"),
     }
 }
 
@@ -225,8 +234,17 @@ fn serve_store(
     }
     started.gateways.link_secret.clone_from(&directory.link_secret);
     let generations = log.generations()?;
+    let presence = log.presence();
     let parts = engine_parts(directory, group_states, randomness);
-    runtime.block_on(serve_until_signal(options, parts, quarantined, log, generations, started))
+    runtime.block_on(serve_until_signal(
+        options,
+        parts,
+        quarantined,
+        log,
+        generations,
+        presence,
+        started,
+    ))
 }
 
 /// Starts the engine and its threads, serves until a signal to stop, and shuts down in order:
@@ -237,18 +255,20 @@ async fn serve_until_signal(
     quarantined: Vec<QuarantinedGroup>,
     log: impl Log + 'static,
     generations: Generations,
+    presence: Arc<Presence>,
     started: StartedServer,
 ) -> Result<(), CommandError> {
     let StartedServer { listener, gateways, mut signals, recovery_time } = started;
     let gateways = Arc::new(gateways);
     let data = &options.store.data;
-    let metrics = MetricsExporter::new(bind_metrics_listener(options).await?);
+    let metrics = MetricsExporter::new(bind_metrics_listener(options)?);
     let (engine, journal) =
         Engine::start_with_quarantined(quarantined, parts, log, metrics.engine_metrics()).await;
     let journal_ended = start_journal_writer(journal)?;
     let reserve_bytes = options.disk.disk_reserve_mib << 20;
-    let _disk_monitor =
-        start_disk_monitor(Arc::clone(engine.health()), data.clone(), reserve_bytes)?;
+    let health = Arc::clone(engine.health());
+    let monitor = DiskMonitor { health, data: data.clone(), reserve_bytes, presence };
+    let _disk_monitor = monitor.start()?;
     let compactor = engine.new_compactor(generations, options.journal_mib << 20, reserve_bytes);
     let _compactor = start_compactor(compactor)?;
     let operator_socket = listen_to_commands(data)?;
@@ -401,19 +421,20 @@ fn booking_limits(options: &ServeOptions) -> BookingLimits {
     limits
 }
 
-/// Binds the address of an option.
-async fn bind(address: SocketAddr, option: &'static str) -> Result<TcpListener, CommandError> {
-    match TcpListener::bind(address).await {
-        Ok(listener) => Ok(listener),
-        Err(reason) => Err(CommandError::Listen { address, option, reason }),
-    }
+/// Binds the address of an option. Only within a runtime.
+fn bind(address: SocketAddr, option: &'static str) -> Result<TcpListener, CommandError> {
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listen().map_err(|reason| CommandError::Listen { address, option, reason })
 }
 
-async fn bind_metrics_listener(
-    options: &ServeOptions,
-) -> Result<Option<TcpListener>, CommandError> {
+fn bind_metrics_listener(options: &ServeOptions) -> Result<Option<TcpListener>, CommandError> {
     let Some(address) = options.metrics_listen.0 else { return Ok(None) };
-    let listener = bind(address, "--metrics-listen").await?;
+    let listener = bind(address, "--metrics-listen")?;
     tracing::info!("metrics are served on http://{}/metrics", listener.local_addr()?);
     Ok(Some(listener))
 }

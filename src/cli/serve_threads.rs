@@ -13,13 +13,15 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::cli::error::CommandError;
+use crate::cli::runtime::start_thread;
 use crate::engine::compaction::Compactor;
-use crate::engine::health::Health;
+use crate::engine::health::{Health, LOOK_INTERVAL};
 use crate::engine::journal::Journal;
-use crate::store::{Log, free_bytes};
+use crate::store::{Log, Presence, StoreError, free_bytes};
 
-/// Interval at which the disk monitor looks at the journal writer and at the free space.
-const MONITOR_INTERVAL: Duration = Duration::from_millis(200);
+/// Failed looks at the disk in turn after which the process ends: those of ten seconds.
+const FAILED_LOOKS_MAX: u32 = 50;
 /// Longest time that logging the cause of death may take.
 const LAST_LOG_TIMEOUT: Duration = Duration::from_secs(1);
 /// Exit code after a failure of the store. Reference 11.5.
@@ -32,9 +34,9 @@ const STORE_FAILED: i32 = 70;
 /// The thread cannot be started.
 pub(crate) fn start_journal_writer(
     journal: Journal<impl Log + 'static>,
-) -> std::io::Result<oneshot::Receiver<()>> {
+) -> Result<oneshot::Receiver<()>, CommandError> {
     let (ended, journal_ended) = oneshot::channel();
-    std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
+    start_thread("journal", move || {
         match std::panic::catch_unwind(AssertUnwindSafe(|| journal.run())) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => end_process(&error),
@@ -46,34 +48,63 @@ pub(crate) fn start_journal_writer(
     Ok(journal_ended)
 }
 
-/// Starts the thread that watches the journal writer and the free space. It runs until the returned
-/// sender is dropped. As a thread it runs on when tasks of the runtime are stuck.
-///
-/// # Errors
-/// The thread cannot be started.
-pub(crate) fn start_disk_monitor(
-    health: Arc<Health>,
-    data: PathBuf,
-    reserve_bytes: u64,
-) -> std::io::Result<Sender<()>> {
-    // Checked once before the first request. A failure here is left to the thread, where it is
-    // fatal.
-    if let Ok(free) = free_bytes(&data) {
-        health.set_disk_has_room(free >= reserve_bytes);
-    }
-    let (running, stop) = std::sync::mpsc::channel::<()>();
-    std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
-        while stop.recv_timeout(MONITOR_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            if let Some(fatal) = health.fatal_condition() {
-                end_process(&fatal);
-            }
-            match free_bytes(&data) {
-                Ok(free) => health.set_disk_has_room(free >= reserve_bytes),
-                Err(error) => end_process(&error),
-            }
+/// The disk monitor of a served store.
+pub(crate) struct DiskMonitor {
+    pub(crate) health: Arc<Health>,
+    /// The data directory.
+    pub(crate) data: PathBuf,
+    /// Free space below which writes are rejected, in bytes.
+    pub(crate) reserve_bytes: u64,
+    /// The files of the store.
+    pub(crate) presence: Arc<Presence>,
+}
+
+impl DiskMonitor {
+    /// Starts the thread that watches the journal writer, the files of the store and the free
+    /// space. It runs until the returned sender is dropped. As a thread it runs on when tasks of
+    /// the runtime are stuck.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(crate) fn start(self) -> Result<Sender<()>, CommandError> {
+        // Looked at once before the first request. A failure here is left to the thread.
+        if let Ok(free) = self.look_at_disk() {
+            self.health.set_disk_has_room(free >= self.reserve_bytes);
         }
-    })?;
-    Ok(running)
+        let (running, stop) = std::sync::mpsc::channel::<()>();
+        start_thread("watch", move || {
+            let mut failures = 0;
+            while stop.recv_timeout(LOOK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                if let Some(fatal) = self.health.look() {
+                    end_process(&fatal);
+                }
+                match self.look_at_disk() {
+                    Ok(free) => {
+                        failures = 0;
+                        self.health.set_disk_has_room(free >= self.reserve_bytes);
+                    }
+                    Err(error @ StoreError::Gone { .. }) => end_process(&error),
+                    Err(error) => {
+                        failures += 1;
+                        self.health.count_failed_look();
+                        if failures == 1 {
+                            tracing::warn!(%error, "the disk does not answer a look at it");
+                        }
+                        if failures >= FAILED_LOOKS_MAX {
+                            end_process(&error);
+                        }
+                    }
+                }
+            }
+        })?;
+        Ok(running)
+    }
+
+    /// Returns the free bytes of the disk, if the files of the store are all there.
+    fn look_at_disk(&self) -> Result<u64, StoreError> {
+        self.presence.check()?;
+        free_bytes(&self.data)
+    }
 }
 
 /// Starts the thread that compacts the journal into new generations of the store. It runs until the
@@ -81,9 +112,9 @@ pub(crate) fn start_disk_monitor(
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(crate) fn start_compactor(compactor: Compactor) -> std::io::Result<Sender<()>> {
+pub(crate) fn start_compactor(compactor: Compactor) -> Result<Sender<()>, CommandError> {
     let (running, stop) = std::sync::mpsc::channel();
-    std::thread::Builder::new().name("compactor".to_owned()).spawn(move || {
+    start_thread("compactor", move || {
         match std::panic::catch_unwind(AssertUnwindSafe(|| compactor.run(&stop))) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => end_process(&error),

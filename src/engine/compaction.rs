@@ -95,27 +95,28 @@ impl Compactor {
         Self { generations, parts, limits, erasures, copy_unchanged: true }
     }
 
-    /// Checks every second whether a new generation is due, until `stop` is dropped or the journal
-    /// has ended.
+    /// Checks at once and then every second whether a new generation is due, until `stop` is
+    /// dropped or the journal has ended.
     ///
     /// # Errors
     /// The first failed write. Then the process has to end, as after a failed append.
     pub fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
         let mut next_check = Stopwatch::now();
-        while stop.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        loop {
             self.answer_requests()?;
-            if Stopwatch::now() < next_check {
-                continue;
+            if Stopwatch::now() >= next_check {
+                match self.compact_if_due()? {
+                    CompactionCheck::NotDue
+                    | CompactionCheck::Completed(_)
+                    | CompactionCheck::SourceDamaged => {}
+                    CompactionCheck::Postponed => next_check = Stopwatch::now() + RETRY_DELAY,
+                    CompactionCheck::JournalEnded => return Ok(()),
+                }
             }
-            match self.compact_if_due()? {
-                CompactionCheck::NotDue
-                | CompactionCheck::Completed(_)
-                | CompactionCheck::SourceDamaged => {}
-                CompactionCheck::Postponed => next_check = Stopwatch::now() + RETRY_DELAY,
-                CompactionCheck::JournalEnded => return Ok(()),
+            if stop.recv_timeout(CHECK_INTERVAL) != Err(RecvTimeoutError::Timeout) {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Makes two generations, if that was asked for, and answers all who have asked.

@@ -8,8 +8,12 @@ use tokio::time::Instant as Stopwatch;
 
 /// Age of the batch in progress from which new writes are rejected.
 const SLOW_BATCH: Duration = Duration::from_secs(5);
-/// Age of the batch in progress from which the disk counts as stalled and the process has to end.
-const STALLED_BATCH: Duration = Duration::from_secs(60);
+/// Interval of the looks of the disk monitor.
+pub const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// Looks at one batch in progress from which the disk counts as stalled and the process has to end:
+/// those of a minute. They are counted in place of the time, which goes on while the process is
+/// paused.
+const STALLED_LOOKS: u64 = 300;
 
 /// Health of the writer and its disk.
 #[derive(Debug)]
@@ -19,6 +23,10 @@ pub struct Health {
     /// Start of the batch in progress, in milliseconds since `epoch`, at least 1; 0 between
     /// batches.
     batch_began_ms: AtomicU64,
+    /// Looks of the monitor at the batch in progress.
+    batch_looks: AtomicU64,
+    /// Looks of the monitor that the disk did not answer, since the start.
+    failed_looks: AtomicU64,
     /// Whether the disk has less free space than the reserve.
     disk_is_low: AtomicBool,
     /// Whether the engine is shutting down.
@@ -39,7 +47,7 @@ pub enum WritesUnavailable {
 /// Reason why the process has to end, so that the next start recovers from the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FatalCondition {
-    /// The batch in progress has taken this many seconds.
+    /// The batch in progress has taken this many seconds, in which the process ran.
     #[error("a write to the disk has taken {0} seconds and may never complete")]
     DiskStalled(u64),
     /// The supervisor ended without a shutdown, so no write reaches its group: a bug.
@@ -52,6 +60,8 @@ impl Default for Health {
         Self {
             epoch: Stopwatch::now(),
             batch_began_ms: AtomicU64::new(0),
+            batch_looks: AtomicU64::new(0),
+            failed_looks: AtomicU64::new(0),
             disk_is_low: AtomicBool::new(false),
             shutting_down: AtomicBool::new(false),
             supervisor_ended: AtomicBool::new(false),
@@ -72,17 +82,32 @@ impl Health {
         None
     }
 
-    /// Returns why the process has to end; `None` if it may go on.
-    pub fn fatal_condition(&self) -> Option<FatalCondition> {
+    /// Looks at the batch in progress; to be called each [`LOOK_INTERVAL`]. Returns why the process
+    /// has to end; `None` if it may go on.
+    pub fn look(&self) -> Option<FatalCondition> {
         let supervisor_ended = self.supervisor_ended.load(Ordering::Relaxed);
         if supervisor_ended && !self.shutting_down.load(Ordering::Relaxed) {
             return Some(FatalCondition::SupervisorEnded);
         }
-        let age = self.batch_age();
-        if age >= STALLED_BATCH {
-            return Some(FatalCondition::DiskStalled(age.as_secs()));
+        if self.batch_began_ms.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let looks = self.batch_looks.fetch_add(1, Ordering::Relaxed) + 1;
+        let stalled = LOOK_INTERVAL.saturating_mul(u32::try_from(looks).unwrap_or(u32::MAX));
+        if looks >= STALLED_LOOKS {
+            return Some(FatalCondition::DiskStalled(stalled.as_secs()));
         }
         None
+    }
+
+    /// Counts a look that the disk did not answer.
+    pub fn count_failed_look(&self) {
+        self.failed_looks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of looks that the disk did not answer, since the start.
+    pub fn failed_looks(&self) -> u64 {
+        self.failed_looks.load(Ordering::Relaxed)
     }
 
     /// Records whether the disk has at least the reserve free, and logs a change.
@@ -102,6 +127,7 @@ impl Health {
     }
 
     pub(crate) fn batch_began(&self) {
+        self.batch_looks.store(0, Ordering::Relaxed);
         self.batch_began_ms.store(self.now_ms().max(1), Ordering::Relaxed);
     }
 

@@ -22,6 +22,7 @@ use crate::store::generation::{
 };
 use crate::store::io_throttle::IoThrottle;
 use crate::store::journal::{JournalRotation, NextJournal, SledLog, open_empty_journal};
+use crate::store::presence::Presence;
 use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
 
@@ -32,6 +33,7 @@ pub struct Generations {
     directory: PathBuf,
     /// Excludes every other process while this one may write.
     _lock: Arc<DirectoryLock>,
+    presence: Arc<Presence>,
     /// Content of `CURRENT`, updated with each publication.
     current: CurrentGeneration,
     /// Generation of the first journal of this life of the server, whether it has begun or not.
@@ -112,6 +114,7 @@ impl SledLog {
             current: expect_current(&self.directory)?,
             directory: self.directory.clone(),
             _lock: Arc::clone(&self.lock),
+            presence: Arc::clone(&self.presence),
             first_journal: self.first_journal,
         })
     }
@@ -138,7 +141,8 @@ impl Generations {
     ///
     /// Returns an error when the disk refuses.
     pub fn remove_unfinished(&self) -> Result<(), StoreError> {
-        DirectoryLayout::read(&self.directory)?.remove_leftovers(Some(self.current))
+        DirectoryLayout::read(&self.directory)?.remove_leftovers(Some(self.current))?;
+        Ok(())
     }
 
     /// Creates the journal of the next generation: empty, and on disk with its name.
@@ -241,9 +245,13 @@ impl Compaction<'_> {
         writer.complete(generation.0, first_batch)?;
         let previous = Some(generations.current.generation);
         let current = CurrentGeneration { generation, previous };
-        set_current(&generations.directory, current)?;
-        generations.current = current;
-        DirectoryLayout::read(&generations.directory)?.remove_leftovers(Some(current))
+        let directory = &generations.directory;
+        let snapshots = snapshots_path(directory, generation);
+        generations.presence.publish(&snapshots, || {
+            set_current(directory, current)?;
+            generations.current = current;
+            DirectoryLayout::read(directory)?.remove_leftovers(Some(current))
+        })
     }
 
     /// Discards the generation and removes its files. The journal stays rotated.

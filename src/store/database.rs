@@ -19,6 +19,7 @@ use crate::store::error::{StoreError, panic_message};
 use crate::store::files::{create_directory, find_metadata, list_paths, sync_directory, sync_file};
 use crate::store::io_throttle::IoThrottle;
 use crate::store::read_copy::ReadCopy;
+use crate::store::room_ahead::{RoomAhead, give_back};
 
 /// A journal is appended to and read once, in order, so a cache would only hold what was written.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -36,6 +37,8 @@ pub(crate) struct Database {
     /// A second descriptor of sled's file `db`, opened before the first write. So its fdatasync
     /// reports every failed write since.
     file: File,
+    /// Room ahead of the end of the file; `None` where none is kept.
+    room: Option<RoomAhead>,
     /// Set by the first failure and never reset: from then on the content of the disk is unknown.
     failed: bool,
     /// The copy that sled has opened; `None` where it has opened the database itself. It is dropped
@@ -112,8 +115,25 @@ impl Database {
             sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let db = guarded(path, "open", || config.open())?;
         let data = path.join("db");
-        let file = File::open(&data).map_err(StoreError::io("open", &data))?;
-        Ok(Self { path: path.to_owned(), db: Some(db), file, failed: false, copy: None })
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let file = options.open(&data).map_err(StoreError::io("open", &data))?;
+        let path = path.to_owned();
+        Ok(Self { path, db: Some(db), file, room: None, failed: false, copy: None })
+    }
+
+    /// Keeps room on the disk ahead of the end of the file from now on, so that a disk that others
+    /// fill in one burst fails no write before writes are refused.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when the operating system does not tell the size of the file.
+    pub(crate) fn keep_room_ahead(&mut self) -> Result<(), StoreError> {
+        let found = self.file.metadata().map_err(StoreError::io("look at", &self.path))?;
+        let mut room = RoomAhead::default();
+        room.keep(&self.file, found.len());
+        self.room = Some(room);
+        Ok(())
     }
 
     /// The directory of the database.
@@ -173,7 +193,17 @@ impl Database {
             change(db)?;
             db.flush()
         })?;
-        self.sync_log().map_err(StoreError::io("sync", &self.path.join("db")))?;
+        let data = || self.path.join("db");
+        self.sync_log().map_err(|error| StoreError::io("sync", &data())(error))?;
+        let written = rustix::fs::fstat(&self.file);
+        let written = written.map_err(|error| StoreError::io("look at", &data())(error.into()))?;
+        // Bytes in a file without a name are gone with this process.
+        if written.st_nlink == 0 {
+            return Err(StoreError::Gone { path: data() });
+        }
+        if let Some(room) = &mut self.room {
+            room.keep(&self.file, u64::try_from(written.st_size).unwrap_or_default());
+        }
         self.failed = false;
         Ok(())
     }
@@ -247,6 +277,9 @@ impl Drop for Database {
         } else {
             drop(self.db.take());
             await_release(&self.file);
+            if self.room.is_some() {
+                give_back(&self.file);
+            }
         }
     }
 }

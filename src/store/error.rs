@@ -72,6 +72,16 @@ pub enum StoreError {
         /// Process id that the holder wrote into the lock file, or "unknown".
         holder: String,
     },
+    /// A file of an open store was removed, moved away or replaced.
+    #[error(
+        "{} was removed, moved or replaced while the store was open; put it back before the next \
+         start, or restore a backup",
+        path.display()
+    )]
+    Gone {
+        /// The file or directory concerned.
+        path: PathBuf,
+    },
     /// The directory has no store yet.
     #[error(
         "{} holds no store; fill it with `slotbook import`, or create one with `slotbook serve`",
@@ -305,6 +315,7 @@ impl StoreError {
             | Self::Gap { path, .. }
             | Self::Newer { path, .. }
             | Self::Poisoned { path }
+            | Self::Gone { path }
             | Self::ForeignOwner { directory: path, .. }
             | Self::Locked { directory: path, .. }
             | Self::Empty { directory: path }

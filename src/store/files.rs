@@ -16,6 +16,8 @@ use crate::store::error::StoreError;
 pub(crate) struct DirectoryLock {
     /// Carries the flock. The kernel releases it with the descriptor, however the process ends.
     _file: File,
+    /// Carries the flock of the directory itself, which holds if the file is removed.
+    _directory: File,
 }
 
 impl DirectoryLock {
@@ -40,10 +42,11 @@ impl DirectoryLock {
             // on a removed file excludes no process, so the name must still lead to this file.
             let Some(named) = find_metadata(&path)? else { continue };
             if (named.dev(), named.ino()) == (held.dev(), held.ino()) {
+                let locked = lock_directory(directory)?;
                 // The id is only for the message to a second process. A full disk is no reason to
                 // refuse a start that could serve reads.
                 drop(write_process_id(&file));
-                return Ok(Self { _file: file });
+                return Ok(Self { _file: file, _directory: locked });
             }
         }
     }
@@ -69,6 +72,18 @@ impl DirectoryLock {
             }
             Err(error) => Err(StoreError::io("lock", path)(error.into())),
         }
+    }
+}
+
+/// Opens a directory and takes its flock, where the file system has locks for directories.
+fn lock_directory(directory: &Path) -> Result<File, StoreError> {
+    let opened = File::open(directory).map_err(StoreError::io("open", directory))?;
+    match rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let holder = "unknown".to_owned();
+            Err(StoreError::Locked { directory: directory.to_owned(), holder })
+        }
+        Ok(()) | Err(_) => Ok(opened),
     }
 }
 

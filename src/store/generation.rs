@@ -203,6 +203,12 @@ impl DirectoryLayout {
         None
     }
 
+    /// Returns the paths of all databases: snapshots and journals.
+    pub(crate) fn databases(&self) -> impl Iterator<Item = PathBuf> {
+        let snapshots = self.snapshots.iter().map(|it| snapshots_path(&self.directory, *it));
+        snapshots.chain(self.journals.iter().map(|it| journal_path(&self.directory, *it)))
+    }
+
     /// Returns a number above all that were ever used here.
     pub(crate) fn unused_generation(&self) -> Generation {
         let newest = self.snapshots.iter().chain(&self.journals).max();
@@ -211,14 +217,16 @@ impl DirectoryLayout {
 
     /// Removes what belongs neither to the current generation, nor to the previous one, nor to a
     /// journal after them. Without a current generation it removes all: an interrupted creation.
+    /// Returns what it has removed.
     pub(crate) fn remove_leftovers(
         &self,
         current: Option<CurrentGeneration>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<PathBuf>, StoreError> {
         let (snapshots, journals_from) = self.needed_generations(current);
+        let mut leftovers = Vec::new();
         for generation in &self.snapshots {
             if !snapshots.contains(generation) {
-                remove_directory(&snapshots_path(&self.directory, *generation))?;
+                leftovers.push(snapshots_path(&self.directory, *generation));
             }
         }
         for generation in &self.journals {
@@ -227,13 +235,14 @@ impl DirectoryLayout {
                 None => false,
             };
             if !needed {
-                remove_directory(&journal_path(&self.directory, *generation))?;
+                leftovers.push(journal_path(&self.directory, *generation));
             }
         }
-        for path in &self.unfinished {
-            remove_directory(path)?;
+        leftovers.extend_from_slice(&self.unfinished);
+        for leftover in &leftovers {
+            remove_directory(leftover)?;
         }
-        Ok(())
+        Ok(leftovers)
     }
 
     /// Returns the generations whose snapshots stay, and the first whose journal stays.

@@ -13,6 +13,7 @@ use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{DirectoryLock, find_metadata, remove_directory, sync_parent};
 use crate::store::generation::{Generation, journal_path};
+use crate::store::presence::Presence;
 use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
 use crate::store::replay::advance_all;
 
@@ -126,6 +127,7 @@ pub(crate) fn open_empty_journal(
             database.write([header_entry(generation, first_batch)])?;
         }
         read_header(&database, generation)?;
+        database.keep_room_ahead()?;
         Ok(database)
     });
     if opened.is_err() && is_new {
@@ -187,6 +189,8 @@ pub struct SledLog {
     pub(crate) directory: PathBuf,
     /// Excludes every other process while this one may write.
     pub(crate) lock: Arc<DirectoryLock>,
+    /// The files of the store, which a monitor checks.
+    pub(crate) presence: Arc<Presence>,
     /// The newest journal, which receives the batches. `None` until the first batch after a start,
     /// which begins a new one: journals of earlier lives are only read.
     pub(crate) journal: Option<Database>,
@@ -209,6 +213,11 @@ impl SledLog {
         self.last
     }
 
+    /// The files of the store, for a monitor.
+    pub fn presence(&self) -> Arc<Presence> {
+        Arc::clone(&self.presence)
+    }
+
     fn append_batch(
         &mut self,
         number: BatchNumber,
@@ -218,6 +227,7 @@ impl SledLog {
         if self.journal.is_none() {
             let path = journal_path(&self.directory, self.first_journal);
             self.journal = Some(open_empty_journal(&path, self.first_journal.0, Some(number))?);
+            self.presence.begin_database(&path)?;
         }
         let journal = self.journal.as_mut().expect("it was begun");
         let encoded = batch::encode_batch(number, records);
@@ -258,6 +268,7 @@ impl Log for SledLog {
         self.run_step(|log| {
             let first_batch = log.last.next();
             let NextJournal { generation, database } = next;
+            log.presence.begin_database(database.path())?;
             let ended = log.journal.replace(database);
             Ok(JournalRotation { generation, first_batch, ended })
         })

@@ -14,6 +14,7 @@ use crate::store::generation::{
     self, CurrentGeneration, DirectoryLayout, Generation, journal_path, snapshots_path,
 };
 use crate::store::journal::{self, SledLog, header_key};
+use crate::store::presence::Presence;
 use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
 use crate::store::replay::{JournalChunks, Replay, TornBatch};
 use crate::store::snapshot::{Frames, Snapshots};
@@ -433,10 +434,12 @@ impl RecoveredStore {
         watermark.write(next_watermark)?;
         watermark.sync()?;
         let lock = Arc::new(lock);
+        let presence = Arc::new(Presence::note_all(&directory)?);
         let last = report.last;
         Ok(SledLog {
             directory,
             lock,
+            presence,
             journal: None,
             first_journal,
             watermark,

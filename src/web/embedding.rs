@@ -16,8 +16,7 @@ use crate::domain::records::group::Group;
 use crate::domain::records::vevent::Vevent;
 use crate::web::page::policy_with_ancestors;
 use crate::web::pages::Pages;
-use crate::web::preset::Preset;
-use crate::web::shop::PRESET;
+use crate::web::preset::{PRESET, Preset};
 use crate::wire::params::Params;
 
 /// The parameter with the origin of the page that shows this one in a frame.

@@ -20,6 +20,8 @@ use crate::domain::records::ids::{
 use crate::domain::time::{HOUR, Instant};
 use crate::web::choice::Choice;
 
+/// The parameter with a sealed preset.
+pub(crate) const PRESET: &str = "p";
 /// Maximum length of a sealed preset, in characters.
 const SEALED_MAX: usize = 2_048;
 /// Seconds for which a sealed preset is taken.

@@ -29,12 +29,9 @@ use crate::web::group_path::booking_path;
 use crate::web::language_choice::{self, LanguageChoice};
 use crate::web::page::{Frame, Place};
 use crate::web::pages::Pages;
-use crate::web::preset::{Frozen, Preset};
+use crate::web::preset::{Frozen, PRESET, Preset};
 use crate::web::text::{Texts, fill, texts};
 use crate::wire::params::Params;
-
-/// The parameter with the sealed wishes of a site's link.
-pub(crate) const PRESET: &str = "p";
 
 /// A request for a page of a group. The whole page is made from this one state.
 pub(crate) struct Visit {

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::rounds;
 use super::server::{Served, booking, complaint, exported, half_hour, practice, run, store_of};
 use super::witness::{CALENDARS, Witness};
 
@@ -159,4 +160,35 @@ async fn a_start_without_a_free_byte_serves_reads_and_later_writes() {
     server.end("KILL");
     clients.join_all().await;
     witness.examine(&exported(&data));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_filled_in_one_burst_under_load_ends_no_process() {
+    let memory = match Memory::new(96) {
+        Ok(memory) => memory,
+        Err(reason) => {
+            return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
+        }
+    };
+    let data = store_of(memory.0.path(), &practice(CALENDARS));
+    let witness = Arc::new(Witness::brief());
+    let server = Served::on(&data, &["--disk-reserve-mib", "4"]);
+    let filler = memory.0.path().join("filler");
+    let reading = "/api/v1/groups/1?apikey=test-key";
+    let bursts = rounds(6, 24);
+    for burst in 0..bursts {
+        let clients = witness.load(&server.base, 100).await;
+        fill(&filler);
+        // Each client books on until it is told 503.
+        clients.join_all().await;
+        assert_eq!(status(&server.base, "/readyz").await, 503, "burst {burst}");
+        assert_eq!(status(&server.base, reading).await, 200, "burst {burst}");
+        std::fs::remove_file(&filler).expect("ours");
+        while status(&server.base, "/readyz").await != 200 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+    server.end("KILL");
+    witness.examine(&exported(&data));
+    println!("{bursts} bursts, {} answered writes: nothing lost", witness.answered());
 }

@@ -3,6 +3,7 @@
 //! Each test prints what it did. `SLOTBOOK_LONG=1` makes them long. What a machine does not allow (mounting takes root,
 //! injecting faults takes strace) is skipped with a printed reason.
 
+mod accidents;
 mod authors;
 mod commands;
 mod damage;

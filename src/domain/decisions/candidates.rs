@@ -131,8 +131,8 @@ fn start_instant(catalogue: &Catalogue, date: Civil, chain: &Chain) -> Result<In
     Ok(start)
 }
 
-/// Returns the calendars of the named sets that offer the chain, ascending by id. By the module's rules, each leg
-/// also needs an availability that ends after now. Reference 4, 6.2.
+/// Returns the calendars of the named sets that offer the chain, ascending by id. By the module's
+/// rules, each leg also needs an availability that ends after now. Reference 4, 6.2.
 fn offering_calendars(
     state: &GroupState,
     request: &SlotRequest,

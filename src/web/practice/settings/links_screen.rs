@@ -17,8 +17,7 @@ use crate::web::practice::settings::part::Part;
 use crate::web::practice::texts::links::LinksTexts;
 use crate::web::practice::texts::settings::SettingsTexts;
 use crate::web::practice::visit::ProVisit;
-use crate::web::preset::Preset;
-use crate::web::shop::PRESET;
+use crate::web::preset::{PRESET, Preset};
 use crate::wire::params::Params;
 
 #[derive(Template)]
