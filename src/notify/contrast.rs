@@ -73,7 +73,7 @@ impl Rgb {
     }
 
     /// Returns this colour, corrected for a background and for its washed parts, such as the
-    /// week of a month that is shown. Where no colour can be read on both, it can on the background.
+    /// week of a month that is shown. Where no colour can be read on both, it can on the first.
     pub(crate) fn readable_on_washed(self, background: Self) -> Self {
         self.readable_on(&[background]).readable_on(&[background, background.washed()])
     }

@@ -35,6 +35,9 @@ async fn the_pages_of_the_demonstration_are_accessible() {
     browser.goto(HOME).await;
     browser.await_element("h1").await;
     keep(&browser, "service").await;
+    let stand_out = "return [...document.querySelectorAll('.services')].filter((one) =>
+        one.getBoundingClientRect().left < document.querySelector('h1').offsetLeft).length";
+    assert_eq!(browser.run(stand_out).await, json!(0), "lists begin where their title does");
     // Three weeks ahead, so that the appointment can still be moved.
     browser.goto(&format!("{HOME}/time?s=1&d=2025-06-23")).await;
     browser.await_element("button[name=t]").await;
@@ -63,7 +66,8 @@ fn practice_site(base: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>Les Tilleuls</title><link rel=\"icon\" href=\"data:,\"><style>{style}</style></head>\
+         <title>Les Tilleuls</title><link rel=\"icon\" href=\"data:,\">\
+         <style>{style}</style></head>\
          <body><header><div><p>Les Tilleuls, a health practice</p><nav aria-label=\"Site\">\
          <a href=\"#team\">Our team</a><a href=\"#access\">Access</a><a href=\"#book\">Book</a>\
          </nav></div></header><main><h1>See one of us</h1>\
