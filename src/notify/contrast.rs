@@ -72,6 +72,17 @@ impl Rgb {
         self
     }
 
+    /// Returns this colour, corrected for a background and for its washed parts, such as the
+    /// week of a month that is shown. Where no colour can be read on both, it can on the first.
+    pub(crate) fn readable_on_washed(self, background: Self) -> Self {
+        self.readable_on(&[background]).readable_on(&[background, background.washed()])
+    }
+
+    /// Returns this light background under the wash of the style: 11 of 255 parts of black.
+    pub(crate) fn washed(self) -> Self {
+        self.mixed(Self::BLACK, 5)
+    }
+
     /// Returns black or white, which can be read on this colour.
     pub(crate) fn text_on(self) -> Self {
         if self.contrast(Self::WHITE) >= CONTRAST_MIN { Self::WHITE } else { Self::BLACK }
@@ -143,7 +154,7 @@ impl LightColours {
             content,
             content_text: text("content_text", CONTENT.1, content),
             links,
-            button: links.readable_on(&[content]),
+            button: links.readable_on_washed(content),
         }
     }
 }

@@ -10,12 +10,15 @@ use crate::notify::contrast::{Backgrounds, CONTENT, LINKS, LightColours, PAGE, R
 /// The backgrounds of the dark scheme, on which only the colour of links is the group's.
 const DARK_PAGE: Rgb = Rgb([0x12, 0x17, 0x14]);
 const DARK_CONTENT: Rgb = Rgb([0x1c, 0x22, 0x1e]);
+/// The content under the wash of the style: 18 of 255 parts of white.
+const DARK_WASHED: Rgb = Rgb([0x2c, 0x31, 0x2e]);
 
 /// Returns the stylesheet of colours by their keys.
 pub(crate) fn stylesheet(colours: &Map<String, Value>) -> String {
     let LightColours { page, page_text, main, main_text, content, content_text, links, button } =
         LightColours::new(colours);
-    let muted = |text: Rgb, background: Rgb| text.mixed(background, 30).readable_on(&[background]);
+    let muted =
+        |text: Rgb, background: Rgb| text.mixed(background, 30).readable_on_washed(background);
     let light = [
         ("page", page),
         ("page-text", page_text),
@@ -32,7 +35,7 @@ pub(crate) fn stylesheet(colours: &Map<String, Value>) -> String {
         ("button", button),
         ("button-text", button.text_on()),
     ];
-    let dark_link = links.readable_on(&[DARK_PAGE, DARK_CONTENT]);
+    let dark_link = links.readable_on(&[DARK_PAGE, DARK_CONTENT, DARK_WASHED]);
     let dark = [
         ("page-link", dark_link),
         ("main-link", dark_link),
@@ -62,7 +65,10 @@ pub(crate) fn correction(colours: &Map<String, Value>, name: &str) -> Option<Str
         _ => return None,
     };
     let colour = given(colours, name)?;
-    let shown = colour.readable_on(&[background]);
+    let shown = match name {
+        "content_links" => colour.readable_on_washed(background),
+        _ => colour.readable_on(&[background]),
+    };
     if shown == colour { None } else { Some(shown.css()) }
 }
 
@@ -89,6 +95,7 @@ fn write_scheme(style: &mut String, scheme: &str, colours: &[(&str, Rgb)]) {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
     use crate::notify::contrast::CONTRAST_MIN;
@@ -115,9 +122,22 @@ mod tests {
             let background = Rgb(background);
             prop_assert!(text.readable_on(&[background]).contrast(background) >= CONTRAST_MIN);
             prop_assert!(background.text_on().contrast(background) >= CONTRAST_MIN);
-            let dark = text.readable_on(&[DARK_PAGE, DARK_CONTENT]);
-            prop_assert!(dark.contrast(DARK_PAGE) >= CONTRAST_MIN);
-            prop_assert!(dark.contrast(DARK_CONTENT) >= CONTRAST_MIN);
+        }
+
+        #[test]
+        fn each_link_can_be_read_in_the_week_that_is_shown(links: [u8; 3], light in 0xc0_u8..) {
+            let colours = json!({"content_links": Rgb(links).css()});
+            let style = stylesheet(colours.as_object().expect("an object"));
+            let (_, dark) = style.split_once("dark").expect("two schemes");
+            let (_, link) = dark.split_once("--link:").expect("a colour");
+            let link = Rgb::parse(&link[..7]).expect("a colour");
+            for ground in [DARK_PAGE, DARK_CONTENT, DARK_WASHED] {
+                prop_assert!(link.contrast(ground) >= CONTRAST_MIN);
+            }
+            let content = Rgb([light; 3]);
+            let link = Rgb(links).readable_on_washed(content);
+            prop_assert!(link.contrast(content) >= CONTRAST_MIN);
+            prop_assert!(link.contrast(content.washed()) >= CONTRAST_MIN);
         }
     }
 }

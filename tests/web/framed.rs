@@ -1,114 +1,148 @@
 //! The booking in a frame of another site, in a real browser that blocks cookies of third parties.
 
-use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::browser::{Browser, Look, PHONE};
-use crate::codes::{code, verifying_shop};
+use crate::codes::verifying_shop;
 use crate::embedding::list_sites;
+use crate::framed_site::{
+    BUTTON, ENTER, ESCAPE, FRAME, FramedShop, SCHEMES, Scheme, TAB, assert_height, await_step,
+    code_in_frame, content_of_frame, enter_frame, leave_frame, messages, press, tab_in_frame,
+    tls_args, write,
+};
 use crate::manage::link_of;
 use crate::server::TestServer;
 use crate::shop::CUT;
 use crate::site::{Site, page_with, snippet};
 use crate::visitor::{Visitor, live_appointments, shop_with};
 
-const TAB: char = '\u{e004}';
-const ENTER: char = '\u{e007}';
-const ESCAPE: char = '\u{e00c}';
-/// The snippets of docs/embedding.md.
-const FRAME: usize = 1;
-const BUTTON: usize = 2;
+/// A phone at the width of a desk at 400 %.
+const NARROW: Look = Look { width: 320, ..PHONE };
 
-/// A shop that asks for codes, a site that shows its pages, and a browser on that site.
-async fn open_site(number: usize, look: Look) -> Option<(TestServer, Browser)> {
-    let site = Site::bind().await;
-    let origin = site.origin();
-    let server = verifying_shop(|catalogue| list_sites(catalogue, &origin)).await;
-    site.show(page_with(&snippet(&format!("http://{}", server.address()), number)));
-    let browser = Browser::open(server.address(), look).await?;
-    browser.client.goto(&origin).await.expect("the site opens");
-    Some((server, browser))
+#[tokio::test]
+async fn a_visitor_of_a_listed_site_books_with_a_code_by_the_keyboard() {
+    for scheme in SCHEMES {
+        for number in [FRAME, BUTTON] {
+            let Some(shop) = FramedShop::open(scheme, number, NARROW).await else { return };
+            if number == BUTTON {
+                open_dialog(&shop.browser).await;
+            }
+            let what = format!("{scheme:?}-{number}");
+            book_by_the_keyboard(&shop.browser, &what).await;
+            assert_eq!(live_appointments(&shop.server.engine), 1, "{what}");
+            shop.browser.await_truth("return events.some((one) => one.type === 'booked')").await;
+            assert_told(&shop).await;
+            assert_refuses_mailed(&shop, &what).await;
+        }
+    }
 }
 
-/// Gives a code that the page in the frame asks for.
-async fn give_code(browser: &Browser) {
-    browser.await_element("#code").await;
-    let token = browser.run("return document.querySelector('[name=h]').value").await;
-    browser.type_into("#code", &code(token.as_str().expect("a token"))).await;
-    browser.click(".send button").await;
+/// Opens the dialog by its button, by the keyboard.
+async fn open_dialog(browser: &Browser) {
+    browser.await_element("button[aria-haspopup=dialog]").await;
+    assert_eq!(browser.run("return document.querySelector('iframe').src").await, json!(""));
+    browser.tab_to("main > button").await;
+    press(browser, ENTER).await;
 }
 
-async fn enter_frame(browser: &Browser) {
-    browser.client.enter_frame(0).await.expect("the frame");
+/// Books in the frame with a code. Each step is as high as its document, and fits.
+async fn book_by_the_keyboard(browser: &Browser, what: &str) {
+    for step in ["service", "time", "you", "code", "done"] {
+        await_step(browser, step, 1).await;
+        let what = format!("{what}-{step}");
+        assert_height(browser, &what).await;
+        browser.assert_fits(&format!("the site at {what}")).await;
+        browser.picture(&format!("embedded-{what}-320")).await;
+        enter_frame(browser).await;
+        browser.assert_fits(&what).await;
+        leave_frame(browser).await;
+        match step {
+            "service" => {
+                tab_in_frame(browser, "a.service").await;
+                press(browser, ENTER).await;
+            }
+            "time" => {
+                tab_in_frame(browser, "button[name=t]").await;
+                press(browser, ENTER).await;
+            }
+            "you" => {
+                tab_in_frame(browser, "#fiche-lastname").await;
+                write(browser, "Durand").await;
+                tab_in_frame(browser, "#fiche-email").await;
+                write(browser, "zoe@example.org\u{e007}").await;
+            }
+            "code" => {
+                let code = code_in_frame(browser).await;
+                tab_in_frame(browser, "#code").await;
+                write(browser, &format!("{code}\u{e007}")).await;
+            }
+            _ => {}
+        }
+    }
 }
 
-async fn leave_frame(browser: &Browser) {
-    browser.client.enter_parent_frame().await.expect("the site");
-}
-
-/// Asserts that the frame is as high as its document, and neither scrolls by itself.
-async fn assert_height(browser: &Browser, step: &str) {
-    let own = "return Math.ceil(document.documentElement.getBoundingClientRect().height)";
+/// Asserts that the site learned of ids and steps, and that the frame kept nothing.
+async fn assert_told(shop: &FramedShop) {
+    let browser = &shop.browser;
+    let booked = messages(browser, "booked").await;
+    let calendar = &booked[0]["calendar_ids"][0];
+    let expected = json!([{"type": "booked", "intervention_ids": [CUT],
+        "calendar_ids": [calendar], "websource": "web"}]);
+    assert_eq!(json!(booked), expected);
+    let all = browser.run("return JSON.stringify(messages)").await.to_string();
+    for personal in ["Durand", "zoe", "2025", "10:00", "key", "a="] {
+        assert!(!all.contains(personal), "{personal}: {all}");
+    }
+    let origins = "return messages.every(([origin]) => origin === arguments[0])";
+    let from_server = browser.client.execute(origins, vec![json!(shop.base)]).await;
+    assert_eq!(from_server.expect("it runs"), json!(true));
     enter_frame(browser).await;
-    let own = browser.run(own).await;
+    // Loaded again, the page is no second booking.
+    browser.run("window.isOld = true; location.reload()").await;
+    browser.await_truth("return !window.isOld && document.readyState === 'complete'").await;
+    let cookie = "document.cookie = 'probe=1; SameSite=None; Secure'; return document.cookie";
+    assert_eq!(browser.run(cookie).await, json!(""), "cookies of third parties are blocked");
     leave_frame(browser).await;
-    let followed = format!("return document.querySelector('iframe').clientHeight === {own}");
-    browser.await_truth(&followed).await;
-    assert!(own.as_u64() > Some(200), "{step}: {own}");
+    await_step(browser, "done", 2).await;
+    assert_eq!(messages(browser, "booked").await.len(), 1);
+    let logs = browser.console().await;
+    assert!(!logs.contains("Content Security Policy"), "{logs}");
 }
 
-/// The messages of a type that arrived at the site.
-async fn messages(browser: &Browser, kind: &str) -> Vec<Value> {
-    let script = format!("return messages.filter(([, one]) => one.type === '{kind}')");
-    let found = browser.run(&script).await;
-    found.as_array().expect("a list").iter().map(|one| one[1].clone()).collect()
+/// Asserts that the page of the appointment opens instead of the site, and is not shown in the
+/// frame.
+async fn assert_refuses_mailed(shop: &FramedShop, what: &str) {
+    let browser = &shop.browser;
+    enter_frame(browser).await;
+    let link = ".acts a:not([href$='/move'])";
+    let url = browser.run(&format!("return document.querySelector(\"{link}\").href")).await;
+    leave_frame(browser).await;
+    let own = "const one = document.createElement('iframe');
+        one.onload = () => { one.title = 'loaded'; }; one.src = arguments[0];
+        document.querySelector('main').prepend(one)";
+    browser.client.execute(own, vec![url.clone()]).await.expect("it runs");
+    browser.await_element("iframe[title=loaded]").await;
+    let (address, has_page) = content_of_frame(browser).await;
+    assert!(!has_page && address.starts_with("chrome-error:"), "{what}: {address}");
+    browser.run("document.querySelector('iframe[title=loaded]').remove()").await;
+    enter_frame(browser).await;
+    browser.click(link).await;
+    browser.await_truth("return parent === window && location.pathname.startsWith('/m/')").await;
+    let opened = browser.run("return location.href").await;
+    assert_eq!(opened, url, "{what}");
 }
 
 #[tokio::test]
-async fn a_visitor_of_a_listed_site_books_with_a_code_in_its_frame() {
-    let narrow = Look { width: 320, ..PHONE };
-    let Some((server, browser)) = open_site(FRAME, narrow).await else { return };
+async fn the_frame_stands_in_the_order_of_its_site_and_believes_its_own_server() {
+    let Some(shop) = FramedShop::open(Scheme::Http, FRAME, NARROW).await else { return };
+    let browser = &shop.browser;
     browser.await_truth("return messages.length > 1").await;
     let link = "return getComputedStyle(document.querySelector('main > a')).display";
     assert_eq!(browser.run(link).await, json!("none"), "the page has appeared");
     let title = "return document.querySelector('iframe').title";
     assert_eq!(browser.run(title).await, json!("Book an appointment"));
-    assert_order(&browser).await;
-    assert_deaf(&browser).await;
-    for (step, next) in [
-        ("service", "a.service"),
-        ("time", "button[name=t]"),
-        ("you", ".send button"),
-        ("code", ""),
-        ("done", ""),
-    ] {
-        let arrived = format!("return messages.some(([, one]) => one.step === '{step}')");
-        browser.await_truth(&arrived).await;
-        assert_height(&browser, step).await;
-        browser.assert_fits(&format!("the site at {step}")).await;
-        browser.picture(&format!("embedded-{step}-320")).await;
-        enter_frame(&browser).await;
-        browser.assert_fits(step).await;
-        browser.assert_accessible(step).await;
-        match step {
-            "you" => {
-                browser.type_into("#fiche-lastname", "Durand").await;
-                browser.type_into("#fiche-email", "zoe@example.org").await;
-                browser.click(next).await;
-            }
-            "code" => give_code(&browser).await,
-            "done" => {}
-            _ => browser.click(next).await,
-        }
-        leave_frame(&browser).await;
-    }
-    assert_eq!(live_appointments(&server.engine), 1);
-    browser.await_truth("return events.some((one) => one.type === 'booked')").await;
-    assert_told(&server, &browser).await;
-    // The page of the appointment opens instead of the site, and not in the frame.
-    enter_frame(&browser).await;
-    browser.click(".acts a:not([href$='/move'])").await;
-    browser.await_truth("return parent === window && location.pathname.startsWith('/m/')").await;
+    assert_order(browser).await;
+    assert_deaf(browser).await;
 }
 
 /// Asserts that the focus goes through the frame in the order of the site.
@@ -139,162 +173,145 @@ async fn assert_deaf(browser: &Browser) {
     assert_eq!(browser.run(made).await, json!([]));
 }
 
-/// Asserts that the site learned of ids and steps, and that the frame kept nothing.
-async fn assert_told(server: &TestServer, browser: &Browser) {
-    let booked = messages(browser, "booked").await;
-    let calendar = &booked[0]["calendar_ids"][0];
-    let expected = json!([{"type": "booked", "intervention_ids": [CUT],
-        "calendar_ids": [calendar], "websource": "web"}]);
-    assert_eq!(json!(booked), expected);
-    let all = browser.run("return JSON.stringify(messages)").await.to_string();
-    for personal in ["Durand", "zoe", "2025", "10:00", "key", "a="] {
-        assert!(!all.contains(personal), "{personal}: {all}");
-    }
-    let origins = "return messages.every(([origin]) => origin.endsWith(':' + arguments[0]))";
-    let port = server.address().rsplit(':').next().expect("a port").to_owned();
-    let from_server = browser.client.execute(origins, vec![json!(port)]).await.expect("it runs");
-    assert_eq!(from_server, json!(true));
-    enter_frame(browser).await;
-    // Loaded again, the page is no second booking.
-    browser.run("window.isOld = true; location.reload()").await;
-    browser.await_truth("return !window.isOld && document.readyState === 'complete'").await;
-    let cookie = "document.cookie = 'probe=1; SameSite=None; Secure'; return document.cookie";
-    assert_eq!(browser.run(cookie).await, json!(""), "cookies of third parties are blocked");
-    leave_frame(browser).await;
-    let steps = "return messages.filter(([, one]) => one.step === 'done').length === 2";
-    browser.await_truth(steps).await;
-    assert_eq!(messages(browser, "booked").await.len(), 1);
-    let logs = browser.console().await;
-    assert!(!logs.contains("Content Security Policy"), "{logs}");
-}
-
-/// Presses a key where the focus of the window is, in the frame too.
-async fn press(browser: &Browser, key: char) {
-    let stroke = KeyActions::new("keys".to_owned())
-        .then(KeyAction::Down { value: key })
-        .then(KeyAction::Up { value: key });
-    browser.client.perform_actions(stroke).await.expect("a stroke");
-}
-
-/// Presses Tab until the focus is on an element of the page in the frame.
-async fn tab_in_frame(browser: &Browser, selector: &str) {
-    let script = format!(
-        "return document.hasFocus() && document.activeElement.matches({})",
-        json!(selector)
-    );
-    enter_frame(browser).await;
-    browser.await_element(selector).await;
-    for _ in 0..60 {
-        if browser.run(&script).await == json!(true) {
-            leave_frame(browser).await;
-            return;
-        }
-        leave_frame(browser).await;
-        press(browser, TAB).await;
-        enter_frame(browser).await;
-    }
-    panic!("the key Tab does not reach {selector}");
-}
-
-async fn write(browser: &Browser, text: &str) {
-    for sign in text.chars() {
-        press(browser, sign).await;
-    }
-}
-
-/// Waits until the page in the frame says its step for the nth time.
-async fn await_step(browser: &Browser, step: &str, count: usize) {
-    let script =
-        format!("return messages.filter(([, one]) => one.step === '{step}').length === {count}");
-    browser.await_truth(&script).await;
-}
-
 #[tokio::test]
-async fn a_visitor_books_in_the_dialog_of_a_site_by_the_keyboard_alone() {
+async fn the_dialog_of_a_site_keeps_the_focus_and_what_was_typed() {
     let desktop = Look { width: 1_280, height: 900, ..PHONE };
-    let Some((server, browser)) = open_site(BUTTON, desktop).await else { return };
-    browser.await_element("button[aria-haspopup=dialog]").await;
-    assert_eq!(browser.run("return document.querySelector('iframe').src").await, json!(""));
+    let Some(shop) = FramedShop::open(Scheme::Http, BUTTON, desktop).await else { return };
+    let browser = &shop.browser;
+    open_dialog(browser).await;
+    await_step(browser, "service", 1).await;
     let button = "return document.activeElement.matches('main > button')";
-    browser.tab_to("main > button").await;
-    press(&browser, ENTER).await;
-    await_step(&browser, "service", 1).await;
     let dialog = "const one = document.querySelector('dialog');
         return one.open && one.getAttribute('aria-label') === 'Book an appointment'
             && one.contains(document.activeElement)";
     assert_eq!(browser.run(dialog).await, json!(true));
-    browser.assert_accessible("the dialog").await;
     browser.picture("embedded-dialog-1280").await;
-    tab_in_frame(&browser, "a.service").await;
-    press(&browser, ENTER).await;
-    await_step(&browser, "time", 1).await;
+    tab_in_frame(browser, "a.service").await;
+    press(browser, ENTER).await;
+    await_step(browser, "time", 1).await;
     // The key is pressed in the frame, and the focus returns.
-    tab_in_frame(&browser, "button[name=t]").await;
-    press(&browser, ESCAPE).await;
+    tab_in_frame(browser, "button[name=t]").await;
+    press(browser, ESCAPE).await;
     browser.await_truth("return !document.querySelector('dialog').open").await;
     assert_eq!(browser.run(button).await, json!(true));
     // The choice stays for the next time.
-    press(&browser, ENTER).await;
+    press(browser, ENTER).await;
     browser.await_truth("return document.querySelector('dialog').open").await;
-    tab_in_frame(&browser, "button[name=t]").await;
-    press(&browser, ENTER).await;
-    await_step(&browser, "you", 1).await;
-    tab_in_frame(&browser, "#fiche-lastname").await;
-    write(&browser, "Durand").await;
-    tab_in_frame(&browser, "#fiche-email").await;
-    write(&browser, "zoe@example.org\u{e007}").await;
-    await_step(&browser, "code", 1).await;
-    enter_frame(&browser).await;
+    tab_in_frame(browser, "button[name=t]").await;
+    press(browser, ENTER).await;
+    await_step(browser, "you", 1).await;
+    tab_in_frame(browser, "#fiche-lastname").await;
+    write(browser, "Durand").await;
+    tab_in_frame(browser, "#fiche-email").await;
+    write(browser, "zoe@example.org\u{e007}").await;
+    await_step(browser, "code", 1).await;
+    enter_frame(browser).await;
     let focused = "return document.hasFocus() && document.activeElement.id";
     assert_eq!(browser.run(focused).await, json!("code"), "the code can be typed at once");
-    let token = browser.run("return document.querySelector('[name=h]').value").await;
-    leave_frame(&browser).await;
-    write(&browser, &format!("{}\u{e007}", code(token.as_str().expect("a token")))).await;
-    await_step(&browser, "done", 1).await;
-    assert_eq!(live_appointments(&server.engine), 1);
+    leave_frame(browser).await;
+    let code = code_in_frame(browser).await;
+    write(browser, &format!("{code}\u{e007}")).await;
+    await_step(browser, "done", 1).await;
+    assert_eq!(live_appointments(&shop.server.engine), 1);
     browser.await_truth("return events.some((one) => one.type === 'booked')").await;
     // Closed outside of the frame, by its button; the next time begins anew.
     browser.click("dialog > button").await;
     assert_eq!(browser.run(button).await, json!(true));
-    press(&browser, ENTER).await;
-    await_step(&browser, "service", 2).await;
+    press(browser, ENTER).await;
+    await_step(browser, "service", 2).await;
 }
 
-/// What the first frame of the present page shows.
-async fn content_of_frame(browser: &Browser) -> (String, bool) {
-    enter_frame(browser).await;
-    browser.await_truth("return document.readyState === 'complete'").await;
-    let address = browser.run("return location.href").await;
-    let has_page = browser.run("return document.querySelector('main#main') !== null").await;
-    leave_frame(browser).await;
-    (address.as_str().unwrap_or_default().to_owned(), has_page == json!(true))
+/// Opens a server to two sites, of which the first alone is listed, with a page for the origin of
+/// the server and a browser.
+async fn open_two_sites(
+    scheme: Scheme,
+    page: impl Fn(&str) -> String,
+) -> Option<(TestServer, Browser, [String; 2])> {
+    let (listed, other, front) = (Site::bind().await, Site::bind().await, Site::bind().await);
+    let hosts = ["www.example.org", "evil.example"];
+    let origins = match scheme {
+        Scheme::Http => [listed.origin(), other.origin()],
+        Scheme::Https => hosts.map(|host| format!("https://{host}")),
+    };
+    let server = verifying_shop(|catalogue| list_sites(catalogue, &origins[0])).await;
+    let mut args = Vec::new();
+    match scheme {
+        Scheme::Http => {
+            let page = page(&format!("http://{}", server.address()));
+            listed.show(page.clone());
+            other.show(page);
+        }
+        Scheme::Https => {
+            let name = "rdv.example.net";
+            args = tls_args(&[(hosts[0], listed.port), (hosts[1], other.port), (name, front.port)]);
+            let page = page(&format!("https://{name}"));
+            front.stand_before(name, server.address());
+            listed.show_secretly(hosts[0], page.clone());
+            other.show_secretly(hosts[1], page);
+        }
+    }
+    let browser = Browser::open_with(server.address(), PHONE, &args).await?;
+    Some((server, browser, origins))
 }
 
 #[tokio::test]
 async fn the_frame_of_an_unlisted_site_stays_empty() {
-    let (listed, other) = (Site::bind().await, Site::bind().await);
-    let origins = [listed.origin(), other.origin()];
-    let server = verifying_shop(|catalogue| list_sites(catalogue, &origins[0])).await;
-    let page = page_with(&snippet(&format!("http://{}", server.address()), FRAME));
-    listed.show(page.clone());
-    other.show(page);
-    let Some(browser) = Browser::open(server.address(), PHONE).await else { return };
-    for (origin, is_shown) in origins.iter().zip([true, false]) {
-        browser.client.goto(origin).await.expect("the site opens");
-        browser.await_element("iframe").await;
-        let (address, has_page) = content_of_frame(&browser).await;
-        assert_eq!(has_page, is_shown, "{origin}: {address}");
-        if is_shown {
-            browser.await_truth("return messages.length > 1").await;
-            continue;
+    for scheme in SCHEMES {
+        for number in [FRAME, BUTTON] {
+            let page = |base: &str| page_with(&snippet(base, number));
+            let Some((_server, browser, origins)) = open_two_sites(scheme, page).await else {
+                return;
+            };
+            for (origin, is_shown) in origins.iter().zip([true, false]) {
+                browser.client.goto(origin).await.expect("the site opens");
+                if number == BUTTON {
+                    open_dialog(&browser).await;
+                }
+                browser.await_element("iframe").await;
+                let (address, has_page) = content_of_frame(&browser).await;
+                assert_eq!(has_page, is_shown, "{origin}: {address}");
+                if is_shown {
+                    browser.await_truth("return messages.length > 1").await;
+                    continue;
+                }
+                assert!(address.starts_with("chrome-error:"), "{address}");
+                assert_eq!(browser.run("return messages").await, json!([]), "{origin}");
+                let link = "const one = document.querySelector('main a[href*=\"/b/\"]');
+                    return one.offsetParent !== null";
+                assert_eq!(browser.run(link).await, json!(true), "the link stays");
+            }
+            let logs = browser.console().await;
+            assert!(logs.contains("frame-ancestors"), "{logs}");
         }
-        assert!(address.starts_with("chrome-error:"), "{address}");
-        assert_eq!(browser.run("return messages").await, json!([]), "{origin}");
-        let link = "return getComputedStyle(document.querySelector('main > a')).display";
-        assert_eq!(browser.run(link).await, json!("inline"), "the link stays");
     }
-    let logs = browser.console().await;
-    assert!(logs.contains("frame-ancestors"), "{logs}");
+}
+
+/// A page that lays an invisible booking over a button of its own.
+fn trap(base: &str) -> String {
+    page_with(&format!(
+        "<p style=\"position:relative\"><button>Win</button><iframe title=\"Win\" \
+         style=\"position:absolute;left:0;top:0;width:300px;height:600px;opacity:0.01\" \
+         src=\"{base}/b/cut-co/you?s={CUT}&amp;t=2025-06-02T10:00\"></iframe></p>"
+    ))
+}
+
+#[tokio::test]
+async fn a_page_that_steals_clicks_gets_no_form_under_its_button() {
+    for scheme in SCHEMES {
+        let Some((server, browser, origins)) = open_two_sites(scheme, trap).await else { return };
+        // A page of a listed site gets the form, so that the emptiness of the other is its own.
+        for (origin, is_shown) in origins.iter().zip([true, false]) {
+            browser.client.goto(origin).await.expect("the site opens");
+            browser.await_element("iframe").await;
+            let (address, has_page) = content_of_frame(&browser).await;
+            assert_eq!(has_page, is_shown, "{origin}: {address}");
+            enter_frame(&browser).await;
+            let forms = browser.run("return document.forms.length").await;
+            assert_eq!(forms.as_u64() > Some(0), is_shown, "{origin}: {forms}");
+            leave_frame(&browser).await;
+        }
+        assert_eq!(live_appointments(&server.engine), 0);
+    }
 }
 
 #[tokio::test]
@@ -335,42 +352,22 @@ async fn no_site_gets_the_messages_of_another_nor_the_pages_of_mails() {
 }
 
 #[tokio::test]
-async fn a_site_shows_the_booking_over_tls() {
-    let (site, front) = (Site::bind().await, Site::bind().await);
-    let server = verifying_shop(|catalogue| {
-        list_sites(catalogue, "https://*.example.org");
-        catalogue.group.verify_bookings = slotbook::domain::records::group::VerifyBookings::Off;
-        catalogue.group.validate_email = false;
-    })
-    .await;
-    let args = [
-        "--ignore-certificate-errors".to_owned(),
-        format!(
-            "--host-resolver-rules=MAP www.example.org:443 127.0.0.1:{},\
-             MAP rdv.example.net:443 127.0.0.1:{}",
-            site.port, front.port
-        ),
-    ];
-    front.stand_before("rdv.example.net", server.address());
-    let script = "<script src=\"https://rdv.example.net/embed.js\" data-shop=\"cut-co\" \
-         data-lang=\"fr\" async></script>";
-    site.show_secretly("www.example.org", page_with(script));
-    let Some(browser) = Browser::open_with(server.address(), PHONE, &args).await else { return };
-    browser.client.goto("https://www.example.org/page").await.expect("the site opens");
-    await_step(&browser, "service", 1).await;
-    // The script made the link itself.
+async fn the_script_makes_a_link_and_asks_for_a_language() {
+    let page = |base: &str| {
+        page_with(&format!(
+            "<script src=\"{base}/embed.js\" data-shop=\"cut-co\" data-lang=\"fr\" async>\
+             </script>"
+        ))
+    };
+    let Some(shop) = FramedShop::open_with(Scheme::Https, PHONE, page, |_| {}).await else {
+        return;
+    };
+    let browser = &shop.browser;
+    await_step(browser, "service", 1).await;
     let title = "return document.querySelector('iframe').title";
     assert_eq!(browser.run(title).await, json!("Prendre rendez-vous"));
-    enter_frame(&browser).await;
+    let link = "return document.querySelector('main > a').href";
+    assert_eq!(browser.run(link).await, json!(format!("{}/b/cut-co", shop.base)));
+    enter_frame(browser).await;
     assert_eq!(browser.run("return document.documentElement.lang").await, json!("fr"));
-    browser.click("a.service").await;
-    browser.click("button[name=t]").await;
-    browser.type_into("#fiche-lastname", "Durand").await;
-    browser.click(".send button").await;
-    browser.await_element(".ok").await;
-    leave_frame(&browser).await;
-    await_step(&browser, "done", 1).await;
-    assert_height(&browser, "done").await;
-    browser.await_truth("return events.some((one) => one.type === 'booked')").await;
-    assert_eq!(live_appointments(&server.engine), 1);
 }

@@ -15,6 +15,8 @@ mod events;
 mod face;
 mod figures;
 mod framed;
+mod framed_looks;
+mod framed_site;
 mod front;
 mod hostile;
 mod in_browser;
@@ -56,6 +58,7 @@ mod server;
 mod settings;
 #[path = "../api/shop.rs"]
 mod shop;
+mod shop_pictures;
 mod site;
 mod visitor;
 mod wcag;
