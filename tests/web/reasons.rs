@@ -125,6 +125,11 @@ async fn a_service_without_a_calendar_leads_to_the_first_step_with_the_reason() 
             page.hides(&format!("href=\"/b/cut-co/time?s={COLOUR}\""));
         }
     }
+    // Bob offers cuts, and no colours.
+    let other = format!("/b/cut-co/time?s={COLOUR}&c={OTHER_CALENDAR}");
+    let page = Visitor::of(&server).open(&other).await;
+    page.shows("This appointment is not offered with Bob at the moment. Call 01 99 00 12 30.");
+    page.shows(&format!("href=\"/b/cut-co/time?s={CUT}"));
     let server = shop_of_cuts(true).await;
     let visitor = Visitor::of(&server);
     let page = visitor.open(&format!("/b/cut-co/time?s={CUT}&c={OTHER_CALENDAR}")).await;
