@@ -150,7 +150,7 @@ async fn the_pages_of_an_appointment_are_accessible() {
             screen("move-taken", &format!("{link}/move?t=2025-06-02T13:00")),
             screen("moved", &format!("{link}?moved=1")),
             screen("cancelled", &cancelled),
-            screen("done-cancelled", &done_cancelled),
+            after("done-cancelled", &done_cancelled, vec![Act::Await(".card + p .button")]),
             screen("late", &late),
             screen("past", &past),
         ];

@@ -83,6 +83,11 @@ mod tests {
         }
         assert!(pool.run(&blocking, || ()).await.is_err(), "too many wait");
         for _ in 0..=WAITING_MAX {
+            // A second one would begin meanwhile.
+            for _ in 0..1_000 {
+                tokio::task::yield_now().await;
+                std::thread::yield_now();
+            }
             finish.send(()).expect("it is waited for");
         }
         for (number, decoded) in decoded.into_iter().enumerate() {
