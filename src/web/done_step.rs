@@ -1,9 +1,13 @@
-//! The page after a booking: what was booked, the calendar file, and the way to change it.
+//! The page after a booking: what was booked, the calendar file, and the way to change it. Once all
+//! of it is cancelled, the page says so, and offers it again.
+
+use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use crate::domain::records::vevent::Vevent;
 use crate::web::appointment_view::{
     AppointmentView, calendar_file_url, held_appointments, view_appointment,
 };
@@ -31,6 +35,17 @@ struct DonePage<'v> {
     booked: String,
 }
 
+#[derive(Template)]
+#[template(path = "web/done_cancelled.html")]
+struct CancelledPage<'v> {
+    frame: Frame<'v>,
+    title: &'static str,
+    sentence: &'static str,
+    appointments: Vec<AppointmentView>,
+    /// The first page of a booking.
+    again_url: String,
+}
+
 /// Returns the URL of this page with the query that proves to hold its appointments.
 pub(crate) fn done_url(visit: &Visit, query: &str) -> String {
     let url = visit.url("/done", &[]);
@@ -42,6 +57,10 @@ pub(crate) fn done_url(visit: &Visit, query: &str) -> String {
 pub(crate) async fn show(visit: Visit) -> Response {
     let text = visit.text;
     let mut held = held_appointments(&visit.state, &visit.params);
+    let is_cancelled = !held.is_empty() && held.iter().all(|vevent| vevent.deleted);
+    if is_cancelled {
+        return respond_cancelled(&visit, &held);
+    }
     held.retain(|vevent| !vevent.deleted);
     if held.is_empty() {
         let lines = vec![text.gone.to_owned()];
@@ -68,6 +87,25 @@ pub(crate) async fn show(visit: Visit) -> Response {
         ics_url: calendar_file_url(&visit, &held),
         again_url: visit.url("", &[]),
         booked: if tells_site { booked_message(&held) } else { String::new() },
+    };
+    respond(StatusCode::OK, Privacy::Holder, render(&page))
+}
+
+/// Returns the page of a booking whose appointments are all cancelled. It says no more than the
+/// page of each appointment, which the same secrets open.
+fn respond_cancelled(visit: &Visit, held: &[&Arc<Vevent>]) -> Response {
+    let text = visit.text;
+    let (title, sentence) = if held.len() > 1 {
+        (text.cancelled_many, text.are_cancelled)
+    } else {
+        (text.cancelled, text.is_cancelled)
+    };
+    let page = CancelledPage {
+        frame: visit.frame(title),
+        title,
+        sentence,
+        appointments: held.iter().filter_map(|vevent| view_appointment(visit, vevent)).collect(),
+        again_url: visit.url("", &[]),
     };
     respond(StatusCode::OK, Privacy::Holder, render(&page))
 }

@@ -235,6 +235,8 @@ text_table! {
     back_to_appointment: "Revenir au rendez-vous", "Back to the appointment";
     cancelled: "Rendez-vous annulé", "Appointment cancelled";
     is_cancelled: "Votre rendez-vous est annulé.", "Your appointment is cancelled.";
+    cancelled_many: "Rendez-vous annulés", "Appointments cancelled";
+    are_cancelled: "Vos rendez-vous sont annulés.", "Your appointments are cancelled.";
     too_late: "Trop tard pour le changer en ligne", "Too late to change it online";
     too_late_why: "Il ne pouvait être déplacé ou annulé en ligne que jusqu’au {until}.",
         "It could be moved or cancelled online until {until} only.";

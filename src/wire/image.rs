@@ -2,6 +2,7 @@
 //! nothing but pixels is kept. Reference 12.10.
 
 use std::io::Cursor;
+use std::panic;
 
 use ::image::codecs::jpeg::JpegEncoder;
 use ::image::codecs::png::{CompressionType, FilterType as PngFilter, PngEncoder};
@@ -66,12 +67,14 @@ impl From<ImageFault> for Fault {
 /// Makes the image to keep in a slot of the bytes of a PNG, JPEG or WebP file. The first bytes say
 /// which it is, never a name or a declared type. An image that turns by its metadata is turned. Of
 /// an animation the first frame is kept. The result fits the slot, and has at most
-/// [`IMAGE_BYTES_MAX`] bytes. It takes tens of milliseconds.
+/// [`IMAGE_BYTES_MAX`] bytes. It takes tens of milliseconds, and at most about a second of a
+/// processor for a file that is made to take long (`benches/images.rs`).
 ///
 /// # Errors
 /// The rule that the bytes break.
 pub fn make_image(slot: ImageSlot, bytes: &[u8]) -> Result<Image, ImageFault> {
-    let decoded = decode(bytes)?;
+    // The decoders are written by others, and a file may be made to trip one of them.
+    let decoded = panic::catch_unwind(|| decode(bytes)).unwrap_or(Err(ImageFault::Broken))?;
     let (width_max, height_max) = bounds_of(slot);
     let is_larger = decoded.width() > width_max || decoded.height() > height_max;
     let scaled = if is_larger {
@@ -125,6 +128,9 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, ImageFault> {
     if format == ::image::ImageFormat::Jpeg && count_scans(bytes) > SCANS_MAX {
         return Err(ImageFault::Scans);
     }
+    if format == ::image::ImageFormat::WebP {
+        check_webp(bytes)?;
+    }
     let broken = |_| ImageFault::Broken;
     let mut limits = Limits::default();
     limits.max_alloc = Some(DECODER_BYTES_MAX);
@@ -132,11 +138,10 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, ImageFault> {
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(broken)?;
     let (width, height) = decoder.dimensions();
-    let pixels = u64::from(width) * u64::from(height);
-    if width > SIDE_MAX || height > SIDE_MAX || pixels > PIXELS_MAX {
+    if is_too_large(width, height) {
         return Err(ImageFault::Pixels(width, height));
     }
-    if pixels == 0 || decoder.total_bytes() > DECODED_BYTES_MAX {
+    if width == 0 || height == 0 || decoder.total_bytes() > DECODED_BYTES_MAX {
         return Err(ImageFault::Broken);
     }
     let orientation = decoder.orientation().map_err(broken)?;
@@ -146,6 +151,43 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, ImageFault> {
     let mut decoded = DynamicImage::from_decoder(decoder).map_err(broken)?;
     decoded.apply_orientation(orientation);
     Ok(decoded)
+}
+
+fn is_too_large(width: u32, height: u32) -> bool {
+    let pixels = u64::from(width) * u64::from(height);
+    width > SIDE_MAX || height > SIDE_MAX || pixels > PIXELS_MAX
+}
+
+/// Checks what the decoder of WebP does not: it gives lossy frames and metadata the memory that
+/// they ask for, and compares them with the head and the file only then.
+///
+/// # Errors
+/// Pixels for a lossy frame that is too large, Broken for metadata that is longer than the file.
+fn check_webp(bytes: &[u8]) -> Result<(), ImageFault> {
+    // After the name of the chunk: its length, three bytes, the begin of a key frame, both sides of
+    // 14 bits. Frames of animations lie within other chunks.
+    const KEY_FRAME: &[u8] = b"\x9d\x01\x2a";
+    for at in memchr::memmem::find_iter(bytes, b"VP8 ") {
+        let Some(&[w0, w1, h0, h1]) = bytes.get(at + 14..at + 18) else { continue };
+        let side = |low, high| u32::from(u16::from_le_bytes([low, high]) & 0x3fff);
+        let (width, height) = (side(w0, w1), side(h0, h1));
+        if bytes.get(at + 11..at + 14) == Some(KEY_FRAME) && is_too_large(width, height) {
+            return Err(ImageFault::Pixels(width, height));
+        }
+    }
+    let mut at = 12;
+    while let Some((name, length)) = bytes.get(at..at + 8).and_then(|it| it.split_at_checked(4)) {
+        let length = length.first_chunk().map_or(0, |it| u32::from_le_bytes(*it));
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if matches!(name, b"EXIF" | b"ICCP" | b"XMP ") && length > bytes.len() {
+            return Err(ImageFault::Broken);
+        }
+        at = at.saturating_add(8).saturating_add(length).saturating_add(length % 2);
+        if at > bytes.len() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Counts the scans of a JPEG: the markers SOS outside of segments.
@@ -184,44 +226,62 @@ fn encode_small(pixels: DynamicImage, is_lossless: bool) -> Image {
         } else {
             DynamicImage::ImageRgb8(DynamicImage::ImageRgba8(pixels.clone()).into_rgb8())
         };
-        let encoded = encode_within(&whole, is_transparent, is_lossless);
-        if let Some((format, bytes)) = encoded {
-            let digest = ImageDigest(Sha256::digest(&bytes).into());
-            return Image { digest, format, width, height, bytes: bytes.into() };
-        }
+        let bytes_tried = match encode_within(&whole, is_transparent, is_lossless) {
+            Ok((format, bytes)) => {
+                let digest = ImageDigest(Sha256::digest(&bytes).into());
+                return Image { digest, format, width, height, bytes: bytes.into() };
+            }
+            Err(bytes_tried) => bytes_tried,
+        };
         // One pixel always fits.
-        let smaller = |side: u32| (side * 4 / 5).max(1);
-        let (width, height) = (smaller(width), smaller(height));
+        let [width, height] = [width, height].map(|side| shorten(side, bytes_tried));
         pixels = ::image::imageops::resize(&pixels, width, height, FilterType::CatmullRom);
     }
 }
 
-/// Encodes pixels; `None` if no form of these dimensions is small enough.
+/// Returns the side of pixels that take fewer than `bytes_tried`: a step shorter, or many steps if
+/// they took many times what they may. Smaller pixels are smoother, hence a third more than the
+/// ratio says.
+fn shorten(side: u32, bytes_tried: usize) -> u32 {
+    let [bytes_max, bytes_tried] = [IMAGE_BYTES_MAX, bytes_tried.max(1)]
+        .map(|bytes| u64::try_from(bytes).expect("a usize has at most 64 bits"));
+    let area = u64::from(side).pow(2) * bytes_max * 4 / (bytes_tried * 3);
+    let by_ratio = u32::try_from(area.isqrt()).unwrap_or(side);
+    by_ratio.min(side * 4 / 5).max(1)
+}
+
+/// Encodes pixels.
+///
+/// # Errors
+/// The bytes of the smallest form that was tried, if none of these dimensions is small enough.
 fn encode_within(
     pixels: &DynamicImage,
     is_transparent: bool,
     is_lossless: bool,
-) -> Option<(ImageFormat, Vec<u8>)> {
+) -> Result<(ImageFormat, Vec<u8>), usize> {
+    let mut bytes_tried = usize::MAX;
     if is_transparent || is_lossless {
         let mut bytes = Vec::new();
         let encoder =
             PngEncoder::new_with_quality(&mut bytes, CompressionType::Best, PngFilter::Adaptive);
         write(pixels, encoder);
         if bytes.len() <= IMAGE_BYTES_MAX {
-            return Some((ImageFormat::Png, bytes));
+            return Ok((ImageFormat::Png, bytes));
         }
+        bytes_tried = bytes.len();
     }
     if is_transparent {
-        return None;
+        return Err(bytes_tried);
     }
     for quality in QUALITIES {
         let mut bytes = Vec::new();
         write(pixels, JpegEncoder::new_with_quality(&mut bytes, quality));
         if bytes.len() <= IMAGE_BYTES_MAX {
-            return Some((ImageFormat::Jpeg, bytes));
+            return Ok((ImageFormat::Jpeg, bytes));
         }
+        bytes_tried = bytes_tried.min(bytes.len());
     }
-    None
+    Err(bytes_tried)
 }
 
 fn write(pixels: &DynamicImage, encoder: impl ::image::ImageEncoder) {

@@ -13,11 +13,11 @@ use crate::mailbox::{Mailbox, mailing_practice};
 
 /// The client of the demonstration who has an account.
 const LOUISE: (&str, &str) = ("louise.thomas@example.org", "demo-password");
-const HOLDS: &str = "/groups/1/holds";
+pub(crate) const HOLDS: &str = "/groups/1/holds";
 /// Seconds after which a hold has ended.
 const ENDED_SECONDS: i64 = 600;
 
-fn holding(
+pub(crate) fn holding(
     visitor: &Visitor,
     (date, calendar): &(String, u64),
     hold: Option<&str>,
@@ -27,11 +27,11 @@ fn holding(
     }}))
 }
 
-async fn hold(visitor: &Visitor, start: &(String, u64)) -> Answer {
+pub(crate) async fn hold(visitor: &Visitor, start: &(String, u64)) -> Answer {
     answer(holding(visitor, start, None)).await
 }
 
-fn token(made: &Value) -> String {
+pub(crate) fn token(made: &Value) -> String {
     made["token"].as_str().expect("a token").to_owned()
 }
 
@@ -52,7 +52,7 @@ async fn with_share(percent: i64) -> Practice {
 
 /// Free starts of one calendar on one day, the day with most of them, each 20 minutes or more after
 /// the one before.
-async fn starts_of_a_day(practice: &Practice) -> Vec<(String, u64)> {
+pub(crate) async fn starts_of_a_day(practice: &Practice) -> Vec<(String, u64)> {
     let mut days: BTreeMap<(String, u64), Vec<(String, u64)>> = BTreeMap::new();
     for start in practice.free_starts().await {
         let day = days.entry((start.0[..10].to_owned(), start.1)).or_default();

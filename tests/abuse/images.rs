@@ -5,27 +5,35 @@ use std::process::Command;
 use reqwest::Method;
 
 use crate::fixture::{ANNA, Answer, Practice, Visitor, answer};
-
-/// A chunk of a PNG.
-fn chunk(name: &[u8], content: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(content.len()).expect("short").to_be_bytes();
-    let crc = crc32fast::hash(&[name, content].concat()).to_be_bytes();
-    [&length, name, content, &crc].concat()
-}
+use crate::image_parts::{
+    METADATA, TRANSPARENT, TURNED, chunk, lossless, lossy, packed, plain, png, webp,
+};
 
 /// A PNG of 30,000 by 30,000 transparent pixels, 3.6 GB once decoded.
 fn bomb() -> Vec<u8> {
     const SIDE: u32 = 30_000;
     let head = [&SIDE.to_be_bytes()[..], &SIDE.to_be_bytes(), &[8, 6, 0, 0, 0]].concat();
-    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
     // As many lines as fit the limit on bytes.
-    let line = vec![0; 30_000 * 4 + 1];
-    for _ in 0..3_000 {
-        std::io::Write::write_all(&mut packed, &line).expect("memory takes all");
-    }
-    let packed = packed.finish().expect("memory takes all");
-    let signature = b"\x89PNG\r\n\x1a\n".to_vec();
-    [signature, chunk(b"IHDR", &head), chunk(b"IDAT", &packed), chunk(b"IEND", b"")].concat()
+    png(&head, &[], &vec![0; (30_000 * 4 + 1) * 3_000])
+}
+
+/// A PNG of one pixel with a profile of 400 MB.
+fn profile() -> Vec<u8> {
+    let head = [&1_u32.to_be_bytes()[..], &1_u32.to_be_bytes(), &[8, 6, 0, 0, 0]].concat();
+    let profile = [b"Profile\0\0".to_vec(), packed(&vec![0; 400_000_000])].concat();
+    png(&head, &[chunk(b"iCCP", &profile)], &[0; 5])
+}
+
+/// A WebP of 16 by 16 pixels whose metadata are 4 GB long, as they say.
+fn metadata() -> Vec<u8> {
+    let long = [b"EXIF", &0xffff_fff0_u32.to_le_bytes()[..], TURNED].concat();
+    let pixels = lossless(&plain(16, 16, [9, 9, 9, 255]));
+    webp(METADATA | TRANSPARENT, (16, 16), &[pixels, long])
+}
+
+/// A WebP of 16 by 16 pixels whose only frame has 16,383 by 16,383, 400 MB once decoded.
+fn frame_bomb() -> Vec<u8> {
+    webp(0, (16, 16), &[lossy(16_383, 16_383, 520_000)])
 }
 
 async fn send(visitor: &Visitor, bytes: Vec<u8>) -> Answer {
@@ -46,23 +54,38 @@ async fn bombs_are_refused_by_their_head_without_memory_for_their_pixels() {
     }
     let practice = Practice::open().await;
     let visitor = practice.visitor("127.0.0.2");
-    let bytes = bomb();
-    assert!(bytes.len() < 512 * 1_024, "{} bytes", bytes.len());
-    let before = peak_mib();
-    for _ in 0..20 {
-        let refused = send(&visitor, bytes.clone()).await;
-        refused.refused(400, 2);
-        assert!(refused.text.contains("30000 x 30000 pixels"), "{}", refused.text);
+    for (name, bytes, repeats, refusal, mib_max) in [
+        // The pixels of one are 3.4 GiB; the bodies and the allocator take the rest.
+        ("a PNG", bomb(), 20, Some("30000 x 30000 pixels"), 48),
+        ("a frame", frame_bomb(), 20, Some("16383 x 16383 pixels"), 48),
+        ("metadata", metadata(), 20, Some("does not decode"), 48),
+        // It is unpacked up to the memory that the pixels of an image may take.
+        ("a profile", profile(), 2, None, 160),
+    ] {
+        assert!(bytes.len() < 512 * 1_024, "{name}: {} bytes", bytes.len());
+        let before = ["VmHWM:", "VmPeak:"].map(status_mib);
+        for _ in 0..repeats {
+            let answered = send(&visitor, bytes.clone()).await;
+            match refusal {
+                Some(rule) => {
+                    answered.refused(400, 2);
+                    assert!(answered.text.contains(rule), "{name}: {}", answered.text);
+                }
+                None => drop(answered.is(200)),
+            }
+        }
+        let after = ["VmHWM:", "VmPeak:"].map(status_mib);
+        let [held, asked] = [0, 1].map(|at| after[at].saturating_sub(before[at]));
+        println!("{name}, {repeats} times: it grew by {held} MiB, and asked for {asked} MiB");
+        assert!(held < mib_max, "{name}: {held} MiB");
+        // What a decoder asks for and does not touch can end the process too.
+        assert!(asked < mib_max + 512, "{name}: {asked} MiB of addresses");
     }
-    let grown = peak_mib().saturating_sub(before);
-    println!("20 bombs: the most memory grew by {grown} MiB");
-    // The pixels of one are 3.4 GiB; the bodies and the allocator take the rest.
-    assert!(grown < 48, "{grown} MiB");
 }
 
-/// The most memory that this process has held, in MiB.
-fn peak_mib() -> u64 {
+/// A figure of this process in MiB: the most memory or the most addresses that it has held.
+fn status_mib(name: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
     line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") / 1_024
 }

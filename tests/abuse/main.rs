@@ -10,6 +10,7 @@ mod codes;
 mod connections;
 mod dry_runs;
 mod expensive_requests;
+mod extensions;
 mod first_run;
 mod fixture;
 mod foreign_pages;
@@ -17,6 +18,9 @@ mod forged_sources;
 mod frames;
 mod holds;
 mod idempotency;
+#[expect(dead_code, reason = "the API's tests use more of it")]
+#[path = "../api/image_parts.rs"]
+mod image_parts;
 mod images;
 mod lockouts;
 mod logins;

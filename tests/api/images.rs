@@ -1,11 +1,10 @@
 //! The images of a group. Reference 12.10.
 
-use std::io::Cursor;
-
 use image::{DynamicImage, GenericImageView as _, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::image_parts::{chunk, encoded, png};
 use crate::server::{Answer, TestServer, answer};
 use crate::shop::{CALENDAR, HIDDEN_CALENDAR, PAUL, PIA, RITA};
 
@@ -21,7 +20,7 @@ pub(crate) fn photo(width: u32, height: u32) -> DynamicImage {
 }
 
 /// A logo: a disc of one colour on a transparent ground.
-fn disc(side: u32) -> DynamicImage {
+pub(crate) fn disc(side: u32) -> DynamicImage {
     DynamicImage::ImageRgba8(RgbaImage::from_fn(side, side, |x, y| {
         let (dx, dy) = (x.abs_diff(side / 2), y.abs_diff(side / 2));
         let is_inside = dx * dx + dy * dy < side * side / 5;
@@ -29,37 +28,25 @@ fn disc(side: u32) -> DynamicImage {
     }))
 }
 
-fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
-    let mut bytes = Cursor::new(Vec::new());
-    image.write_to(&mut bytes, format).expect("memory takes all");
-    bytes.into_inner()
-}
-
-/// A chunk of a PNG.
-fn chunk(name: &[u8], content: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(content.len()).expect("short").to_be_bytes();
-    let crc = crc32fast::hash(&[name, content].concat()).to_be_bytes();
-    [&length, name, content, &crc].concat()
-}
-
 /// A PNG whose head declares these dimensions, with pixels for a few of its lines.
 fn bomb(width: u32, height: u32) -> Vec<u8> {
     let head = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 6, 0, 0, 0]].concat();
-    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
-    std::io::Write::write_all(&mut packed, &vec![0; 20_000_000]).expect("memory takes all");
-    let packed = packed.finish().expect("memory takes all");
-    let signature = b"\x89PNG\r\n\x1a\n".to_vec();
-    [signature, chunk(b"IHDR", &head), chunk(b"IDAT", &packed), chunk(b"IEND", b"")].concat()
+    png(&head, &[], &vec![0; 20_000_000])
 }
 
-async fn put(server: &TestServer, slot: &str, media_type: &str, bytes: Vec<u8>) -> Answer {
+pub(crate) async fn put(
+    server: &TestServer,
+    slot: &str,
+    media_type: &str,
+    bytes: Vec<u8>,
+) -> Answer {
     let path = format!("/groups/4/images/{slot}");
     let request = server.by_pro(Method::PUT, &path).header("content-type", media_type);
     answer(request.body(bytes)).await
 }
 
 /// The bytes that the address of an image gives, with its headers.
-async fn shown(server: &TestServer, url: &str) -> (reqwest::header::HeaderMap, Vec<u8>) {
+pub(crate) async fn shown(server: &TestServer, url: &str) -> (reqwest::header::HeaderMap, Vec<u8>) {
     let response = server.bare(Method::GET, url).send().await.expect("an answer");
     assert_eq!(response.status(), 200, "{url}");
     let headers = response.headers().clone();

@@ -25,6 +25,9 @@ mod history;
 mod holds;
 mod hours;
 mod idempotency;
+mod image_files;
+#[expect(dead_code, reason = "tests of abuse and benchmarks use more of it")]
+mod image_parts;
 mod images;
 mod instants;
 mod legacy_paths;

@@ -14,7 +14,8 @@ use super::letters::moves;
 fn a_mail_has_the_colours_of_the_group_corrected_and_its_logo_by_its_address() {
     let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
         // Yellow on white cannot be read.
-        let colours = r##"{"content_links":"#ffff00","main_bg":"#102030","main_text":"#203040"}"##;
+        let colours = r##"{"content_links":"#ffff00","main_bg":"#102030","main_text":"#203040",
+            "content_text":"#334455"}"##;
         group.urlname = Text::new("cut-co").expect("short");
         group.usercolors = Some(Usercolors::new(colours).expect("colours"));
     });
@@ -32,7 +33,9 @@ fn a_mail_has_the_colours_of_the_group_corrected_and_its_logo_by_its_address() {
     let taken = house.post.taken();
     let parsed = MessageParser::default().parse(taken[0].text.as_bytes()).expect("a mail");
     let html = parsed.body_html(0).expect("a page");
-    assert!(html.contains("background:#102030"), "{html}");
+    for readable in ["background:#102030", ";color:#334455"] {
+        assert!(html.contains(readable), "{readable}: {html}");
+    }
     for unreadable in ["#ffff00", "#203040"] {
         assert!(!html.contains(unreadable), "{unreadable}: {html}");
     }

@@ -4,18 +4,21 @@
 use std::sync::Arc;
 
 use slotbook::domain::availability::catalogue::Catalogue;
+use slotbook::domain::records::group::VerifyBookings;
 use slotbook::domain::records::ids::{FicheId, GroupId};
 use slotbook::domain::records::message::MessageContent;
 use slotbook::domain::records::text::{Bounded, LongText, Text};
 use slotbook::engine::admission::AdmissionLimits;
+use slotbook::http::{BookingLimits, Server};
 use slotbook::notify::links::unsubscribe_url;
 
 use crate::browser::{Browser, Look, PHONE};
 use crate::codes::{secret, verifying_shop};
 use crate::login::{Professional, await_tokens, forget, mailed_tokens};
 use crate::manage::link_of;
+use crate::reasons::{shop_of_cuts, shop_with_limits, start};
 use crate::server::{TestServer, answer};
-use crate::shop::{self, ANN, CUT, KNOWN_FICHE, clock};
+use crate::shop::{self, ANN, COLOUR, CUT, KNOWN_FICHE, OTHER_CALENDAR, clock};
 use crate::visitor::{Visitor, set, shop_with};
 
 /// A screen, and the way to it.
@@ -132,7 +135,7 @@ async fn the_steps_are_accessible() {
 async fn the_pages_of_an_appointment_are_accessible() {
     let server = shop_with(|catalogue| annulation_minutes(catalogue, 60)).await;
     let (_, link) = book(&server, "zoe@example.org", "2025-06-02T11:00").await;
-    let (_, cancelled) = book(&server, "a@example.org", "2025-06-02T11:30").await;
+    let (done_cancelled, cancelled) = book(&server, "a@example.org", "2025-06-02T11:30").await;
     Visitor::of(&server).post(&cancelled, &[]).await;
     let (_, late) = book(&server, "b@example.org", "2025-06-02T10:00").await;
     let (_, past) = book(&server, "c@example.org", "2025-06-02T09:00").await;
@@ -147,6 +150,7 @@ async fn the_pages_of_an_appointment_are_accessible() {
             screen("move-taken", &format!("{link}/move?t=2025-06-02T13:00")),
             screen("moved", &format!("{link}?moved=1")),
             screen("cancelled", &cancelled),
+            after("done-cancelled", &done_cancelled, vec![Act::Await(".card + p .button")]),
             screen("late", &late),
             screen("past", &past),
         ];
@@ -209,6 +213,14 @@ async fn the_pages_of_other_settings_are_accessible() {
     .await;
     let first = shop_with(|catalogue| catalogue.group.calendar_choice = 1).await;
     let closed = shop_with(|catalogue| catalogue.group.inactive = true).await;
+    let own_clients = shop_with(|catalogue| catalogue.group.open_data = false).await;
+    let known = shop_with(|catalogue| catalogue.group.open = false).await;
+    let mailless = shop_with(|catalogue| {
+        catalogue.group.verify_bookings = VerifyBookings::Mail;
+    })
+    .await;
+    let no_service = shop_with(|catalogue| catalogue.interventions.clear()).await;
+    let cuts = shop_of_cuts(true).await;
     let full = shop_with(|catalogue| {
         for calendar in catalogue.calendars.values_mut() {
             let calendar = Arc::make_mut(calendar);
@@ -224,8 +236,65 @@ async fn the_pages_of_other_settings_are_accessible() {
         check(&several, language, chosen).await;
         check(&first, language, vec![screen("calendar-first", "/b/cut-co")]).await;
         check(&closed, language, vec![screen("closed", "/b/cut-co")]).await;
+        check(&own_clients, language, vec![screen("closed-to-guests", "/b/cut-co")]).await;
+        check(&known, language, vec![screen("known-clients", "/b/cut-co")]).await;
+        check(&mailless, language, vec![screen("no-mail-server", "/b/cut-co")]).await;
+        check(&no_service, language, vec![screen("no-service", "/b/cut-co")]).await;
+        let none = vec![
+            screen("no-calendar", &format!("/b/cut-co/time?s={COLOUR}")),
+            screen("not-with-whom", &format!("{times}&c={OTHER_CALENDAR}")),
+        ];
+        check(&cuts, language, none).await;
         check(&full, language, vec![screen("nothing-free", &times)]).await;
         check(&listed, language, vec![screen("list", "/")]).await;
+    }
+}
+
+/// Fills the form of a time in, and sends it.
+fn sent(email: &'static str, shown: &'static str) -> Vec<Act> {
+    let mut acts = vec![Act::Type("#fiche-lastname", "Durand"), Act::Type("#fiche-email", email)];
+    acts.extend([Act::Click(".send button"), Act::Await(shown)]);
+    acts
+}
+
+#[tokio::test]
+async fn the_pages_beyond_a_limit_are_accessible() {
+    let groups = vec![shop::group_four(|_| {}), shop::group_five()];
+    let limit = |server: Server| server.limit_bookings(BookingLimits::DEFAULT);
+    let mailless = TestServer::serving(groups, limit).await;
+    let asking = shop_with_limits().await;
+    // The browser's source has no booking left.
+    for server in [&mailless, &asking] {
+        let visitor = Visitor::of(server);
+        for number in 0..10 {
+            let mut form = visitor.form_of(CUT, &start(number)).await;
+            set(&mut form, "fiche.email", &format!("guest{number}@example.org"));
+            visitor.post("/b/cut-co/you", &form).await.location();
+        }
+    }
+    for (number, language, email) in [(11, "en", "en@example.org"), (18, "fr", "fr@example.org")] {
+        let you = |number| format!("/b/cut-co/you?s={CUT}&t={}", start(number));
+        let back = after("limit", &you(number), sent(email, ".alert"));
+        check(&mailless, language, vec![back]).await;
+        let screens = vec![
+            after("limit-code", &you(number), sent(email, "#code")),
+            after("limit-address", &you(number + 1), sent("", "#fiche-email-fault")),
+        ];
+        check(&asking, language, screens).await;
+        // The fifth code for the address is the last one, and still good.
+        let visitor = Visitor::of(&asking);
+        for number in number + 2..number + 5 {
+            let mut form = visitor.form_of(CUT, &start(number)).await;
+            set(&mut form, "fiche.email", email);
+            assert_eq!(visitor.post("/b/cut-co/you", &form).await.status, 200);
+        }
+        let mut again = sent(email, "#code");
+        again.extend([Act::Click("button[name=again]"), Act::Await("#code-fault")]);
+        let screens = vec![
+            after("limit-code-again", &you(number + 5), again),
+            after("limit-no-code", &you(number + 6), sent(email, ".alert")),
+        ];
+        check(&asking, language, screens).await;
     }
 }
 

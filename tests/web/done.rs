@@ -55,6 +55,9 @@ fn foreign_links(page: &Page) -> Vec<String> {
 async fn the_confirmation_says_all_that_a_client_needs() {
     let server = full_shop(|_| {}).await;
     let (_, page) = booked(&server, "en").await;
+    // Beside the foot of the page, which has some of it too.
+    let (_, card) = page.html.split_once("<section class=\"card\">").expect("an appointment");
+    let (card, _) = card.split_once("</section>").expect("its end");
     for sentence in [
         "Monday 2 June 2025 at 10:00\u{a0}am",
         "10:30\u{a0}am (30 min)",
@@ -64,7 +67,7 @@ async fn the_confirmation_says_all_that_a_client_needs() {
         "<bdi lang=\"fr\">Votre carte de fidélité</bdi>",
         "You can move or cancel it online until Monday 2 June 2025 at 9:00\u{a0}am.",
     ] {
-        page.shows(sentence);
+        assert!(card.contains(sentence), "{sentence}: {card}");
     }
     let links = foreign_links(&page);
     let [map, google, outlook, footer] = &links[..] else { panic!("{links:?}") };
@@ -142,7 +145,7 @@ async fn the_page_of_an_appointment_offers_move_cancel_and_calendars_at_one_widt
 #[tokio::test]
 async fn a_cancelled_appointment_says_what_it_was_and_offers_it_again() {
     let server = full_shop(|catalogue| catalogue.group.calendar_choice = 2).await;
-    let (_, page) = booked(&server, "en").await;
+    let (done, page) = booked(&server, "en").await;
     let link = link_of(&page);
     let visitor = Visitor::of(&server);
     let cancelled = visitor.post(&link, &[]).await;
@@ -155,6 +158,26 @@ async fn a_cancelled_appointment_says_what_it_was_and_offers_it_again() {
         ));
         page.hides("calendar.google");
     }
+    // The page after the booking says the same, by the same secret, and tells the site nothing.
+    let confirmation = visitor.open(&done).await;
+    for text in [
+        "<title>Appointment cancelled",
+        "Your appointment is cancelled.",
+        "Monday 2 June 2025 at 10:00\u{a0}am",
+        ">Coupe</bdi>",
+        &format!("href=\"/b/cut-co/time?s={CUT}&#38;c={CALENDAR}\">Book this appointment again"),
+    ] {
+        confirmation.shows(text);
+    }
+    for text in ["calendar.google", "confirmed", "/m/c.", "appointment.ics", "data-booked"] {
+        confirmation.hides(text);
+    }
+    assert_eq!(confirmation.headers["referrer-policy"], "no-referrer");
+    assert_eq!(confirmation.headers["cache-control"], "no-store");
+    let (id, _) = done.rsplit_once('.').expect("a secret");
+    let wrong = visitor.get(&format!("{id}.abcdefghijklmnopqrst")).await;
+    assert_eq!(wrong.status, 404);
+    wrong.hides("Coupe");
     server.at(clock(11, 0));
     visitor.open(&link).await.shows("Book this appointment again");
     let hidden = full_shop(|catalogue| catalogue.group.web_page = true).await;
@@ -165,4 +188,34 @@ async fn a_cancelled_appointment_says_what_it_was_and_offers_it_again() {
     crate::server::answer(hidden.by_pro(reqwest::Method::PUT, &path).json(&body)).await.is(200);
     let visitor = Visitor::of(&hidden);
     visitor.post(&link, &[]).await.shows("href=\"/b/cut-co\">Book this appointment again");
+}
+
+#[tokio::test]
+async fn a_booking_of_several_services_is_shown_until_the_last_one_is_cancelled() {
+    let server = full_shop(|catalogue| {
+        catalogue.group.max_multirdvs = Bounded::new(2).expect("a number");
+    })
+    .await;
+    let visitor = Visitor::of(&server);
+    let chosen = format!("{CUT}&s={CUT}");
+    let page = visitor.open(&format!("/b/cut-co/you?s={chosen}&t=2025-06-02T10:00")).await;
+    let mut form = page.hidden();
+    for (name, value) in [("fiche.lastname", "Durand"), ("fiche.email", "zoe@example.org")] {
+        set(&mut form, name, value);
+    }
+    let done = visitor.post("/b/cut-co/you", &form).await.location().to_owned();
+    let both = visitor.open(&done).await;
+    let links = both.html.split("href=\"").filter(|rest| rest.starts_with("/m/c."));
+    let mut links: Vec<&str> = links.map(|rest| rest.split('"').next().expect("a URL")).collect();
+    links.retain(|link| !link.ends_with("/move"));
+    let [first, second] = links[..] else { panic!("{links:?}") };
+    visitor.post(first, &[]).await.shows("Your appointment is cancelled.");
+    let one = visitor.open(&done).await;
+    one.shows("Appointment confirmed");
+    one.shows(second);
+    one.hides(first);
+    visitor.post(second, &[]).await.shows("Your appointment is cancelled.");
+    let none = visitor.open(&done).await;
+    none.shows("Your appointments are cancelled.");
+    assert_eq!(none.html.matches("Book this appointment again").count(), 2);
 }

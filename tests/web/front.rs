@@ -238,8 +238,19 @@ async fn above_six_people_there_is_a_search_with_and_without_a_script() {
     found.shows("1 result");
     found.hides("<bdi>Camille</bdi>");
     visitor.open(&format!("{times}&w=nobody")).await.shows("No result: change or clear");
-    let few = shop_of(&["Camille"], |catalogue| catalogue.group.calendar_choice = 2).await;
-    Visitor::of(&few).open(&times).await.hides("type=\"search\"");
+    // The chosen one and "no preference" stay.
+    let chosen = visitor.open(&format!("{times}&c=206&w=ELODIE")).await;
+    for name in ["Élodie", "Gaël", "No preference"] {
+        chosen.shows(&format!("<bdi>{name}</bdi>"));
+    }
+    chosen.shows("1 result");
+    // Ann and Bob are there, too.
+    for (more, is_long) in [(4, false), (5, true)] {
+        let people = &EIGHT[..more];
+        let shop = shop_of(people, |catalogue| catalogue.group.calendar_choice = 2).await;
+        let page = Visitor::of(&shop).open(&times).await;
+        assert_eq!(page.html.contains("type=\"search\""), is_long, "{more} more people");
+    }
     let first = shop_of(&EIGHT, |catalogue| catalogue.group.calendar_choice = 1).await;
     let page = Visitor::of(&first).open("/b/cut-co?w=zoe").await;
     page.shows("<bdi>Zoé Durand</bdi>");
@@ -256,6 +267,10 @@ async fn above_six_people_there_is_a_search_with_and_without_a_script() {
         browser.run("return document.querySelector('[role=status]').textContent").await,
         json!("1 result")
     );
+    browser.goto(&format!("{times}&c=206")).await;
+    browser.click("details.whom summary").await;
+    browser.type_into("#find-w", "eric").await;
+    assert_eq!(browser.run(shown).await, json!(["No preference", "Éric", "Gaël"]));
     browser.without_scripts().await;
     browser.goto(&times).await;
     browser.click("details.whom summary").await;
@@ -278,6 +293,15 @@ async fn above_fifteen_services_the_groups_fold_and_a_filter_finds_one() {
     found.hides(">Rasage</bdi>");
     found.shows("1 result");
     visitor.open("/b/cut-co?q=zzz").await.shows("No result");
+    // Two services are there, too.
+    let names = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N"];
+    for (more, is_long) in [(13, false), (14, true)] {
+        let sets: [(&str, &[&str]); 2] = [("One", &names[..7]), ("Two", &names[7..more])];
+        let shop = shop_of(&[], |catalogue| add_services(catalogue, &sets)).await;
+        let page = Visitor::of(&shop).open("/b/cut-co").await;
+        assert_eq!(page.html.contains("type=\"search\""), is_long, "{more} more services");
+        assert_eq!(page.html.contains("<details class=\"set\">"), is_long, "{more} more services");
+    }
     let several = shop_of(&[], |catalogue| {
         add_many_services(catalogue);
         catalogue.group.max_multirdvs = Bounded::new(3).expect("a number");

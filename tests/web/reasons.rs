@@ -83,7 +83,7 @@ async fn a_group_for_known_clients_says_so_before_the_form_and_whom_others_call(
 }
 
 /// The shop whose calendars offer cuts alone, and whose second one offers nothing if so wanted.
-async fn shop_of_cuts(has_empty_calendar: bool) -> TestServer {
+pub(crate) async fn shop_of_cuts(has_empty_calendar: bool) -> TestServer {
     let mut four = shop::group_four(|catalogue| {
         catalogue.group.phone =
             slotbook::domain::records::text::Text::new("01 99 00 12 30").expect("a phone");
@@ -125,6 +125,11 @@ async fn a_service_without_a_calendar_leads_to_the_first_step_with_the_reason() 
             page.hides(&format!("href=\"/b/cut-co/time?s={COLOUR}\""));
         }
     }
+    // Bob offers cuts, and no colours.
+    let other = format!("/b/cut-co/time?s={COLOUR}&c={OTHER_CALENDAR}");
+    let page = Visitor::of(&server).open(&other).await;
+    page.shows("This appointment is not offered with Bob at the moment. Call 01 99 00 12 30.");
+    page.shows(&format!("href=\"/b/cut-co/time?s={CUT}"));
     let server = shop_of_cuts(true).await;
     let visitor = Visitor::of(&server);
     let page = visitor.open(&format!("/b/cut-co/time?s={CUT}&c={OTHER_CALENDAR}")).await;
@@ -135,7 +140,7 @@ async fn a_service_without_a_calendar_leads_to_the_first_step_with_the_reason() 
 }
 
 /// A shop that could send codes and asks for none by itself, with the limits as they come.
-async fn shop_with_limits() -> TestServer {
+pub(crate) async fn shop_with_limits() -> TestServer {
     limited_shop(BookingLimits::DEFAULT, |catalogue| {
         catalogue.group.verify_bookings = VerifyBookings::Off;
         catalogue.group.validate_email = false;
@@ -144,7 +149,7 @@ async fn shop_with_limits() -> TestServer {
 }
 
 /// A full or half hour of the mornings of June, by its number.
-fn start(number: usize) -> String {
+pub(crate) fn start(number: usize) -> String {
     let (day, half) = (2 + number / 6, number % 6);
     format!("2025-06-{day:02}T{:02}:{}0", 9 + half / 2, half % 2 * 3)
 }
