@@ -102,7 +102,7 @@ async fn a_server_ends_when_files_of_its_store_are_removed_or_moved() {
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let data = store_of(folder.path(), &practice(CALENDARS));
-        let server = Served::heard(&data, &[]);
+        let server = Served::heard(&data, &["--log", "warn"]);
         let witness = Arc::new(Witness::brief());
         let load = witness.load(&server.base, 200).await;
         accident.happen(&data);
@@ -237,7 +237,7 @@ async fn a_disk_that_does_not_answer_once_is_warned_of_and_one_that_never_does_e
 async fn a_pause_of_a_minute_amid_bookings_is_no_stalled_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(CALENDARS));
-    let server = Served::heard(&data, &[]);
+    let server = Served::on(&data, &[]);
     let witness = Arc::new(Witness::brief());
     let load = witness.load(&server.base, 200).await;
     signal(server.pid(), "STOP");
@@ -247,8 +247,7 @@ async fn a_pause_of_a_minute_amid_bookings_is_no_stalled_disk() {
     assert!(matches!(status, Some(201 | 503)), "it goes on: {status:?}");
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(book(&server.base, "last", 17_004).await, Some(201));
-    let (code, said) = server.end("TERM");
-    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(server.terminate(), Some(0));
     load.join_all().await;
     let document = exported(&data);
     let kept: BTreeSet<u64> =

@@ -8,6 +8,7 @@ mod authors;
 mod commands;
 mod damage;
 mod erasure;
+mod every_call;
 mod faults;
 mod full;
 mod generations;

@@ -1,0 +1,185 @@
+//! Each call to the system of a start, a compaction, a backup and a merge fails once: the program ends or goes on, it
+//! never hangs, and the store holds what it held.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::faults::strace_works;
+use super::rounds;
+use super::server::{
+    Served, complaint, exported, practice, run, signal, store_of, unlimited, without_access,
+};
+
+/// Calls, each with an error that the system gives for it.
+const CALLS: [(&str, &str); 13] = [
+    ("clone3", "EAGAIN"),
+    ("openat", "EMFILE"),
+    ("mmap", "ENOMEM"),
+    ("pread64", "EIO"),
+    ("pwrite64", "ENOSPC"),
+    ("fsync", "EIO"),
+    ("fdatasync", "EIO"),
+    ("rename", "EIO"),
+    ("ftruncate", "EIO"),
+    ("mkdir", "ENOSPC"),
+    ("unlinkat", "EIO"),
+    ("getdents64", "EIO"),
+    ("flock", "ENOLCK"),
+];
+/// Seconds after which a program hangs.
+const HANGS_AFTER: &str = "60";
+/// Exit code of `timeout` for a program that it has killed.
+const HUNG: i32 = 137;
+
+/// What the program does while a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Start,
+    Compaction,
+    Backup,
+    Merge,
+}
+
+/// A store with a group and appointments in its journal, and what belongs to it.
+struct Scene {
+    folder: tempfile::TempDir,
+    data: PathBuf,
+    /// Its content before, and after the merge.
+    before: Value,
+    after: Value,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = store_of(folder.path(), &practice(2));
+        let added = run(&["group", "add", "more", "--timezone", "Paris"], &data);
+        assert!(added.status.success(), "{}", complaint(&added));
+        let before = without_access(exported(&data));
+        let mut other = practice(3);
+        other["groups"][0]["name"] = json!("merged");
+        std::fs::write(folder.path().join("merge.json"), other.to_string()).expect("written");
+        let merged = copy_of(&data, &folder.path().join("merged"));
+        let done = run(&["import", "--merge", &path_in(&folder, "merge.json")], &merged);
+        assert!(done.status.success(), "{}", complaint(&done));
+        let after = without_access(exported(&merged));
+        Self { folder, data, before, after }
+    }
+
+    /// Does the work on a copy of the store while the `nth` call of each thread fails. Whether the
+    /// call came.
+    fn survive(&self, work: Work, (call, error): (&str, &str), nth: u64) -> bool {
+        let what = format!("{work:?}, {call} {error}, place {nth}");
+        let data = copy_of(&self.data, &self.folder.path().join("copy"));
+        let backup = path_in(&self.folder, "backup");
+        let log = self.folder.path().join("strace.log");
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", HANGS_AFTER, "strace", "-D", "-f", "--seccomp-bpf", "-qq"]);
+        command.arg("-o").arg(&log).args(["-e", &format!("trace={call}")]);
+        command.args(["-e", &format!("inject={call}:error={error}:when={nth}")]);
+        command.arg(env!("CARGO_BIN_EXE_slotbook"));
+        match work {
+            Work::Start => command.args(["serve", "--listen", "127.0.0.1:0"]),
+            Work::Compaction => {
+                command.args(["serve", "--listen", "127.0.0.1:0", "--journal-mib", "0"])
+            }
+            Work::Backup => command.args(["backup", &backup]),
+            Work::Merge => {
+                command.args(["import", "--merge", &path_in(&self.folder, "merge.json")])
+            }
+        };
+        unlimited(&mut command).env("SLOTBOOK_DATA", &data).env("SLOTBOOK_LOG", "off");
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+        let mut line = String::new();
+        let mut said = BufReader::new(child.stdout.take().expect("piped"));
+        said.read_line(&mut line).expect("text");
+        if line.starts_with("listening on ") {
+            if work == Work::Compaction {
+                await_generation(&data, &mut child);
+            }
+            signal(child.id(), "TERM");
+        }
+        let ended = child.wait().expect("it ends");
+        assert!(ended.code() != Some(HUNG) && ended.signal() != Some(9), "{what} hangs");
+        // Before the program itself begins, the loader refuses; without memory it aborts.
+        let is_clean = matches!(ended.code(), Some(0 | 1 | 70 | 127));
+        assert!(is_clean || call == "mmap", "{what}: {ended:?}");
+        let checked = run(&["check"], &data);
+        assert!(checked.status.success(), "{what}: {}", complaint(&checked));
+        let content = without_access(exported(&data));
+        assert!(content == self.before || content == self.after, "{what}: {content}");
+        if work == Work::Backup && Path::new(&backup).exists() {
+            assert_eq!(run(&["check"], Path::new(&backup)).status.code(), Some(0), "{what}");
+            std::fs::remove_dir_all(&backup).expect("ours");
+        }
+        assert_eq!(Served::on(&data, &[]).terminate(), Some(0), "{what}");
+        std::fs::remove_dir_all(&data).expect("ours");
+        std::fs::read_to_string(&log).unwrap_or_default().contains("INJECTED")
+    }
+}
+
+fn path_in(folder: &tempfile::TempDir, name: &str) -> String {
+    folder.path().join(name).to_str().expect("a plain path").to_owned()
+}
+
+fn copy_of(data: &Path, to: &Path) -> PathBuf {
+    let copied = Command::new("cp").arg("-a").arg(data).arg(to).status().expect("cp is there");
+    assert!(copied.success());
+    to.to_owned()
+}
+
+/// Waits for a new generation, for the end of the program, or for a moment.
+fn await_generation(data: &Path, child: &mut std::process::Child) {
+    let current = || std::fs::read(data.join("CURRENT")).expect("it stands");
+    let (first, began) = (current(), Instant::now());
+    while current() == first
+        && began.elapsed() < Duration::from_secs(2)
+        && child.try_wait().expect("ours").is_none()
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Lets calls fail: a few in a short run, one after the other until there is no more in a long one.
+fn let_each_fail(work: Work) {
+    if !strace_works() {
+        return println!("skipped: strace is not here or may not trace");
+    }
+    let scene = Scene::new();
+    let mut injected = 0;
+    for fault in CALLS {
+        let mut nth = 1;
+        while scene.survive(work, fault, nth) {
+            injected += 1;
+            nth = rounds(nth * 3, nth + 1);
+        }
+    }
+    println!("{work:?}: {injected} calls failed, and nothing was lost");
+    assert!(injected > 15, "{injected}");
+}
+
+#[test]
+fn each_call_of_a_start_may_fail() {
+    let_each_fail(Work::Start);
+}
+
+#[test]
+fn each_call_of_a_compaction_may_fail() {
+    let_each_fail(Work::Compaction);
+}
+
+#[test]
+fn each_call_of_a_backup_may_fail() {
+    let_each_fail(Work::Backup);
+}
+
+#[test]
+fn each_call_of_a_merge_may_fail() {
+    let_each_fail(Work::Merge);
+}
