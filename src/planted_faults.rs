@@ -13,6 +13,8 @@
 pub(crate) enum PlantedFault {
     /// An answer leaves before the sync of its batch.
     AnswerBeforeFsync,
+    /// A backup lacks the messages of its groups.
+    BackupWithoutMessages,
     /// A client booking is decided without the bookings that are not durable yet.
     BookingsInFlightIgnored,
     /// The claim of an attempt to send a message is not recorded.
@@ -41,12 +43,16 @@ pub(crate) enum PlantedFault {
     GapWithLaterOffset,
     /// The answer under an Idempotency-Key is not recorded.
     IdempotencyAnswerNotStored,
+    /// Journals of many lives cause no new generation.
+    ManyJournalsKept,
     /// A move to another calendar takes its time without a check.
     MoveUnchecked,
     /// A start off the grid is bookable.
     OffGridAccepted,
     /// Only the first leg of a chain has to lie in permitted time.
     OnlyFirstLegChecked,
+    /// A check compares an appointment with the one before it only.
+    OnlyNeighboursChecked,
     /// An Idempotency-Key is answered for another body.
     OtherBodyAccepted,
     /// A refusal leaves before the state that it depends on is durable.
@@ -61,6 +67,8 @@ pub(crate) enum PlantedFault {
     SecondPassAccepted,
     /// A login leaves the earlier session of the browser valid.
     SessionKeptOverLogin,
+    /// A merge gives ids of a replaced group again.
+    SpentIdsGivenAgain,
     /// A stamp follows a clock that goes back.
     StampGoesBack,
     /// A change of the time zone may leave appointments that overlap.
