@@ -69,6 +69,8 @@ pub(crate) enum PlantedFault {
     SessionKeptOverLogin,
     /// A merge gives ids of a replaced group again.
     SpentIdsGivenAgain,
+    /// A write that never ends does not end the process.
+    StalledDiskServed,
     /// A stamp follows a clock that goes back.
     StampGoesBack,
     /// A change of the time zone may leave appointments that overlap.
