@@ -19,6 +19,8 @@ pub(crate) enum PlantedFault {
     BookingsInFlightIgnored,
     /// The claim of an attempt to send a message is not recorded.
     ClaimNotRecorded,
+    /// A booking confirmed by a code counts as one with a key alone.
+    CodeProofDropped,
     /// A new generation lacks the newest event of a group's agenda.
     CompactionDropsLastEvent,
     /// sled's file `conf` is not synced when a database is created.
@@ -27,6 +29,8 @@ pub(crate) enum PlantedFault {
     CrcSkipped,
     /// The new `CURRENT` is renamed into place without a sync of its content.
     CurrentNotFsynced,
+    /// A deleted client gets messages.
+    DeletedClientMailed,
     /// Names in a directory are not synced.
     DirectoryFsyncDropped,
     /// A failed read of a database counts as the end of its file.
@@ -35,6 +39,8 @@ pub(crate) enum PlantedFault {
     ForeignFicheAccepted,
     /// A key covers the groups of other keys.
     ForeignGroupKeyAccepted,
+    /// A mail that was claimed leaves for an address that its client no longer has.
+    FormerAddressMailed,
     /// A batch is not synced.
     FsyncDropped,
     /// A failed sync is tried again.
@@ -75,6 +81,8 @@ pub(crate) enum PlantedFault {
     StampGoesBack,
     /// A change of the time zone may leave appointments that overlap.
     TimeZoneOverlapUnchecked,
+    /// Appointments of one client that touch keep the gap between them.
+    TouchingIsFarEnough,
     /// Two intervals that touch overlap.
     TouchingOverlaps,
     /// An occurrence at UNTIL does not belong to its series.
@@ -89,6 +97,8 @@ pub(crate) enum PlantedFault {
     WatermarkIgnored,
     /// The durable watermark is never synced.
     WatermarkNeverSynced,
+    /// A confirmation forgets the wrong codes before it.
+    WrongCodesForgotten,
 }
 
 impl PlantedFault {
