@@ -19,6 +19,8 @@ pub(crate) enum PlantedFault {
     BookingsInFlightIgnored,
     /// The claim of an attempt to send a message is not recorded.
     ClaimNotRecorded,
+    /// The hourly limit of a client counts the bookings of all groups together.
+    ClientLimitOfAllGroups,
     /// A booking confirmed by a code counts as one with a key alone.
     CodeProofDropped,
     /// A new generation lacks the newest event of a group's agenda.
@@ -29,6 +31,8 @@ pub(crate) enum PlantedFault {
     CrcSkipped,
     /// The new `CURRENT` is renamed into place without a sync of its content.
     CurrentNotFsynced,
+    /// The daily limit of a source lasts twelve hours.
+    DailyLimitOfHalfDay,
     /// A deleted client gets messages.
     DeletedClientMailed,
     /// Names in a directory are not synced.
@@ -49,6 +53,8 @@ pub(crate) enum PlantedFault {
     GapWithLaterOffset,
     /// The answer under an Idempotency-Key is not recorded.
     IdempotencyAnswerNotStored,
+    /// An Idempotency-Key is answered for another person of the same kind.
+    IdempotencyKeyOfAnyPerson,
     /// Journals of many lives cause no new generation.
     ManyJournalsKept,
     /// A move to another calendar takes its time without a check.
