@@ -13,10 +13,16 @@
 pub(crate) enum PlantedFault {
     /// An answer leaves before the sync of its batch.
     AnswerBeforeFsync,
+    /// A backup lacks the messages of its groups.
+    BackupWithoutMessages,
     /// A client booking is decided without the bookings that are not durable yet.
     BookingsInFlightIgnored,
     /// The claim of an attempt to send a message is not recorded.
     ClaimNotRecorded,
+    /// The hourly limit of a client counts the bookings of all groups together.
+    ClientLimitOfAllGroups,
+    /// A booking confirmed by a code counts as one with a key alone.
+    CodeProofDropped,
     /// A new generation lacks the newest event of a group's agenda.
     CompactionDropsLastEvent,
     /// sled's file `conf` is not synced when a database is created.
@@ -25,6 +31,10 @@ pub(crate) enum PlantedFault {
     CrcSkipped,
     /// The new `CURRENT` is renamed into place without a sync of its content.
     CurrentNotFsynced,
+    /// The daily limit of a source lasts twelve hours.
+    DailyLimitOfHalfDay,
+    /// A deleted client gets messages.
+    DeletedClientMailed,
     /// Names in a directory are not synced.
     DirectoryFsyncDropped,
     /// A failed read of a database counts as the end of its file.
@@ -33,6 +43,8 @@ pub(crate) enum PlantedFault {
     ForeignFicheAccepted,
     /// A key covers the groups of other keys.
     ForeignGroupKeyAccepted,
+    /// A mail that was claimed leaves for an address that its client no longer has.
+    FormerAddressMailed,
     /// A batch is not synced.
     FsyncDropped,
     /// A failed sync is tried again.
@@ -41,12 +53,18 @@ pub(crate) enum PlantedFault {
     GapWithLaterOffset,
     /// The answer under an Idempotency-Key is not recorded.
     IdempotencyAnswerNotStored,
+    /// An Idempotency-Key is answered for another person of the same kind.
+    IdempotencyKeyOfAnyPerson,
+    /// Journals of many lives cause no new generation.
+    ManyJournalsKept,
     /// A move to another calendar takes its time without a check.
     MoveUnchecked,
     /// A start off the grid is bookable.
     OffGridAccepted,
     /// Only the first leg of a chain has to lie in permitted time.
     OnlyFirstLegChecked,
+    /// A check compares an appointment with the one before it only.
+    OnlyNeighboursChecked,
     /// An Idempotency-Key is answered for another body.
     OtherBodyAccepted,
     /// A refusal leaves before the state that it depends on is durable.
@@ -61,10 +79,16 @@ pub(crate) enum PlantedFault {
     SecondPassAccepted,
     /// A login leaves the earlier session of the browser valid.
     SessionKeptOverLogin,
+    /// A merge gives ids of a replaced group again.
+    SpentIdsGivenAgain,
+    /// A write that never ends does not end the process.
+    StalledDiskServed,
     /// A stamp follows a clock that goes back.
     StampGoesBack,
     /// A change of the time zone may leave appointments that overlap.
     TimeZoneOverlapUnchecked,
+    /// Appointments of one client that touch keep the gap between them.
+    TouchingIsFarEnough,
     /// Two intervals that touch overlap.
     TouchingOverlaps,
     /// An occurrence at UNTIL does not belong to its series.
@@ -79,6 +103,8 @@ pub(crate) enum PlantedFault {
     WatermarkIgnored,
     /// The durable watermark is never synced.
     WatermarkNeverSynced,
+    /// A confirmation forgets the wrong codes before it.
+    WrongCodesForgotten,
 }
 
 impl PlantedFault {

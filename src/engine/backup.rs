@@ -4,9 +4,13 @@
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::outbox::Outbox;
 use crate::engine::published::Published;
 use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
+use crate::planted_faults::PlantedFault;
 use crate::store::state;
 use crate::store::{NewGeneration, StoreError, Stream, free_bytes, store_sizes};
 
@@ -91,7 +95,11 @@ pub fn write_backup(
     let groups = published.count_groups();
     for (written, group) in published.groups().enumerate() {
         progress(written, groups);
-        let group_state = published.group_state(group).expect("a published group stays published");
+        let mut group_state =
+            published.group_state(group).expect("a published group stays published");
+        if PlantedFault::BackupWithoutMessages.is_active() {
+            group_state = without_messages(&group_state);
+        }
         let position = group_position(&group_state);
         write_group(generation.begin_snapshot(Stream::Group(group), position), &group_state)?;
     }
@@ -116,4 +124,11 @@ pub fn write_backup(
     write_directory(generation.begin_snapshot(Stream::Directory, position), &directory)?;
     drop(generation.publish()?);
     Ok(())
+}
+
+/// Returns a state without its messages: a planted fault.
+fn without_messages(group_state: &GroupState) -> Arc<GroupState> {
+    let mut poorer = group_state.clone();
+    poorer.outbox = Outbox::default();
+    Arc::new(poorer)
 }

@@ -16,6 +16,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::Message;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::outbox::Outbox;
+use crate::planted_faults::PlantedFault;
 use crate::transfer::document::{DocumentPart, RowSection, walk_document};
 use crate::transfer::faults::{FAULTS_MAX, ImportFaults};
 use crate::transfer::ids::record_highest_id;
@@ -57,7 +58,9 @@ pub fn merge_content(
         state.claim_ids(&mut directory);
         let id = state.catalogue.group.id;
         if let Some(replaced) = old.iter().find(|old| old.catalogue.group.id == id) {
-            keep_spent_ids(state, replaced);
+            if !PlantedFault::SpentIdsGivenAgain.is_active() {
+                keep_spent_ids(state, replaced);
+            }
             state.outbox = merge_messages(&state.outbox, &replaced.outbox);
             state.history = replaced.history.clone();
             state.last_stamp = state.last_stamp.max(replaced.last_stamp);

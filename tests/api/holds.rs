@@ -267,6 +267,33 @@ async fn five_wrong_codes_end_a_booking_and_free_its_time() {
 }
 
 #[tokio::test]
+async fn wrong_codes_before_a_confirmation_count_after_it() {
+    let server = verifying(VerifyBookings::Mail).await;
+    let made = book(&server, &booking_for("new@example.org", "09:00")).await.is(202);
+    for _ in 0..4 {
+        confirm(&server, token(&made), &wrong(token(&made))).await.refused(400, 2, Some("code"));
+    }
+    for _ in 0..2 {
+        confirm(&server, token(&made), &code(token(&made))).await.is(201);
+    }
+    confirm(&server, token(&made), &wrong(token(&made))).await.refused(400, 2, Some("code"));
+    confirm(&server, token(&made), &code(token(&made))).await.refused(400, 2, Some("token"));
+}
+
+#[tokio::test]
+async fn a_booking_that_was_proved_by_a_code_counts_as_the_clients() {
+    let server = shop_with(|catalogue| {
+        catalogue.group.verify_bookings = VerifyBookings::Mail;
+        catalogue.group.maxrdv_number = Bounded::new(1).expect("a number");
+    })
+    .await;
+    let book = async |time| book(&server, &booking_for("known@example.org", time)).await.is(202);
+    let (first, second) = (book("09:00").await, book("10:00").await);
+    confirm(&server, token(&first), &code(token(&first))).await.is(201);
+    confirm(&server, token(&second), &code(token(&second))).await.refused(400, 6, None);
+}
+
+#[tokio::test]
 async fn a_code_is_good_for_fifteen_minutes_and_time_stays_as_it_was_decided() {
     let server = shop_with(|catalogue| {
         catalogue.group.verify_bookings = VerifyBookings::Mail;

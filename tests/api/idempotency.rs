@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use slotbook::domain::records::ids::GroupId;
 
 use crate::server::{Answer, TestServer, answer};
-use crate::shop::{CALENDAR, CUT, KEY_OF_ALL, OTHER_CALENDAR, clock};
+use crate::shop::{self, CALENDAR, CUT, KEY_OF_ALL, OTHER_CALENDAR, clock};
 
 const PATH: &str = "/groups/4/appointments";
 const HEADER: &str = "Idempotency-Key";
@@ -90,6 +90,34 @@ async fn a_key_is_the_callers_own() {
         .refused(400, 12, Some("date"));
     let other = pro_makes(&server, "appointments", "a", &booking("10:30")).await.is(201);
     assert_ne!(first["records"][0]["id"], other["records"][0]["id"]);
+}
+
+#[tokio::test]
+async fn a_key_answers_no_other_person_of_the_group() {
+    let dora = ("dora@example.org", "secret");
+    let mut four = shop::group_four(|_| {});
+    for (fiche, (email, _)) in [(shop::OWN_FICHE, shop::CLEO), (43, dora)] {
+        shop::open_account(&mut four, fiche, email);
+    }
+    let server = TestServer::serving(vec![four, shop::group_five()], |server| server).await;
+    let book = async |client, time: &str| {
+        let body = json!({"appointment": {"date": format!("2025-06-02 {time}:00"),
+            "intervention_ids": [CUT], "calendar_id": CALENDAR}});
+        answer(server.by(client, Method::POST, PATH).header(HEADER, "a").json(&body)).await
+    };
+    let first = book(shop::CLEO, "09:30").await.is(201);
+    assert_eq!(first["records"][0]["fiche_id"], shop::OWN_FICHE);
+    book(dora, "09:30").await.refused(400, 14, Some("date"));
+    assert_eq!(book(dora, "10:30").await.is(201)["records"][0]["fiche_id"], 43);
+    assert_eq!(book(shop::CLEO, "09:30").await.is(201), first);
+    // The same holds among professionals.
+    let server = TestServer::with_team(|_| {}).await;
+    let make = async |person| {
+        let body = json!({"fiche": {"lastname": "Durand"}});
+        let request = server.by(person, Method::POST, "/groups/4/fiches");
+        answer(request.header(HEADER, "a").json(&body)).await.is(201)
+    };
+    assert_ne!(make(shop::ANN).await["id"], make(shop::RITA).await["id"]);
 }
 
 #[tokio::test]

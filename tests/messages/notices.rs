@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use slotbook::clock::Clock as _;
 use slotbook::domain::records::ids::CalendarId;
 use slotbook::domain::records::message::{Progress, SuppressionReason};
-use slotbook::domain::records::text::Bounded;
+use slotbook::domain::records::text::{Bounded, ReminderLead};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::time::Instant;
 use slotbook::engine::Engine;
@@ -277,4 +277,35 @@ async fn a_killed_server_neither_loses_nor_doubles_what_waits() {
     assert_eq!(taken.len(), 1);
     assert_eq!(said(&taken[0]), ["REQUEST", "20300101T140000Z"]);
     tokio::task::spawn_blocking(move || drop(post)).await.expect("closed");
+}
+
+#[test]
+fn a_deleted_client_gets_no_message() {
+    let mut house = House::new("Paris", "2026-03-02 08:00", |group| {
+        group.mailreminder = ReminderLead::new(1_440).expect("a lead");
+        group.mail_since = Instant(0);
+    });
+    house.knows(1, |fiche| fiche.deleted = true);
+    house.knows(2, |_| {});
+    for client in [1, 2] {
+        let start = house.local("2026-03-05 10:00");
+        house.holds(client, client, start, 30);
+    }
+    house.live(async |engine| {
+        for client in [1, 2] {
+            moves(engine, client, 3_600).await;
+        }
+        until(engine, "the change is told", |state| settled(state) >= 1).await;
+        house.at("2026-03-04 12:00");
+        until(engine, "the reminder is sent", |state| settled(state) >= 2).await;
+        // Of the deleted client there is nothing to wait for: what it would get is due by now, too.
+        cancel(engine, 1).await;
+        cancel(engine, 2).await;
+        until(engine, "all is told", |state| {
+            settled(state) >= 3 && state.outbox.open().next().is_none()
+        })
+        .await;
+    });
+    let recipients: Vec<_> = house.post.taken().into_iter().map(|mail| mail.to).collect();
+    assert_eq!(recipients, ["client2@example.org"; 3]);
 }

@@ -195,6 +195,24 @@ fn the_clients_rules_are_named_together() {
         .expect("the first is over, the other an hour away");
 }
 
+#[test]
+fn appointments_of_a_client_that_touch_are_too_close() {
+    let mut shop = Shop::open_on_tuesday().with_group(|group| {
+        group.mintime_between = Bounded::known(30);
+    });
+    shop.book(&booking_of("Ada", "2026-03-03 10:00")).expect("the first");
+    for touching in ["2026-03-03 09:30", "2026-03-03 10:30"] {
+        assert_eq!(
+            shop.refusal_of(&booking_of("Ada", touching)),
+            Refusal::MintimeBetween { minutes: 30 },
+            "{touching}"
+        );
+    }
+    for apart in ["2026-03-03 09:00", "2026-03-03 11:00"] {
+        shop.book(&booking_of("Ada", apart)).expect("30 minutes apart");
+    }
+}
+
 /// A booking with a key alone by a stranger, whose origin it keeps.
 fn by_stranger(name: &str, date: &str) -> slotbook::domain::state::command::BookAppointment {
     let mut command = booking_of(name, date);

@@ -7,14 +7,15 @@ use proptest::prelude::*;
 use slotbook::domain::decisions::delivery;
 use slotbook::domain::messaging::client_knowledge::present_details;
 use slotbook::domain::records::channel::Channel;
+use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{CalendarId, FicheId, MessageId, VeventId};
 use slotbook::domain::records::known_appointment::AppointmentDetails;
 use slotbook::domain::records::message::{
     AppointmentTime, Message, MessageContent, Progress, SuppressionReason,
 };
-use slotbook::domain::records::text::{Bounded, Text};
+use slotbook::domain::records::text::{Bounded, Email, Text};
 use slotbook::domain::records::vevent::{Vevent, VeventKind};
-use slotbook::domain::state::command::{CancelRight, Command, PutVevent};
+use slotbook::domain::state::command::{CancelRight, Command, Patch, Put, PutVevent, RecordChange};
 use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::recipient_quota::MessageQuota;
@@ -618,6 +619,24 @@ fn what_was_claimed_is_not_sent_once_it_is_undone() {
     post.send(End::Taken);
     post.waits_carrying(100);
     assert_eq!(post.said(), []);
+}
+
+#[test]
+fn a_mail_that_was_claimed_goes_to_no_address_that_its_client_has_left() {
+    let mut post = Post::new(0);
+    post.moves(2, "09:00");
+    post.claim();
+    let mut fields = Patch::default();
+    fields.push(|fiche: &mut Fiche| {
+        fiche.email = Some(Email::new("new@example.org").expect("an address"));
+    });
+    let change = RecordChange::Fiche(Put { id: Some(post.ada), fields });
+    post.shop.changes(&change).expect("legal");
+    post.send(End::Taken);
+    assert_eq!(post.arrived.len(), 0, "{:?}", post.arrived);
+    post.waits_carrying(100);
+    let recipients: Vec<_> = post.arrived.iter().map(|mail| mail.to.as_str()).collect();
+    assert_eq!(recipients, ["new@example.org"]);
 }
 
 #[derive(Clone, Debug)]

@@ -203,7 +203,7 @@ fn a_claim_looks_at_the_newest_state() {
     assert_eq!(claim(&mut shop, DueItem::Message(message.id)), None, "not yet");
     shop.now = not_before;
     type Change = fn(&mut Shop, VeventId);
-    let outcomes: [(Change, Option<SuppressionReason>); 5] = [
+    let outcomes: [(Change, Option<SuppressionReason>); 6] = [
         (
             |shop, id| assert_eq!(shop.cancel(id, CancelRight::Pro), Ok(true)),
             Some(SuppressionReason::Cancelled),
@@ -214,6 +214,10 @@ fn a_claim_looks_at_the_newest_state() {
         ),
         (
             |shop, id| change_client(shop, id, |fiche| fiche.email = None),
+            Some(SuppressionReason::NoRecipient),
+        ),
+        (
+            |shop, id| change_client(shop, id, |fiche| fiche.deleted = true),
             Some(SuppressionReason::NoRecipient),
         ),
         (

@@ -3,13 +3,18 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
-use slotbook::engine::recovery;
+use serde_json::{Value, json};
+use slotbook::domain::records::ids::VeventId;
+use slotbook::domain::records::vevent::{Vevent, VeventKind};
+use slotbook::engine::recovery::{self, Loaded};
 use slotbook::store::state;
 
 use super::server::{
-    Served, appointments, complaint, exported, practice, run, store_of, without_access,
+    Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of,
+    without_access,
 };
 use super::witness::{CALENDARS, Witness};
 
@@ -82,6 +87,39 @@ fn check_names_the_store_itself_and_what_is_to_be_done_next() {
 }
 
 #[test]
+fn check_finds_each_appointment_under_a_long_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    let group = &mut document["groups"][0];
+    group["fiches"] = json!([{"id": 1, "lastname": "Durand"}]);
+    let rows = group["vevents"].as_array_mut().expect("a list");
+    for (id, start, end) in [(11, "09:00", "09:30"), (12, "10:00", "10:30"), (13, "11:00", "11:30")]
+    {
+        rows.push(json!({
+            "id": id, "calendar_id": 1, "fiche_id": 1, "intervention_id": 1,
+            "start": format!("2030-01-01 {start}:00"), "end": format!("2030-01-01 {end}:00"),
+        }));
+    }
+    let data = store_of(folder.path(), &document);
+    let Loaded { directory, mut group_states, .. } = recovery::load(&data).expect("a store");
+    // The first one lasts over both others, which do not meet each other.
+    let first = VeventId::new(11).expect("an id");
+    let mut long = Vevent::clone(&group_states[0].rows[&first]);
+    let VeventKind::Appointment(appointment) = &mut long.kind else { panic!("{long:?}") };
+    appointment.length_seconds = 4 * 3_600;
+    group_states[0].put_vevent(long.into());
+    let broken = folder.path().join("broken");
+    drop(recovery::create(&broken, &directory, &group_states).expect("a new store"));
+    let done = run(&["check"], &broken);
+    assert_eq!(done.status.code(), Some(1));
+    let said = complaint(&done);
+    for other in [12, 13] {
+        let overlap = format!("appointments 11 and {other} of calendar 1 overlap");
+        assert!(said.contains(&overlap), "{said}");
+    }
+}
+
+#[test]
 fn a_backup_serves_and_each_group_has_the_hash_it_had() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(3));
@@ -145,4 +183,45 @@ async fn a_backup_of_a_running_server_holds_all_that_was_answered_before_it() {
         reqwest::get(format!("{}/readyz", server.base)).await.expect("an answer").status(),
         200
     );
+}
+
+/// Books a half hour of calendar 1 for a client on a server of its own. Returns the event.
+async fn book_once(data: &Path, client: &str, nth: u64) -> u64 {
+    let server = Served::on(data, &[]);
+    let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", server.base);
+    let booked = reqwest::Client::new().post(url).json(&booking(client, &half_hour(nth), 1, &[1]));
+    let answer = booked.send().await.expect("an answer");
+    assert_eq!(answer.status(), 201);
+    let answer: Value = answer.json().await.expect("JSON");
+    assert_eq!(server.terminate(), Some(0));
+    answer["records"][0]["id"].as_u64().expect("an id")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_holds_the_messages_of_each_group() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    book_once(&data, "ada", 0).await;
+    let copy = folder.path().join("elsewhere");
+    let done = run(&["backup", copy.to_str().expect("a plain path")], &data);
+    assert!(done.status.success(), "{}", complaint(&done));
+    let messages = |data: &Path| exported(data)["groups"][0]["messages"].clone();
+    let found = messages(&copy);
+    assert_eq!(found[0]["recipient"], "ada@example.org", "{found}");
+    assert_eq!(found, messages(&data));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merge_gives_no_id_of_the_replaced_group_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    document["groups"][0]["vevents"][0]["id"] = json!(1);
+    let data = store_of(folder.path(), &document);
+    let before = book_once(&data, "ada", 0).await;
+    let document = folder.path().join("document.json");
+    let path = document.to_str().expect("a plain path");
+    let done = run(&["import", "--merge", path], &data);
+    assert!(done.status.success(), "{}", complaint(&done));
+    let after = book_once(&data, "bob", 0).await;
+    assert!(after > before, "the same half hour is event {after}, and was {before}");
 }

@@ -116,13 +116,17 @@ impl Running {
         self.engine.published().group_state(group()).expect("it is there")
     }
 
-    /// Ends it, and holds what is read again against what was there.
-    async fn ends_whole(self, data: &Path) {
-        let before = state::hash(&self.group_state());
+    async fn ends(self) {
         self.engine.shut_down().await;
         let journal = self.journal;
         let ended = tokio::task::spawn_blocking(move || journal.join().expect("no panic"));
         ended.await.expect("joined").expect("it closes");
+    }
+
+    /// Ends it, and holds what is read again against what was there.
+    async fn ends_whole(self, data: &Path) {
+        let before = state::hash(&self.group_state());
+        self.ends().await;
         let loaded = recovery::load(data).expect("a store");
         assert_eq!(state::hash(&loaded.group_states[0]), before);
     }
@@ -221,6 +225,29 @@ async fn a_look_that_fails_harms_no_booking_and_the_next_makes_the_generation() 
     );
     assert_eq!(names(&data, "snapshots"), ["snapshots-000001", "snapshots-000002"]);
     running.ends_whole(&data).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn journals_of_many_lives_become_a_new_generation_however_short_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    for life in 1..=17 {
+        let (running, generations) = Running::on(&data).await;
+        running.book(life).await;
+        let mut compactor = running.engine.new_compactor(generations, u64::MAX, 0);
+        let looking = tokio::task::spawn_blocking(move || compactor.compact_if_due());
+        let looked = looking.await.expect("joined").expect("the disk takes it");
+        if life <= 16 {
+            assert_eq!(looked, CompactionCheck::NotDue, "in life {life}");
+            running.ends().await;
+        } else {
+            let made = CompactionStats { copied: 0, written: 2 };
+            assert_eq!(looked, CompactionCheck::Completed(made));
+            running.ends_whole(&data).await;
+        }
+    }
+    // It is named by the journal after it.
+    assert_eq!(names(&data, "snapshots"), ["snapshots-000001", "snapshots-000018"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

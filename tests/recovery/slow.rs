@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::rounds;
 use super::server::{Served, appointments, booking, exported, half_hour, practice, store_of};
 
 /// Has the next sync of each thread of a process wait for so many seconds, until what is returned is ended.
@@ -100,9 +99,6 @@ async fn a_slow_write_keeps_others_out_until_it_is_there() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_that_never_arrives_ends_the_process_unanswered() {
-    if rounds(0, 1) == 0 {
-        return println!("skipped: it takes a minute; SLOTBOOK_LONG=1 runs it");
-    }
     if !traceable() {
         return println!("skipped: strace is not here or may not trace");
     }

@@ -6,6 +6,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::{Refusal, Refusals};
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{Instant, MINUTE};
+use crate::planted_faults::PlantedFault;
 
 /// Checks the client rules for a slot. The legs of its chain are not compared with each other, and
 /// each counts as one appointment. An appointment that is moved does not count. One that was booked
@@ -47,7 +48,8 @@ pub(crate) fn check_client_rules(
         // Seconds between the two; negative if they overlap, which is SameTimeRdv only.
         let behind = interval.start.seconds_since(other.end);
         let ahead = other.start.seconds_since(interval.end);
-        if (0..gap_minutes * MINUTE).contains(&behind.max(ahead)) {
+        let apart_min = i64::from(PlantedFault::TouchingIsFarEnough.is_active());
+        if (apart_min..gap_minutes * MINUTE).contains(&behind.max(ahead)) {
             is_too_close = true;
         }
     }

@@ -19,6 +19,7 @@ use crate::domain::records::vevent::{BookingComments, OptionalFields};
 use crate::domain::state::command::ConfirmBooking;
 use crate::domain::state::event::Event;
 use crate::domain::state::refusal::{Refusal, Refusals};
+use crate::planted_faults::PlantedFault;
 
 /// The rule of the refusal for a token without a booking that waits.
 const NO_SUCH_BOOKING: &str =
@@ -77,7 +78,9 @@ pub fn decide(context: &mut Context<'_>, command: &ConfirmBooking) -> Result<Dec
 /// Returns the fields that all appointments of a confirmed booking share.
 fn draw_up_content(booking: &UnconfirmedBooking, fiche_id: FicheId) -> AppointmentContent {
     let mut booking_origin = booking.booking_origin.clone();
-    if let Some(origin) = &mut booking_origin {
+    if let Some(origin) = &mut booking_origin
+        && !PlantedFault::CodeProofDropped.is_active()
+    {
         origin.proof = ClientProof::by_code(booking.channel);
     }
     let rare = OptionalFields {

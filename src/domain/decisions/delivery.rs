@@ -281,7 +281,9 @@ pub fn find_reclaim_reason(
 ) -> Option<Text<255>> {
     let reason = if earliest_send_time(state.catalogue.zone(), message, now) > now {
         "text messages are sent from 09:00 to 19:00"
-    } else if current_recipient(state, message) != message.recipient {
+    } else if current_recipient(state, message) != message.recipient
+        && !PlantedFault::FormerAddressMailed.is_active()
+    {
         "the address has changed"
     } else if has_moved_appointment(state, message) || is_overtaken(claimed, state, message) {
         "an appointment has moved"

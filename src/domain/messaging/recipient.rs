@@ -8,6 +8,7 @@ use crate::domain::records::phone;
 use crate::domain::records::text::Text;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::group_state::GroupState;
+use crate::planted_faults::PlantedFault;
 
 /// Returns the e-mail address of a client. `None` for a deleted client or one without an address.
 pub fn email_address(state: &GroupState, client: FicheId) -> Option<String> {
@@ -63,5 +64,5 @@ fn newest_recipient(state: &GroupState, message: &Message) -> Option<String> {
 
 fn live_client(state: &GroupState, id: FicheId) -> Option<&Fiche> {
     let fiche = state.fiches.get(&state.kept_client(id))?;
-    if fiche.deleted { None } else { Some(fiche) }
+    if fiche.deleted && !PlantedFault::DeletedClientMailed.is_active() { None } else { Some(fiche) }
 }

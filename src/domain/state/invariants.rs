@@ -7,6 +7,7 @@ use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::records::vevent::{Permits, Vevent, VeventKind};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
+use crate::planted_faults::PlantedFault;
 
 /// An invariant that a state breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +86,9 @@ pub fn find_overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
                     interval: next.interval,
                 });
             }
-            if longest.interval.end < next.interval.end {
+            if longest.interval.end < next.interval.end
+                || PlantedFault::OnlyNeighboursChecked.is_active()
+            {
                 longest = next;
             }
         }

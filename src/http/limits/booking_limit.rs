@@ -22,6 +22,7 @@ use crate::http::limits::client_hash::{address_hash, client_hash};
 use crate::http::limits::code_budget::CODES_DAILY_MAX;
 use crate::http::limits::sliding_window::SlidingWindow;
 use crate::http::limits::source_networks::SourceNetworks;
+use crate::planted_faults::PlantedFault;
 
 /// Number of holds for each booking that a limit allows: a client may choose another time.
 pub(crate) const HOLDS_PER_BOOKING: usize = 3;
@@ -358,7 +359,8 @@ fn make_rules(
     of_client: &'static str,
 ) -> Vec<BookingRule> {
     let names = ["source_daily", "network_daily"];
-    let mut rules = make_source_rules(names, limits.source_daily_max, DAY, factors);
+    let day = if PlantedFault::DailyLimitOfHalfDay.is_active() { DAY / 2 } else { DAY };
+    let mut rules = make_source_rules(names, limits.source_daily_max, day, factors);
     let names = ["source_hourly", "network_hourly"];
     rules.extend(make_source_rules(names, limits.source_hourly_max, HOUR, factors));
     rules.push(BookingRule::new(

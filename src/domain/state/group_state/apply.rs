@@ -27,6 +27,7 @@ use crate::domain::state::history::row::{HistoryObject, HistoryRow, HistoryVerb}
 use crate::domain::state::history::settings::SettingsChange;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::time::Instant;
+use crate::planted_faults::PlantedFault;
 
 impl GroupState {
     /// Returns the state after an event, by an author that is not known. Never refuses. It serves
@@ -341,7 +342,9 @@ impl GroupState {
         let appointments = legs.iter().map(|leg| leg.id).collect();
         self.change_hold(id, |state| {
             let mut wrong_codes = 0;
-            if let HoldState::Unconfirmed(booking) = state {
+            if let HoldState::Unconfirmed(booking) = state
+                && !PlantedFault::WrongCodesForgotten.is_active()
+            {
                 wrong_codes = booking.wrong_codes;
             }
             *state = HoldState::Confirmed { appointments, wrong_codes };
