@@ -170,17 +170,18 @@ async fn on_a_desk_the_month_stands_beside_the_times_and_keeps_place_and_focus()
     assert_eq!(browser.run(current).await, json!(["2"]), "one day of the shown week");
     browser.click("#next-month").await;
     browser.await_element("a[href*='m=2025-06']").await;
-    let focused = "return document.activeElement.id";
-    assert_eq!(browser.run(focused).await, json!("next-month"), "the next month is one key away");
+    // The next month is one key away.
+    browser.await_truth("return document.activeElement.id === 'next-month'").await;
     browser.press("\u{e007}").await;
     browser.await_element("a[href*='m=2025-07']").await;
-    assert_eq!(browser.run(focused).await, json!("next-month"));
+    browser.await_truth("return document.activeElement.id === 'next-month'").await;
     let in_view = "const month = document.querySelector('.month').getBoundingClientRect();
         return month.top >= 0 && month.bottom <= innerHeight;";
     assert_eq!(browser.run(in_view).await, json!(true));
     browser.click("table.dates a[href*='d=2025-08-13']").await;
     browser.await_element("a[aria-current=date][href*='d=2025-08-13']").await;
-    assert_eq!(browser.run(focused).await, json!("week"), "the week is read next");
+    // The week is read next.
+    browser.await_truth("return document.activeElement.id === 'week'").await;
     assert_eq!(browser.run(current).await, json!(["13"]));
     let open = "return document.querySelector('details.day[open] .name').textContent";
     assert_eq!(browser.run(open).await, json!("Wednesday 13 August"));

@@ -451,7 +451,7 @@ async fn colours_say_how_the_page_corrects_them() {
     ];
     ann.post(path, &given).await.location();
     let page = ann.open(path).await;
-    page.shows("Contrast too low: the page shows #7a7a00.");
+    page.shows("Contrast too low: the page shows #707000.");
     let stored = server.pro_get("/groups/4").await.is(200)["usercolors"].clone();
     assert_eq!(stored, json!(r##"{"content_links":"#ffff00"}"##));
     ann.post(path, &[("revision", &*revision(&page)), ("usercolors", "1")]).await.location();

@@ -130,7 +130,7 @@ async fn the_colours_of_a_group_are_a_stylesheet_that_never_changes_under_its_ur
     assert_eq!(style.headers["content-type"], "text/css; charset=utf-8");
     assert!(style.headers["cache-control"].to_str().expect("ASCII").contains("immutable"));
     style.shows("--main:#000000");
-    style.shows("--link:#7a7a00");
+    style.shows("--link:#707000");
     style.shows("--main-text:#ffffff");
     let old = visitor.open("/b/cut-co/colours.css?v=1").await;
     assert_eq!(old.headers["cache-control"], "no-store");
