@@ -9,6 +9,7 @@ use tokio::runtime::Builder;
 use crate::cli::error::CommandError;
 use crate::cli::operator::api::{OfflineSettings, with_api};
 use crate::cli::operator::socket;
+use crate::cli::runtime::{CommandRuntime, start_thread};
 use crate::cli::service_parts::engine_parts;
 use crate::cli::terminal::print;
 use crate::engine::journal::JournalError;
@@ -25,7 +26,7 @@ const DONE: &str = "two generations were made: no file of the store holds what w
 /// # Errors
 /// The store cannot be read or written, or its disk has too little room.
 pub(crate) fn compact(data: &Path, reserve_mib: u64) -> Result<(), CommandError> {
-    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = CommandRuntime::start(Builder::new_current_thread())?;
     let has_server = {
         let _entered = runtime.enter();
         socket::connect(data)?.is_some()
@@ -48,9 +49,9 @@ async fn compact_offline(data: &Path, reserve_bytes: u64) -> Result<(), CommandE
     let parts = engine_parts(directory, group_states, Randomness::from_os());
     let (engine, journal) =
         Engine::start_with_quarantined(quarantined, parts, log, EngineMetrics::default()).await;
-    let journal = tokio::task::spawn_blocking(move || journal.run());
+    let journal = start_thread("journal", move || journal.run())?;
     let mut compactor = engine.new_compactor(generations, 0, reserve_bytes);
-    let made = tokio::task::spawn_blocking(move || compactor.compact_twice()).await;
+    let made = start_thread("compactor", move || compactor.compact_twice())?.await;
     engine.shut_down().await;
     journal.await.unwrap_or(Err(JournalError::Panicked))?;
     match made {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Method;
+use tokio::runtime::Builder;
 
 use crate::cli::error::CommandError;
 use crate::cli::operator::api::{OfflineSettings, with_api};
+use crate::cli::runtime::CommandRuntime;
 use crate::cli::terminal::print;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::MessageOptions;
@@ -182,7 +184,7 @@ pub(crate) fn list(data: &Path, public_url: &SiteUrl, groups: &[u64]) -> Result<
 /// The options cannot work, or the message is not taken.
 pub(crate) fn send_test_message(options: &MessageOptions, to: &str) -> Result<(), CommandError> {
     let gateways = create_gateways(options)?;
-    let runtime = tokio::runtime::Runtime::new()?;
+    let runtime = CommandRuntime::start(Builder::new_current_thread())?;
     match runtime.block_on(gateways.send_test_message(to, SystemClock.now())) {
         DeliveryOutcome::Taken => {
             print("the message was taken\n");

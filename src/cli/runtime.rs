@@ -1,35 +1,48 @@
-//! The runtime of a server and the threads beside it, which start all or not at all.
+//! The runtimes of commands and the threads beside them, which start all or not at all.
 
 use std::io;
 use std::ops::Deref;
+use std::time::Duration;
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
 
 use crate::cli::error::CommandError;
 use crate::cli::terminal::print_error;
 
-/// Starts a thread beside the runtime.
+/// Longest time that the first blocking task of a runtime may take.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// A hundred years: threads for blocking tasks stay. A task without a thread would wait for one
+/// without end where the system refuses it.
+const THREADS_KEPT: Duration = Duration::from_hours(100 * 366 * 24);
+
+/// Starts a thread beside the runtime. The receiver gets its result, and an error if it panics.
 ///
 /// # Errors
 /// The system refuses it.
-pub(crate) fn start_thread(
+pub(crate) fn start_thread<T: Send + 'static>(
     name: &'static str,
-    run: impl FnOnce() + Send + 'static,
-) -> Result<(), CommandError> {
-    let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    started.map(drop).map_err(CommandError::NoThread)
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<oneshot::Receiver<T>, CommandError> {
+    let (done, result) = oneshot::channel();
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        // The receiver may have lost its interest.
+        let _ = done.send(run());
+    });
+    thread.map_err(CommandError::NoThread)?;
+    Ok(result)
 }
 
-/// A runtime whose end waits for none of its threads.
-pub(crate) struct ServerRuntime(Option<Runtime>);
+/// A runtime with a thread for blocking tasks. Its end waits for none of its threads.
+pub(crate) struct CommandRuntime(Option<Runtime>);
 
-impl ServerRuntime {
+impl CommandRuntime {
     /// Starts a runtime. Where tokio is refused a thread, it panics, and then waits without end for
     /// the threads that it has: the process ends in place of that.
     ///
     /// # Errors
-    /// The system refuses something else.
-    pub(crate) fn start() -> Result<Self, CommandError> {
+    /// The system refuses a thread, or something else.
+    pub(crate) fn start(mut builder: Builder) -> Result<Self, CommandError> {
         let usual_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|panic| {
             let reason = panic.payload_as_str().unwrap_or("no message").to_owned();
@@ -37,13 +50,20 @@ impl ServerRuntime {
             print_error(&error.to_string());
             std::process::exit(error.exit_code().into());
         }));
-        let built = Runtime::new();
+        let runtime = Self(Some(builder.enable_all().thread_keep_alive(THREADS_KEPT).build()?));
+        let first_task =
+            async { tokio::time::timeout(START_TIMEOUT, tokio::task::spawn_blocking(|| {})).await };
+        let has_thread = runtime.block_on(first_task).is_ok();
         std::panic::set_hook(usual_hook);
-        Ok(Self(Some(built?)))
+        if has_thread {
+            Ok(runtime)
+        } else {
+            Err(CommandError::NoThread(io::ErrorKind::TimedOut.into()))
+        }
     }
 }
 
-impl Deref for ServerRuntime {
+impl Deref for CommandRuntime {
     type Target = Runtime;
 
     fn deref(&self) -> &Runtime {
@@ -51,7 +71,7 @@ impl Deref for ServerRuntime {
     }
 }
 
-impl Drop for ServerRuntime {
+impl Drop for CommandRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sha2::{Digest as _, Sha256};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
@@ -21,7 +21,7 @@ use crate::cli::logging::log_to_stderr;
 use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket::{self, OperatorSocket};
-use crate::cli::runtime::{ServerRuntime, start_thread};
+use crate::cli::runtime::{CommandRuntime, start_thread};
 use crate::cli::serve_threads::{DiskMonitor, start_compactor, start_journal_writer};
 use crate::cli::service_parts::{engine_parts, served_store};
 use crate::cli::terminal::{print, print_error};
@@ -73,7 +73,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
              and share its limits; give the address of the proxy"
         );
     }
-    let runtime = ServerRuntime::start()?;
+    let runtime = CommandRuntime::start(Builder::new_multi_thread())?;
     let mut signals = runtime.block_on(async { StopSignals::new() })?;
     let listener = runtime.block_on(async { bind(options.listen, "--listen") })?;
     let began = tokio::time::Instant::now();
@@ -97,13 +97,8 @@ fn read_store(
 ) -> Result<Option<Loaded>, CommandError> {
     let data = options.store.data.clone();
     let demo = options.demo;
-    let (send, reading) = oneshot::channel();
-    // A blocking task of the runtime would wait without end for a thread that the system refuses.
-    start_thread("read", move || {
-        let read = catch_unwind(AssertUnwindSafe(|| documents::open_store(&data, demo)));
-        // The receiver is gone after a signal to stop.
-        let _ = send.send(read);
-    })?;
+    let read = move || catch_unwind(AssertUnwindSafe(|| documents::open_store(&data, demo)));
+    let reading = start_thread("read", read)?;
     let read = runtime.block_on(async {
         tokio::select! {
             biased;

@@ -36,17 +36,13 @@ const STORE_FAILED: i32 = 70;
 pub(crate) fn start_journal_writer(
     journal: Journal<impl Log + 'static>,
 ) -> Result<oneshot::Receiver<()>, CommandError> {
-    let (ended, journal_ended) = oneshot::channel();
     start_thread("journal", move || {
         match std::panic::catch_unwind(AssertUnwindSafe(|| journal.run())) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => end_process(&error),
             Err(_) => end_process(&"the journal writer panicked"),
         }
-        // The receiver is gone if shutting down took too long.
-        let _ = ended.send(());
-    })?;
-    Ok(journal_ended)
+    })
 }
 
 /// The disk monitor of a served store.

@@ -49,9 +49,8 @@ enum Work {
 struct Scene {
     folder: tempfile::TempDir,
     data: PathBuf,
-    /// Its content before, and after the merge.
+    /// Its content before the merge.
     before: Value,
-    after: Value,
 }
 
 impl Scene {
@@ -64,11 +63,7 @@ impl Scene {
         let mut other = practice(3);
         other["groups"][0]["name"] = json!("merged");
         std::fs::write(folder.path().join("merge.json"), other.to_string()).expect("written");
-        let merged = copy_of(&data, &folder.path().join("merged"));
-        let done = run(&["import", "--merge", &path_in(&folder, "merge.json")], &merged);
-        assert!(done.status.success(), "{}", complaint(&done));
-        let after = without_access(exported(&merged));
-        Self { folder, data, before, after }
+        Self { folder, data, before }
     }
 
     /// Does the work on a copy of the store while the `nth` call of each thread fails. Whether the
@@ -93,6 +88,8 @@ impl Scene {
                 command.args(["import", "--merge", &path_in(&self.folder, "merge.json")])
             }
         };
+        // The test's own search path of libraries makes a start open many more.
+        command.env_remove("LD_LIBRARY_PATH");
         unlimited(&mut command).env("SLOTBOOK_DATA", &data).env("SLOTBOOK_LOG", "off");
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -103,7 +100,9 @@ impl Scene {
             if work == Work::Compaction {
                 await_generation(&data, &mut child);
             }
-            signal(child.id(), "TERM");
+            if child.try_wait().expect("ours").is_none() {
+                signal(child.id(), "TERM");
+            }
         }
         let ended = child.wait().expect("it ends");
         assert!(ended.code() != Some(HUNG) && ended.signal() != Some(9), "{what} hangs");
@@ -113,15 +112,24 @@ impl Scene {
         let checked = run(&["check"], &data);
         assert!(checked.status.success(), "{what}: {}", complaint(&checked));
         let content = without_access(exported(&data));
-        assert!(content == self.before || content == self.after, "{what}: {content}");
+        assert!(content == self.before || is_merged(&content), "{what}: {content}");
         if work == Work::Backup && Path::new(&backup).exists() {
-            assert_eq!(run(&["check"], Path::new(&backup)).status.code(), Some(0), "{what}");
+            let checked = run(&["check"], Path::new(&backup));
+            let is_empty = complaint(&checked).contains("holds no store");
+            assert!(checked.status.success() || is_empty, "{what}: {}", complaint(&checked));
             std::fs::remove_dir_all(&backup).expect("ours");
         }
         assert_eq!(Served::on(&data, &[]).terminate(), Some(0), "{what}");
         std::fs::remove_dir_all(&data).expect("ours");
         std::fs::read_to_string(&log).unwrap_or_default().contains("INJECTED")
     }
+}
+
+/// Whether a store holds the group of the document that was merged into it, and the other one.
+fn is_merged(content: &Value) -> bool {
+    let groups = &content["groups"];
+    let calendars = groups[0]["calendars"].as_array().map_or(0, Vec::len);
+    groups[0]["name"] == "merged" && calendars == 3 && groups[1]["name"] == "more"
 }
 
 fn path_in(folder: &tempfile::TempDir, name: &str) -> String {
@@ -142,11 +150,12 @@ fn await_generation(data: &Path, child: &mut std::process::Child) {
         && began.elapsed() < Duration::from_secs(2)
         && child.try_wait().expect("ours").is_none()
     {
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::park_timeout(Duration::from_millis(5));
     }
 }
 
 /// Lets calls fail: a few in a short run, one after the other until there is no more in a long one.
+#[expect(clippy::print_stdout, reason = "the figures are the result of a long run")]
 fn let_each_fail(work: Work) {
     if !strace_works() {
         return println!("skipped: strace is not here or may not trace");

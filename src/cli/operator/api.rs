@@ -10,16 +10,17 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 use crate::cli::error::CommandError;
 pub(crate) use crate::cli::operator::opened_store::OfflineSettings;
 use crate::cli::operator::opened_store::OpenedStore;
 use crate::cli::operator::socket;
+use crate::cli::runtime::CommandRuntime;
 
 /// The API of the server that runs on a data directory, or of the store there.
 pub(crate) struct OperatorApi {
-    runtime: Runtime,
+    runtime: CommandRuntime,
     way: Way,
 }
 
@@ -38,7 +39,7 @@ pub(crate) fn with_api<T>(
     settings: &OfflineSettings<'_>,
     act: impl FnOnce(&mut OperatorApi) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let runtime = CommandRuntime::start(Builder::new_current_thread())?;
     let way = runtime.block_on(Way::open(data, settings))?;
     let mut api = OperatorApi { runtime, way };
     let done = act(&mut api);

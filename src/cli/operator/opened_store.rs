@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
 
 use crate::cli::error::CommandError;
+use crate::cli::runtime::start_thread;
 use crate::cli::service_parts::{engine_parts, served_store};
 use crate::engine::Engine;
 use crate::engine::journal::JournalError;
@@ -31,7 +32,7 @@ pub(crate) struct OpenedStore {
     service: HttpService,
     engine: Engine,
     /// The journal's writer; `None` after it has failed.
-    journal: Option<JoinHandle<Result<(), JournalError>>>,
+    journal: Option<oneshot::Receiver<Result<(), JournalError>>>,
 }
 
 impl OpenedStore {
@@ -50,7 +51,7 @@ impl OpenedStore {
         let log = LazyLog { unwritten: Some(store), log: None };
         let (engine, journal) =
             Engine::start_with_quarantined(quarantined, parts, log, EngineMetrics::default()).await;
-        let journal = Some(tokio::task::spawn_blocking(move || journal.run()));
+        let journal = Some(start_thread("journal", move || journal.run())?);
         let server = Server::new(engine.clone(), 1)
             .with_gateways(Arc::new(gateways))
             .with_store(served_store(data, settings.reserve_mib));
