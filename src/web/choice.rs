@@ -107,8 +107,7 @@ impl Choice {
 
     /// Whether a calendar is one of the chosen sets.
     pub(crate) fn has_calendar(&self, catalogue: &Catalogue, id: CalendarId) -> bool {
-        let set = catalogue.calendars.get(&id).and_then(|row| row.calendarset_id);
-        self.calendarsets.is_empty() || set.is_some_and(|set| self.calendarsets.contains(&set))
+        catalogue.calendars.get(&id).is_some_and(|it| it.is_in_sets(&self.calendarsets))
     }
 }
 

@@ -275,7 +275,7 @@ fn select_calendars(
     selected.dedup();
     selected.retain(|id| {
         let Some(calendar) = all.get(id) else { return false };
-        sets.is_empty() || calendar.calendarset_id.is_some_and(|set| sets.contains(&set))
+        calendar.is_in_sets(sets)
     });
     selected
 }

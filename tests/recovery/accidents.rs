@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -152,15 +152,13 @@ fn served_with(inject: &str, data: &Path) -> Command {
     command
 }
 
-/// Starts the command, which serves; it is ended by a signal. What it said, with its code.
-async fn after_serving(mut command: Command, during: impl AsyncFnOnce(&str)) -> Output {
+/// Starts the command. Returns where it serves; `None` if it ends before.
+fn start(mut command: Command) -> (Child, Option<String>) {
     let mut child = command.spawn().expect("strace was found");
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
-    if let Some(base) = line.trim().strip_prefix("listening on ") {
-        during(base).await;
-    }
-    child.wait_with_output().expect("it ends")
+    let base = line.trim().strip_prefix("listening on ").map(str::to_owned);
+    (child, base)
 }
 
 #[tokio::test]
@@ -173,13 +171,9 @@ async fn a_start_without_a_thread_ends_with_the_reason() {
     let mut refused = 0;
     for nth in 1..40 {
         let inject = format!("clone3:error=EAGAIN:when={nth}");
-        let mut has_served = false;
-        let mut command = served_with(&inject, &data);
-        let mut child = command.spawn().expect("strace was found");
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
-        if line.starts_with("listening on ") {
-            has_served = true;
+        let (child, base) = start(served_with(&inject, &data));
+        let has_served = base.is_some();
+        if has_served {
             signal(child.id(), "TERM");
         }
         let ended = child.wait_with_output().expect("it ends");
@@ -208,25 +202,19 @@ async fn a_disk_that_does_not_answer_once_is_warned_of_and_one_that_never_does_e
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(1));
     // The monitor's third look, and all from then on: each thread counts for itself.
-    let mut once = served_with("statfs:error=EIO:when=3", &data);
-    once.arg("--metrics-listen").arg("127.0.0.1:0");
-    let ended = after_serving(served_with("statfs:error=EIO:when=3+", &data), async |base| {
-        assert_eq!(book(base, "early", 4).await, Some(201));
-    })
-    .await;
+    let (child, base) = start(served_with("statfs:error=EIO:when=3+", &data));
+    assert_eq!(book(&base.expect("it serves"), "early", 4).await, Some(201));
+    let ended = child.wait_with_output().expect("it ends");
     assert_eq!(ended.status.code(), STORE_FAILED, "{}", complaint(&ended));
     assert!(complaint(&ended).contains("ask for the free space"), "{}", complaint(&ended));
 
-    let mut child = once.spawn().expect("strace was found");
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
-    let base = line.trim().strip_prefix("listening on ").expect("it serves").to_owned();
+    let (mut child, base) = start(served_with("statfs:error=EIO:when=3", &data));
     let mut warnings = BufReader::new(child.stderr.take().expect("piped")).lines();
     let warned = warnings.find(|line| {
         line.as_ref().is_ok_and(|line| line.contains("the disk does not answer a look at it"))
     });
     assert!(warned.is_some(), "it goes on after the warning");
-    assert_eq!(book(&base, "late", 8).await, Some(201));
+    assert_eq!(book(&base.expect("it serves"), "late", 8).await, Some(201));
     signal(child.id(), "TERM");
     assert!(warnings.all(|line| line.is_ok()), "the rest of what it says is text");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::faults::strace_works;
+use super::reads::copy_of;
 use super::rounds;
 use super::server::{
     Served, complaint, exported, practice, run, signal, store_of, unlimited, without_access,
@@ -134,12 +135,6 @@ fn is_merged(content: &Value) -> bool {
 
 fn path_in(folder: &tempfile::TempDir, name: &str) -> String {
     folder.path().join(name).to_str().expect("a plain path").to_owned()
-}
-
-fn copy_of(data: &Path, to: &Path) -> PathBuf {
-    let copied = Command::new("cp").arg("-a").arg(data).arg(to).status().expect("cp is there");
-    assert!(copied.success());
-    to.to_owned()
 }
 
 /// Waits for a new generation, for the end of the program, or for a moment.

@@ -34,18 +34,36 @@ impl Drop for Memory {
     }
 }
 
+/// A file system in memory; `None`, with the reason printed, where none can be mounted.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+fn memory(mib: u32) -> Option<Memory> {
+    match Memory::new(mib) {
+        Ok(memory) => Some(memory),
+        Err(reason) => {
+            println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
+            None
+        }
+    }
+}
+
+/// Waits until a server takes writes.
+async fn await_ready(base: &str) {
+    for _ in 0..500 {
+        if status(base, "/readyz").await == 200 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the server takes no writes");
+}
+
 async fn status(base: &str, path: &str) -> u16 {
     reqwest::get(format!("{base}{path}")).await.expect("an answer").status().as_u16()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothing() {
-    let memory = match Memory::new(64) {
-        Ok(memory) => memory,
-        Err(reason) => {
-            return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
-        }
-    };
+    let Some(memory) = memory(64) else { return };
     let data = store_of(memory.0.path(), &practice(CALENDARS));
     let witness = Arc::new(Witness::verbose());
     let server = Served::on(&data, &["--disk-reserve-mib", "16"]);
@@ -67,11 +85,7 @@ async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothin
     assert_eq!(refused.status(), 503);
     assert!(refused.headers().contains_key("retry-after"));
     memory.mount(&["-o", "remount,size=512m"]).expect("it could be mounted");
-    let mut patience = 500;
-    while status(&server.base, "/readyz").await != 200 && patience > 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        patience -= 1;
-    }
+    await_ready(&server.base).await;
     let answered = witness.answered();
     let more = witness.load(&server.base, 100).await;
     server.end("KILL");
@@ -91,12 +105,7 @@ async fn a_disk_that_fills_up_takes_no_writes_and_answers_reads_and_loses_nothin
 fn a_backup_that_has_no_room_is_refused_before_anything_is_made() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(8_000));
-    let memory = match Memory::new(1) {
-        Ok(memory) => memory,
-        Err(reason) => {
-            return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
-        }
-    };
+    let Some(memory) = memory(1) else { return };
     let to = memory.0.path().join("backups/today");
     let refused = run(&["backup", to.to_str().expect("a plain path")], &data);
     assert_eq!(refused.status.code(), Some(1));
@@ -126,12 +135,7 @@ fn fill(path: &std::path::Path) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_without_a_free_byte_serves_reads_and_later_writes() {
-    let memory = match Memory::new(64) {
-        Ok(memory) => memory,
-        Err(reason) => {
-            return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
-        }
-    };
+    let Some(memory) = memory(64) else { return };
     let data = store_of(memory.0.path(), &practice(CALENDARS));
     let witness = Arc::new(Witness::brief());
     let server = Served::on(&data, &["--disk-reserve-mib", "4"]);
@@ -151,11 +155,7 @@ async fn a_start_without_a_free_byte_serves_reads_and_later_writes() {
     assert_eq!(refused.status(), 503);
 
     std::fs::remove_file(&filler).expect("ours");
-    let mut patience = 500;
-    while status(&server.base, "/readyz").await != 200 && patience > 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        patience -= 1;
-    }
+    await_ready(&server.base).await;
     let clients = witness.load(&server.base, 100).await;
     server.end("KILL");
     clients.join_all().await;
@@ -164,12 +164,7 @@ async fn a_start_without_a_free_byte_serves_reads_and_later_writes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_filled_in_one_burst_under_load_ends_no_process() {
-    let memory = match Memory::new(96) {
-        Ok(memory) => memory,
-        Err(reason) => {
-            return println!("skipped: a tmpfs cannot be mounted here (it takes root): {reason}");
-        }
-    };
+    let Some(memory) = memory(96) else { return };
     let data = store_of(memory.0.path(), &practice(CALENDARS));
     let witness = Arc::new(Witness::brief());
     let server = Served::on(&data, &["--disk-reserve-mib", "4"]);
@@ -184,9 +179,7 @@ async fn a_disk_filled_in_one_burst_under_load_ends_no_process() {
         assert_eq!(status(&server.base, "/readyz").await, 503, "burst {burst}");
         assert_eq!(status(&server.base, reading).await, 200, "burst {burst}");
         std::fs::remove_file(&filler).expect("ours");
-        while status(&server.base, "/readyz").await != 200 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        await_ready(&server.base).await;
     }
     server.end("KILL");
     witness.examine(&exported(&data));

@@ -35,7 +35,7 @@ fn files_of(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-fn copy_of(data: &Path, to: &Path) -> PathBuf {
+pub(crate) fn copy_of(data: &Path, to: &Path) -> PathBuf {
     let copied = Command::new("cp").arg("-a").arg(data).arg(to).status().expect("cp is there");
     assert!(copied.success());
     to.to_owned()

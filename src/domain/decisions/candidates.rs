@@ -47,14 +47,6 @@ pub(crate) struct NamedCalendars<'a> {
     pub(crate) calendarsets: &'a [CalendarsetId],
 }
 
-impl NamedCalendars<'_> {
-    /// Whether a calendar lies in the named sets.
-    fn have_in_sets(self, catalogue: &Catalogue, id: CalendarId) -> bool {
-        let set = catalogue.calendars.get(&id).and_then(|calendar| calendar.calendarset_id);
-        self.calendarsets.is_empty() || set.is_some_and(|set| self.calendarsets.contains(&set))
-    }
-}
-
 /// Returns the slot that a caller asks for.
 ///
 /// # Errors
@@ -141,8 +133,8 @@ fn offering_calendars(
 ) -> Vec<CalendarId> {
     let zone = state.catalogue.zone();
     let mut offering = Vec::new();
-    for id in state.catalogue.calendars.keys() {
-        let is_in_sets = named.have_in_sets(&state.catalogue, *id);
+    for (id, calendar) in &state.catalogue.calendars {
+        let is_in_sets = calendar.is_in_sets(named.calendarsets);
         if !is_in_sets || !is_offered(&state.catalogue, *id, request) {
             continue;
         }

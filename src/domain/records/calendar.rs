@@ -41,6 +41,11 @@ pub struct Calendar {
 }
 
 impl Calendar {
+    /// Whether it lies in one of some sets; without any set, all calendars do.
+    pub fn is_in_sets(&self, sets: &[CalendarsetId]) -> bool {
+        sets.is_empty() || self.calendarset_id.is_some_and(|set| sets.contains(&set))
+    }
+
     /// Makes a calendar with the defaults of Reference 12.2 and no name.
     pub fn new(id: CalendarId, now: Instant) -> Self {
         Self {

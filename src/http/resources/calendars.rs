@@ -95,7 +95,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let query = faults.finish(crud::parse_query(&request))?;
     let rows = catalogue.calendars.len() * (1 + interventions.len());
     let wanted = move |calendar: &Calendar, state: &GroupState| {
-        if !sets.is_empty() && !calendar.calendarset_id.is_some_and(|set| sets.contains(&set)) {
+        if !calendar.is_in_sets(&sets) {
             return false;
         }
         interventions.iter().all(|id| {
