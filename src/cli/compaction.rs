@@ -26,16 +26,12 @@ const DONE: &str = "two generations were made: no file of the store holds what w
 /// # Errors
 /// The store cannot be read or written, or its disk has too little room.
 pub(crate) fn compact(data: &Path, reserve_mib: u64) -> Result<(), CommandError> {
-    let runtime = CommandRuntime::start(Builder::new_current_thread())?;
-    let has_server = {
-        let _entered = runtime.enter();
-        socket::connect(data)?.is_some()
-    };
-    if has_server {
+    if socket::has_server(data)? {
         with_api(data, &OfflineSettings::default(), |api| {
             api.call(Method::POST, "/api/v1/operator/compactions", Some(&json!({})))
         })?;
     } else {
+        let runtime = CommandRuntime::start(Builder::new_current_thread())?;
         runtime.block_on(compact_offline(data, reserve_mib << 20))?;
     }
     print(DONE);

@@ -19,7 +19,7 @@ use crate::engine::quarantine::IncompleteDocument;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;
-use crate::store::{Store, StoreError};
+use crate::store::{EmptyDirectory, Store, StoreError};
 use crate::transfer::StoreContent;
 use crate::transfer::demo;
 use crate::transfer::import::{Import, UsedIds};
@@ -127,15 +127,38 @@ fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
-/// Loads the store of a data directory to serve it. An empty directory gets an empty store. With
-/// `demo`, an empty store is filled with the demonstration, whose key and logins are printed.
+/// A data directory that is to be served.
+pub(crate) enum OpenedDirectory {
+    Store(Loaded),
+    /// Without a store. Nothing is made in it yet.
+    Empty(EmptyDirectory),
+}
+
+/// Opens a data directory to serve it. A directory without a store is claimed with `create`, and
+/// refused without it. With `demo`, an empty store is made, or filled with the demonstration, whose
+/// key and logins are printed.
 ///
 /// # Errors
-/// The store is used by another process, or cannot be read or written.
-pub(crate) fn open_store(data: &Path, demo: bool) -> Result<Loaded, CommandError> {
+/// There is no store, it is used by another process, or it cannot be read or written.
+pub(crate) fn open_to_serve(
+    data: &Path,
+    demo: bool,
+    create: bool,
+) -> Result<OpenedDirectory, CommandError> {
     if Store::is_empty(data)? {
+        if !demo && !create {
+            return Err(CommandError::NoStore { data: data.to_owned() });
+        }
+        if !demo {
+            return Ok(OpenedDirectory::Empty(EmptyDirectory::claim(data)?));
+        }
         drop(recovery::create(data, &Directory::default(), &[])?);
     }
+    Ok(OpenedDirectory::Store(load_to_serve(data, demo)?))
+}
+
+/// Loads a store, and fills an empty one with the demonstration if `demo` asks for it.
+fn load_to_serve(data: &Path, demo: bool) -> Result<Loaded, CommandError> {
     let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
     let existing = StoreContent { directory, group_states };
     if !demo || !is_blank(&existing) || !quarantined.is_empty() {

@@ -16,6 +16,13 @@ pub(crate) enum CommandError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(
+        "{} holds no store. If it should, mount its volume, or name another directory by --data. To \
+         set up a new shop there, start with --create; for a trial, with --demo; or fill it with \
+         `slotbook import`",
+        data.display()
+    )]
+    NoStore { data: PathBuf },
     #[error("cannot serve on {address}: {reason}; choose another address with {option}")]
     Listen { address: SocketAddr, option: &'static str, reason: std::io::Error },
     #[error("{}: {reason}", path.display())]
@@ -53,6 +60,7 @@ impl CommandError {
         match self {
             Self::Config(_) | Self::LogFilter(_) | Self::MessageOptions(_) => 2,
             Self::Listen { .. }
+            | Self::NoStore { .. }
             | Self::NoThread(_)
             | Self::System(_)
             | Self::File { .. }

@@ -16,6 +16,7 @@ mod people;
 mod runtime;
 mod serve;
 mod serve_threads;
+mod served_log;
 mod service_parts;
 mod terminal;
 mod upkeep;

@@ -13,6 +13,7 @@ use crate::cli::arguments::{
 };
 use crate::cli::error::CommandError;
 use crate::cli::operator::api::{OfflineSettings, OperatorApi, with_api};
+use crate::cli::operator::socket;
 use crate::cli::terminal::{print, print_error};
 use crate::config::options::StoreOptions;
 use crate::domain::directory::Directory;
@@ -149,7 +150,7 @@ pub(crate) fn execute_group_command(command: GroupCommand) -> Result<(), Command
             }
             group.insert("name".into(), name.into());
             group.insert("timezone".into(), timezone.into());
-            if Store::is_empty(&store.data)? {
+            if Store::is_empty(&store.data)? && !socket::has_server(&store.data)? {
                 drop(recovery::create(&store.data, &Directory::default(), &[])?);
             }
             let made = call(&store, Method::POST, GROUPS, Some(&json!({"group": group})))?;

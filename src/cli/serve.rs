@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -15,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::cli::documents;
+use crate::cli::documents::{self, OpenedDirectory};
 use crate::cli::error::CommandError;
 use crate::cli::logging::log_to_stderr;
 use crate::cli::messages;
@@ -23,6 +24,7 @@ use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket::{self, OperatorSocket};
 use crate::cli::runtime::{CommandRuntime, start_thread};
 use crate::cli::serve_threads::{DiskMonitor, start_compactor, start_journal_writer};
+use crate::cli::served_log::{AwaitedStore, ServedLog, StoreParts};
 use crate::cli::service_parts::{engine_parts, served_store};
 use crate::cli::terminal::{print, print_error};
 use crate::cli::upkeep;
@@ -40,10 +42,14 @@ use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::engine::{Engine, EngineParts};
 use crate::http::{self, BookingLimits, Server};
 use crate::notify::Gateways;
-use crate::store::{Generations, Log, Presence, free_bytes};
+use crate::store::{EmptyDirectory, free_bytes};
 use crate::transfer::demo;
 use crate::web;
 
+/// The ways to the first group of a store.
+const FIRST_STEPS: &str = "`slotbook first-run` prints a link that sets one up in a browser; or add \
+     one with `slotbook group add NAME --timezone ZONE`; or stop, then fill the store with `slotbook \
+     import FILE`, for which `slotbook import --example` prints a document, or serve with --demo";
 /// Maximum number of keys that a warning lists.
 const KEYS_SHOWN_MAX: usize = 20;
 /// Free space below which a start writes nothing, in bytes: room for a journal and its directory.
@@ -77,14 +83,17 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     let mut signals = runtime.block_on(async { StopSignals::new() })?;
     let listener = runtime.block_on(async { bind(options.listen, "--listen") })?;
     let began = tokio::time::Instant::now();
-    let Some(loaded) = read_store(options, &runtime, &listener, &mut signals)? else {
+    let Some(opened) = read_store(options, &runtime, &listener, &mut signals)? else {
         tracing::info!("stopped while the store was read: no request was answered");
         return Ok(());
     };
     let recovery_time = began.elapsed();
-    log_recovery(&options.store.data, &loaded);
+    warn_of_access(&options.store.data);
     let started = StartedServer { listener, gateways, signals, recovery_time };
-    serve_store(options, &runtime, loaded, started)
+    match opened {
+        OpenedDirectory::Store(loaded) => serve_store(options, &runtime, loaded, started),
+        OpenedDirectory::Empty(directory) => serve_empty(options, &runtime, directory, started),
+    }
 }
 
 /// Reads the store on a thread of its own, and answers 503 meanwhile. Returns `None` if a signal to
@@ -94,10 +103,13 @@ fn read_store(
     runtime: &Runtime,
     listener: &TcpListener,
     signals: &mut StopSignals,
-) -> Result<Option<Loaded>, CommandError> {
+) -> Result<Option<OpenedDirectory>, CommandError> {
     let data = options.store.data.clone();
     let demo = options.demo;
-    let read = move || catch_unwind(AssertUnwindSafe(|| documents::open_store(&data, demo)));
+    let is_at_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let create = options.create || is_at_terminal;
+    let open = move || documents::open_to_serve(&data, demo, create);
+    let read = move || catch_unwind(AssertUnwindSafe(open));
     let reading = start_thread("read", read)?;
     let read = runtime.block_on(async {
         tokio::select! {
@@ -108,19 +120,23 @@ fn read_store(
     });
     match read {
         None => Ok(None),
-        Some(Ok(Ok(loaded))) => Ok(Some(loaded?)),
+        Some(Ok(Ok(opened))) => Ok(Some(opened?)),
         Some(Ok(Err(panic))) => resume_unwind(panic),
         Some(Err(_)) => unreachable!("the thread sends what it has read, or its panic"),
     }
 }
 
-/// Logs the size of the store that was read, and warns of what the operator may want to change.
-fn log_recovery(data: &Path, loaded: &Loaded) {
+/// Warns if others can read the data directory.
+fn warn_of_access(data: &Path) {
     if let Ok(found) = std::fs::metadata(data)
         && found.permissions().mode() & 0o077 != 0
     {
         tracing::warn!(data = %data.display(), "other users can read the data directory: chmod 700");
     }
+}
+
+/// Logs the size of the store that was read.
+fn log_recovery(loaded: &Loaded) {
     let report = loaded.store.report();
     tracing::info!(
         groups = loaded.group_states.len(),
@@ -130,12 +146,7 @@ fn log_recovery(data: &Path, loaded: &Loaded) {
         "the store is read"
     );
     if loaded.group_states.is_empty() {
-        tracing::warn!(
-            "the store holds no group: `slotbook first-run` prints a link that sets one up in a \
-             browser; or add one with `slotbook group add NAME --timezone ZONE`; or stop, then fill \
-             the store with `slotbook import FILE`, for which `slotbook import --example` prints a \
-             document, or serve with --demo"
-        );
+        tracing::warn!("the store holds no group: {FIRST_STEPS}");
     }
 }
 
@@ -211,6 +222,7 @@ fn serve_store(
     loaded: Loaded,
     mut started: StartedServer,
 ) -> Result<(), CommandError> {
+    log_recovery(&loaded);
     let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
     warn_of_demo(options, &directory);
     warn_of_unknown_holders(&directory);
@@ -228,18 +240,30 @@ fn serve_store(
         tracing::warn!("the disk is full: reads are served, and writes once there is free space");
     }
     started.gateways.link_secret.clone_from(&directory.link_secret);
-    let generations = log.generations()?;
-    let presence = log.presence();
+    let (send, made) = mpsc::channel();
+    send.send(StoreParts::of_log(&log)?).expect("the receiver is here");
+    let log = ServedLog::Store(log);
     let parts = engine_parts(directory, group_states, randomness);
-    runtime.block_on(serve_until_signal(
-        options,
-        parts,
-        quarantined,
-        log,
-        generations,
-        presence,
-        started,
-    ))
+    runtime.block_on(serve_until_signal(options, parts, quarantined, log, made, started))
+}
+
+/// Serves a directory without a store, which is made with the first record.
+fn serve_empty(
+    options: &ServeOptions,
+    runtime: &Runtime,
+    directory: EmptyDirectory,
+    mut started: StartedServer,
+) -> Result<(), CommandError> {
+    tracing::warn!("there is no store yet; it is made with its first group: {FIRST_STEPS}");
+    let mut randomness = Randomness::from_os();
+    let link_secret = Some(LinkSecret::new(randomness.bytes()));
+    let content = Directory { link_secret, ..Directory::default() };
+    started.gateways.link_secret.clone_from(&content.link_secret);
+    let parts = engine_parts(content.clone(), Vec::new(), randomness);
+    let (send, made) = mpsc::channel();
+    let awaited = AwaitedStore { directory, content, made: send };
+    let log = ServedLog::Awaited(Some(Box::new(awaited)));
+    runtime.block_on(serve_until_signal(options, parts, Vec::new(), log, made, started))
 }
 
 /// Starts the engine and its threads, serves until a signal to stop, and shuts down in order:
@@ -248,9 +272,8 @@ async fn serve_until_signal(
     options: &ServeOptions,
     parts: EngineParts,
     quarantined: Vec<QuarantinedGroup>,
-    log: impl Log + 'static,
-    generations: Generations,
-    presence: Arc<Presence>,
+    log: ServedLog,
+    made: Receiver<StoreParts>,
     started: StartedServer,
 ) -> Result<(), CommandError> {
     let StartedServer { listener, gateways, mut signals, recovery_time } = started;
@@ -262,10 +285,14 @@ async fn serve_until_signal(
     let journal_ended = start_journal_writer(journal)?;
     let reserve_bytes = options.disk.disk_reserve_mib << 20;
     let health = Arc::clone(engine.health());
-    let monitor = DiskMonitor { health, data: data.clone(), reserve_bytes, presence };
+    let presence = Arc::new(OnceLock::new());
+    let monitor =
+        DiskMonitor { health, data: data.clone(), reserve_bytes, presence: Arc::clone(&presence) };
     let _disk_monitor = monitor.start()?;
-    let compactor = engine.new_compactor(generations, options.journal_mib << 20, reserve_bytes);
-    let _compactor = start_compactor(compactor)?;
+    let (compacted, journal_bytes) = (engine.clone(), options.journal_mib << 20);
+    let _compactor = start_compactor(made, presence, move |generations| {
+        compacted.new_compactor(generations, journal_bytes, reserve_bytes)
+    })?;
     let operator_socket = listen_to_commands(data)?;
     let quota = MessageQuota {
         recipient_daily_max: options.messages_daily_max,

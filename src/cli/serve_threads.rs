@@ -7,19 +7,20 @@
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use crate::cli::error::CommandError;
 use crate::cli::runtime::start_thread;
+use crate::cli::served_log::StoreParts;
 use crate::engine::compaction::Compactor;
 use crate::engine::health::{Health, LOOK_INTERVAL};
 use crate::engine::journal::Journal;
 use crate::planted_faults::PlantedFault;
-use crate::store::{Log, Presence, StoreError, free_bytes};
+use crate::store::{Generations, Log, Presence, StoreError, free_bytes};
 
 /// Failed looks at the disk in turn after which the process ends: those of ten seconds.
 const FAILED_LOOKS_MAX: u32 = 50;
@@ -52,8 +53,8 @@ pub(crate) struct DiskMonitor {
     pub(crate) data: PathBuf,
     /// Free space below which writes are rejected, in bytes.
     pub(crate) reserve_bytes: u64,
-    /// The files of the store.
-    pub(crate) presence: Arc<Presence>,
+    /// The files of the store, once there is one.
+    pub(crate) presence: Arc<OnceLock<Arc<Presence>>>,
 }
 
 impl DiskMonitor {
@@ -101,19 +102,31 @@ impl DiskMonitor {
 
     /// Returns the free bytes of the disk, if the files of the store are all there.
     fn look_at_disk(&self) -> Result<u64, StoreError> {
-        self.presence.check()?;
+        if let Some(presence) = self.presence.get() {
+            presence.check()?;
+        }
         free_bytes(&self.data)
     }
 }
 
-/// Starts the thread that compacts the journal into new generations of the store. It runs until the
-/// returned sender is dropped.
+/// Starts the thread that compacts the journal into new generations of the store, once `made`
+/// brings the store. It runs until the returned sender is dropped.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(crate) fn start_compactor(compactor: Compactor) -> Result<Sender<()>, CommandError> {
+pub(crate) fn start_compactor(
+    made: Receiver<StoreParts>,
+    presence: Arc<OnceLock<Arc<Presence>>>,
+    make_compactor: impl FnOnce(Generations) -> Compactor + Send + 'static,
+) -> Result<Sender<()>, CommandError> {
     let (running, stop) = std::sync::mpsc::channel();
     start_thread("compactor", move || {
+        // The journal has ended without a store.
+        let Ok(store) = made.recv() else { return };
+        if presence.set(store.presence).is_err() {
+            unreachable!("a store is made once");
+        }
+        let compactor = make_compactor(store.generations);
         match std::panic::catch_unwind(AssertUnwindSafe(|| compactor.run(&stop))) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => end_process(&error),

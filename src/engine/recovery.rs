@@ -18,8 +18,8 @@ use crate::engine::replay::StateRebuilder;
 use crate::store::codec;
 use crate::store::state;
 use crate::store::{
-    JournalRecord, Log, NewGeneration, Position, RecoveredStore, SnapshotWriter, Store, StoreError,
-    Stream,
+    EmptyDirectory, JournalRecord, Log, NewGeneration, Position, RecoveredStore, SnapshotWriter,
+    Store, StoreError, Stream,
 };
 
 /// The recovered states, and the store they came from.
@@ -130,6 +130,19 @@ pub fn create(
     group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
     write_generation(NewGeneration::create(directory)?, content, group_states)
+}
+
+/// Creates a store with this content and no group in a directory that was claimed for it,
+/// completely or not at all.
+///
+/// # Errors
+/// A failed write.
+pub fn create_within(
+    directory: EmptyDirectory,
+    content: &Directory,
+) -> Result<RecoveredStore, StoreError> {
+    let store = write_generation(directory.create()?, content, &[])?;
+    store.recover(&mut StateRebuilder::default())
 }
 
 /// Replaces the content of a store, completely or not at all.

@@ -33,6 +33,48 @@ pub struct NewGeneration {
     lock: DirectoryLock,
 }
 
+/// A data directory without a store, which no other process uses.
+#[derive(Debug)]
+pub struct EmptyDirectory {
+    directory: PathBuf,
+    lock: DirectoryLock,
+}
+
+impl EmptyDirectory {
+    /// Takes a directory for this process, and creates it if need be. Nothing else is made in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewGeneration::create`].
+    pub fn claim(directory: &Path) -> Result<Self, StoreError> {
+        create_directory(directory)?;
+        let lock = lock_empty(directory)?;
+        Ok(Self { directory: directory.to_owned(), lock })
+    }
+
+    /// Begins the first generation of a store in the directory.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewGeneration::create`].
+    pub fn create(self) -> Result<NewGeneration, StoreError> {
+        NewGeneration::begin_first(&self.directory, self.lock, CreationCleanup::default())
+    }
+}
+
+/// Locks a directory that has no store.
+fn lock_empty(directory: &Path) -> Result<DirectoryLock, StoreError> {
+    if Store::is_empty(directory)? {
+        // Checked before the lock: its file must not be created among foreign files.
+        DirectoryLayout::read(directory)?.expect_leftovers_only()?;
+    }
+    let lock = DirectoryLock::acquire(directory)?;
+    if !Store::is_empty(directory)? {
+        return Err(StoreError::Occupied { directory: directory.to_owned() });
+    }
+    Ok(lock)
+}
+
 /// Removal of what an unfinished creation has made, on drop. On a full disk this frees the space
 /// before the process ends.
 #[derive(Default)]
@@ -118,16 +160,17 @@ impl NewGeneration {
     /// foreign files. [`StoreError::Locked`] while another process uses the directory.
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
         let created = CreationCleanup::create_directories(directory)?;
-        if Store::is_empty(directory)? {
-            // Checked before the lock: its file must not be created among foreign files.
-            DirectoryLayout::read(directory)?.expect_leftovers_only()?;
-        }
-        let lock = DirectoryLock::acquire(directory)?;
+        let lock = lock_empty(directory)?;
+        Self::begin_first(directory, lock, created)
+    }
+
+    fn begin_first(
+        directory: &Path,
+        lock: DirectoryLock,
+        created: CreationCleanup,
+    ) -> Result<Self, StoreError> {
         // Bound after the lock, so that an early return cleans up before it releases the lock.
         let mut cleanup = created;
-        if !Store::is_empty(directory)? {
-            return Err(StoreError::Occupied { directory: directory.to_owned() });
-        }
         let layout = DirectoryLayout::read(directory)?;
         layout.expect_leftovers_only()?;
         cleanup.files = Some(directory.to_owned());

@@ -84,7 +84,8 @@ pub enum StoreError {
     },
     /// The directory has no store yet.
     #[error(
-        "{} holds no store; fill it with `slotbook import`, or create one with `slotbook serve`",
+        "{} holds no store; fill it with `slotbook import`, or create one with \
+         `slotbook serve --create`",
         directory.display()
     )]
     Empty {

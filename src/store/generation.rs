@@ -27,7 +27,17 @@ use crate::store::forgotten::FORGOTTEN;
 pub(crate) const COPY: &str = ".slotbook-copy-to-read";
 
 /// Names of files beside the generations, which are no reason to refuse a directory.
-const KNOWN_FILES: [&str; 6] = ["lock", "mark", "CURRENT.new", "lost+found", FORGOTTEN, CLEANED];
+const KNOWN_FILES: [&str; 8] = [
+    "lock",
+    "mark",
+    "CURRENT.new",
+    "lost+found",
+    FORGOTTEN,
+    CLEANED,
+    // The socket for the operator's commands, and the directory that it is made in.
+    "operator.sock",
+    "operator.new",
+];
 
 /// Number of a generation, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -69,7 +69,7 @@ mod tests;
 
 pub use cleaned::{CleanedMarks, ErasureMarks};
 pub use compaction::{Compaction, Generations, StoreSizes, store_sizes};
-pub use creation::NewGeneration;
+pub use creation::{EmptyDirectory, NewGeneration};
 pub(crate) use error::panic_message;
 pub use error::{DamageLocation, StoreError};
 pub use files::free_bytes;

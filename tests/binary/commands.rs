@@ -42,8 +42,8 @@ async fn the_demonstration_books_outlives_a_kill_and_is_not_filled_twice() {
 #[test]
 fn a_second_server_is_refused_and_the_first_goes_on() {
     let folder = tempfile::tempdir().expect("a folder");
-    let served = Served::heard(folder.path(), &[]);
-    let second = run(&["serve", "--listen", "127.0.0.1:0"], folder.path());
+    let served = Served::heard(folder.path(), &["--create"]);
+    let second = run(&["serve", "--create", "--listen", "127.0.0.1:0"], folder.path());
     assert_eq!(second.status.code(), Some(1));
     assert!(complaint(&second).contains("in use by another slotbook"), "{}", complaint(&second));
     let (code, said) = served.end("INT");

@@ -4,6 +4,7 @@ mod bursts;
 mod client_examples;
 mod commands;
 mod contact;
+mod create;
 mod first_run;
 mod import;
 mod lockouts;

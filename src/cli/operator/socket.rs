@@ -63,12 +63,23 @@ pub(crate) fn listen(data: &Path) -> io::Result<(UnixListener, OperatorSocket)> 
 /// # Errors
 /// The socket may not be used.
 pub(crate) fn connect(data: &Path) -> Result<Option<UnixStream>, CommandError> {
+    let Some(stream) = connect_blocking(data)? else { return Ok(None) };
+    stream.set_nonblocking(true)?;
+    Ok(Some(UnixStream::from_std(stream)?))
+}
+
+/// Whether a server runs on a data directory.
+///
+/// # Errors
+/// As [`connect`].
+pub(crate) fn has_server(data: &Path) -> Result<bool, CommandError> {
+    Ok(connect_blocking(data)?.is_some())
+}
+
+fn connect_blocking(data: &Path) -> Result<Option<net::UnixStream>, CommandError> {
     let connected = with_short_path(data, |path| net::UnixStream::connect(path.join(SOCKET_NAME)));
     match connected {
-        Ok(stream) => {
-            stream.set_nonblocking(true)?;
-            Ok(Some(UnixStream::from_std(stream)?))
-        }
+        Ok(stream) => Ok(Some(stream)),
         // A crashed server leaves a socket that refuses connections.
         Err(error)
             if matches!(
