@@ -129,7 +129,7 @@ fn create_private_file(path: &Path) -> io::Result<File> {
 
 /// A data directory that is to be served.
 pub(crate) enum OpenedDirectory {
-    Store(Loaded),
+    Store(Box<Loaded>),
     /// Without a store. Nothing is made in it yet.
     Empty(EmptyDirectory),
 }
@@ -154,7 +154,7 @@ pub(crate) fn open_to_serve(
         }
         drop(recovery::create(data, &Directory::default(), &[])?);
     }
-    Ok(OpenedDirectory::Store(load_to_serve(data, demo)?))
+    Ok(OpenedDirectory::Store(Box::new(load_to_serve(data, demo)?)))
 }
 
 /// Loads a store, and fills an empty one with the demonstration if `demo` asks for it.

@@ -91,7 +91,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     warn_of_access(&options.store.data);
     let started = StartedServer { listener, gateways, signals, recovery_time };
     match opened {
-        OpenedDirectory::Store(loaded) => serve_store(options, &runtime, loaded, started),
+        OpenedDirectory::Store(loaded) => serve_store(options, &runtime, *loaded, started),
         OpenedDirectory::Empty(directory) => serve_empty(options, &runtime, directory, started),
     }
 }
@@ -242,7 +242,7 @@ fn serve_store(
     started.gateways.link_secret.clone_from(&directory.link_secret);
     let (send, made) = mpsc::channel();
     send.send(StoreParts::of_log(&log)?).expect("the receiver is here");
-    let log = ServedLog::Store(log);
+    let log = ServedLog::Store(Box::new(log));
     let parts = engine_parts(directory, group_states, randomness);
     runtime.block_on(serve_until_signal(options, parts, quarantined, log, made, started))
 }

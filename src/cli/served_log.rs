@@ -44,7 +44,7 @@ impl AwaitedStore {
 
 /// The log of a served store.
 pub(crate) enum ServedLog {
-    Store(SledLog),
+    Store(Box<SledLog>),
     /// `None` after its making has failed.
     Awaited(Option<Box<AwaitedStore>>),
 }
@@ -54,7 +54,7 @@ impl ServedLog {
     fn made(&mut self) -> Result<&mut SledLog, StoreError> {
         if let Self::Awaited(awaited) = self {
             let awaited = awaited.take().expect("the first failure ends the journal");
-            *self = Self::Store(awaited.make()?);
+            *self = Self::Store(Box::new(awaited.make()?));
         }
         match self {
             Self::Store(log) => Ok(log),
