@@ -73,7 +73,7 @@ async fn a_terminal_gets_the_link_and_a_later_one_ends_it() {
 async fn a_log_never_has_the_link() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
-    let server = Served::heard(&data, &["--log", "trace"]);
+    let server = Served::heard(&data, &["--create", "--log", "trace"]);
     let url = link(&data);
     let token = url.rsplit('/').next().expect("a token").to_owned();
     assert_eq!(status(&url).await, 200);
@@ -89,7 +89,7 @@ async fn a_server_without_groups_is_ready_once_it_has_one_or_a_program_may_found
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     refused(&run(&["first-run"], &data), "no store");
-    let server = Served::on(&data, &[]);
+    let server = Served::on(&data, &["--create"]);
     let ready = format!("{}/readyz", server.base);
     let answer = reqwest::get(&ready).await.expect("an answer");
     assert_eq!(answer.status(), 503);
@@ -116,7 +116,9 @@ async fn a_server_without_groups_is_ready_once_it_has_one_or_a_program_may_found
 fn without_a_server_no_link_is_made() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
-    assert_eq!(Served::on(&data, &[]).terminate(), Some(0));
+    let server = Served::on(&data, &["--create"]);
+    assert!(run(&["key", "add", "--operator"], &data).status.success());
+    assert_eq!(server.terminate(), Some(0));
     refused(&run(&["first-run"], &data), "no server runs");
 }
 
@@ -124,11 +126,11 @@ fn without_a_server_no_link_is_made() {
 fn behind_tls_the_link_begins_with_the_public_address() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
-    let public = ["--behind-tls", "--public-url", "https://rdv.example.org"];
+    let public = ["--create", "--behind-tls", "--public-url", "https://rdv.example.org"];
     let server = Served::on(&data, &public);
     assert!(link(&data).starts_with("https://rdv.example.org/first-run/"));
     assert_eq!(server.terminate(), Some(0));
-    let server = Served::on(&data, &["--public-url", "http://rdv.example.org"]);
+    let server = Served::on(&data, &["--create", "--public-url", "http://rdv.example.org"]);
     assert!(link(&data).starts_with("http://localhost:"), "nothing else is private");
     assert_eq!(server.terminate(), Some(0));
 }

@@ -92,7 +92,7 @@ async fn keys_are_made_shown_once_and_revoked_while_the_server_runs_and_outlive_
 async fn a_first_group_is_added_while_the_server_runs_and_outlives_a_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
-    let served = Served::on(&data, &[]);
+    let served = Served::on(&data, &["--create"]);
     let add = |name: &str| run(&["group", "add", name, "--timezone", "Paris"], &data);
     assert_eq!(printed(add("Chez Émile")), "1\n");
     assert_eq!(printed(add("chez emile")), "2\n");

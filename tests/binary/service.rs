@@ -79,7 +79,7 @@ async fn deployments_that_strangers_can_abuse_are_warned_of() {
     {
         assert!(said.contains(warning), "{warning}: {said}");
     }
-    let proxied = ["--behind-tls", "--trusted-proxies", "10.0.0.1"];
+    let proxied = ["--create", "--behind-tls", "--trusted-proxies", "10.0.0.1"];
     let served = Served::heard(&folder.path().join("two"), &proxied);
     for _ in 0..3 {
         let request = reqwest::Client::new().get(format!("{}/healthz", served.base));
@@ -89,7 +89,7 @@ async fn deployments_that_strangers_can_abuse_are_warned_of() {
     let (_, said) = served.end("TERM");
     assert_eq!(said.matches("is not believed").count(), 1, "{said}");
     assert!(!said.contains("demonstration") && !said.contains("without --trusted"), "{said}");
-    let other_header = ["--trusted-proxies", "127.0.0.1"];
+    let other_header = ["--create", "--trusted-proxies", "127.0.0.1"];
     let served = Served::heard(&folder.path().join("three"), &other_header);
     for name in ["X-Forwarded-For", "Forwarded", "Forwarded"] {
         let request = reqwest::Client::new().get(format!("{}/healthz", served.base));
@@ -188,7 +188,7 @@ fn options_without_sense_are_refused_by_name_before_the_store_is_touched() {
 #[test]
 fn mails_that_would_name_this_machine_alone_are_warned_of() {
     let folder = tempfile::tempdir().expect("a folder");
-    let post = ["--smtp-host", "127.0.0.1", "--smtp-tls", "none"];
+    let post = ["--create", "--smtp-host", "127.0.0.1", "--smtp-tls", "none"];
     let (code, said) = Served::heard(&folder.path().join("one"), &post).end("TERM");
     assert_eq!(code, Some(0));
     assert!(said.contains("give --public-url") && said.contains("give --mail-from"), "{said}");

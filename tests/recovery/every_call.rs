@@ -187,3 +187,52 @@ fn each_call_of_a_backup_may_fail() {
 fn each_call_of_a_merge_may_fail() {
     let_each_fail(Work::Merge);
 }
+
+/// Makes a backup that is killed at the `nth` of these calls. Whether the call came.
+fn kill_backup(scene: &Scene, backup: &str, call: &str, nth: u64) -> bool {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}")]);
+    command.args(["-e", &format!("inject={call}:signal=KILL:when={nth}")]);
+    command.args([env!("CARGO_BIN_EXE_slotbook"), "backup", backup]);
+    command.env("SLOTBOOK_DATA", &scene.data).env("SLOTBOOK_LOG", "off");
+    let done = unlimited(&mut command).output().expect("strace runs");
+    assert!(done.status.success() || done.status.signal() == Some(9), "{done:?}");
+    !done.status.success()
+}
+
+#[tokio::test]
+async fn a_killed_backup_leaves_no_directory_that_is_served_as_a_shop() {
+    if !strace_works() {
+        return println!("skipped: strace is not here or may not trace");
+    }
+    let scene = Scene::new();
+    let (mut unfinished, mut whole) = (0, 0);
+    for call in ["mkdir", "openat", "pwrite64", "fsync", "rename"] {
+        let mut nth = 1;
+        loop {
+            let backup = path_in(&scene.folder, &format!("{call}-{nth}"));
+            let was_killed = kill_backup(&scene, &backup, call, nth);
+            let place = Path::new(&backup);
+            if !was_killed || place.join("CURRENT").exists() {
+                assert_eq!(without_access(exported(place)), scene.before, "{call} {nth}");
+                whole += 1;
+            } else {
+                let refused = run(&["serve", "--listen", "127.0.0.1:0"], place);
+                assert_eq!(refused.status.code(), Some(1), "{call} {nth}");
+                let said = complaint(&refused);
+                assert!(said.contains("holds no store"), "{call} {nth}: {said}");
+                let served = Served::on(place, &["--create"]);
+                let ready = reqwest::get(format!("{}/readyz", served.base)).await;
+                assert_eq!(ready.expect("an answer").status(), 503, "{call} {nth}");
+                served.terminate();
+                unfinished += 1;
+            }
+            if !was_killed {
+                break;
+            }
+            nth = rounds(nth * 3, nth + 1);
+        }
+    }
+    println!("{unfinished} backups were not whole, {whole} were");
+    assert!(unfinished > 5 && whole >= 5, "{unfinished} {whole}");
+}

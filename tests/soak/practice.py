@@ -49,7 +49,9 @@ class Practice:
         return "/api/v1/sessions/login", {"pro": {"email": PROFESSIONAL, "password": password}}
 
     def search(self):
-        return f"{GROUP}/availabletimeslots?intervention_ids[]=1&nDays={random.choice((1, 7, 7, 14))}"
+        first = random.randint(1, CALENDARS - 2)
+        calendars = "".join(f"&calendar_ids[]={calendar}" for calendar in range(first, first + 3))
+        return f"{GROUP}/availabletimeslots?intervention_ids[]=1{calendars}&nDays={random.choice((1, 7, 7, 14))}"
 
     def agenda(self, now):
         day = now + datetime.timedelta(days=random.randrange(7))

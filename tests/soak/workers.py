@@ -13,7 +13,8 @@ from practice import KEY
 WORKERS, RATE = 8, 200
 # Requests that a worker has fallen behind by before it leaves them out.
 BEHIND_MAX = 20
-STARTS_MAX = 2_000
+# Free starts that are remembered from searches, and drawn from each.
+STARTS_MAX, STARTS_DRAWN = 2_000, 50
 SAMPLE = 300
 # What one request in a hundred is.
 MIX = {
@@ -65,6 +66,10 @@ class Load:
 
     def now(self):
         return datetime.datetime.now() + datetime.timedelta(seconds=self.server.offset_seconds)
+
+    def add_fault(self, text):
+        self.faults.append(text)
+        print(f"FAULT {text}", flush=True)
 
     def take_figures(self):
         """What was measured since the last call."""
@@ -128,7 +133,7 @@ class Worker:
             except (OSError, http.client.HTTPException):
                 time.sleep(0.05)
             except Exception as error:
-                self.load.faults.append(f"{kind}: {error!r}")
+                self.load.add_fault(f"{kind}: {error!r}")
 
     def send(self, method, path, body=None, headers=()):
         """Sends a request. Returns status, body and headers. A broken connection says nothing of a write."""
@@ -158,7 +163,7 @@ class Worker:
             self.load.seconds[kind].append(elapsed)
             # A session ends by a step of the clock.
             if status not in (*expected, 401, 403):
-                self.load.faults.append(f"{method} {path}: {status} {str(answer)[:300]}")
+                self.load.add_fault(f"{method} {path}: {status} {str(answer)[:300]}")
         if status in (401, 403):
             self.load.log_in()
         return status, answer
@@ -168,7 +173,7 @@ class Worker:
         if status == 200:
             starts = [(slot["start"], calendar) for slot in answer["availabletimeslots"] for calendar in slot["calendar_ids"]]
             with self.load.lock:
-                self.load.starts = random.sample(starts, min(STARTS_MAX, len(starts)))
+                self.load.starts = (self.load.starts + random.sample(starts, min(STARTS_DRAWN, len(starts))))[-STARTS_MAX:]
 
     def agenda(self):
         self.measure("agenda", (200,), "GET", self.practice.agenda(self.load.now()))
@@ -198,7 +203,7 @@ class Worker:
             path, body, _, answer = first
             status, again = self.measure("repeated", (201,), "POST", path, body, headers)
             if status == 201 and again != answer:
-                self.load.faults.append(f"a repeated booking was answered {str(again)[:200]}")
+                self.load.add_fault(f"a repeated booking was answered {str(again)[:200]}")
 
     def remember(self, answer):
         with self.load.lock:

@@ -148,7 +148,7 @@ async fn services_given(
 async fn the_pages_work_without_a_script_and_keep_what_was_typed() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
-    let server = Served::on(&data, &[]);
+    let server = Served::on(&data, &["--create"]);
     let visitor = visitor(&server);
     let path = link(&data);
     let page = visitor.open(&path).await;
@@ -199,7 +199,7 @@ async fn the_pages_work_without_a_script_and_keep_what_was_typed() {
 async fn a_race_of_two_last_steps_makes_one_shop() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
-    let server = Served::on(&data, &[]);
+    let server = Served::on(&data, &["--create"]);
     let path = link(&data);
     let sent = ["One", "Two", "Three", "Four"].map(|name| {
         let visitor = visitor(&server);
@@ -220,7 +220,7 @@ async fn a_kill_leaves_the_whole_shop_or_nothing_and_a_new_link_goes_on() {
     for round in 0..6 {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
-        let server = Served::on(&data, &[]);
+        let server = Served::on(&data, &["--create"]);
         let path = link(&data);
         let host = format!("localhost{}", address(&server));
         let mut body = form_urlencoded::Serializer::new(String::new());
@@ -244,11 +244,12 @@ async fn a_kill_leaves_the_whole_shop_or_nothing_and_a_new_link_goes_on() {
         if round % 3 == 2 {
             assert_one_batch(&data);
         }
-        let document = exported(&data);
-        let server = Served::on(&data, &[]);
-        if document["groups"] == json!([]) {
+        // The store is made with the shop.
+        let document = data.join("CURRENT").exists().then(|| exported(&data));
+        let server = Served::on(&data, &["--create"]);
+        if document.as_ref().is_none_or(|document| document["groups"] == json!([])) {
             assert_ne!(round % 3, 2, "what was answered is there");
-            assert_eq!(document["apikeys"], json!([]));
+            assert!(document.is_none_or(|document| document["apikeys"] == json!([])));
             let again = visitor(&server).post(&link(&data), &last_form("Shop")).await;
             assert_eq!(again.location(), "/p/shop/welcome");
         }
@@ -331,7 +332,7 @@ async fn an_empty_directory_becomes_a_booked_appointment_in_a_browser() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let begin = Instant::now();
-    let server = Served::on(&data, &[]);
+    let server = Served::on(&data, &["--create"]);
     let host = format!("localhost{}", address(&server));
     let look = Look { zone: "Europe/Zurich", ..PHONE };
     let Some(browser) = Browser::open(&host, look).await else { return };
@@ -380,7 +381,7 @@ async fn an_empty_directory_becomes_a_booked_appointment_in_a_browser() {
 async fn the_first_run_is_accessible() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
-    let server = Served::on(&data, &[]);
+    let server = Served::on(&data, &["--create"]);
     for language in ["en", "fr"] {
         let look = Look { language, ..PHONE };
         let host = format!("localhost{}", address(&server));
