@@ -169,9 +169,9 @@ pub struct ServeOptions {
     #[arg(action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     pub demo: bool,
-    /// Start in a directory without a store, too, as at a terminal. The store is made with the first
-    /// shop: by the first run in a browser, or by `slotbook group add`. By default such a start is
-    /// refused, since a volume may not be mounted.
+    /// Start in a directory without a store, too, as at a terminal. The store is made with the
+    /// first shop: by the first run in a browser, or by `slotbook group add`. By default such a
+    /// start is refused, since a volume may not be mounted.
     #[arg(long, env = "SLOTBOOK_CREATE", default_value = "false", value_name = "BOOL")]
     #[arg(action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
