@@ -22,7 +22,7 @@ const ACCOUNT: (&str, &str) = ("ada@example.org", "secret of the client");
 /// The site that the keys of the stores from format 3 on name.
 const SITE: &str = "https://shop.example";
 
-fn stores() -> PathBuf {
+pub(crate) fn stores() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/stores")
 }
 
@@ -73,6 +73,21 @@ fn padded(path: &Path, mut bytes: Vec<u8>) -> Vec<u8> {
         bytes.resize(usize::try_from(u64::from_be_bytes(length)).expect("small"), 0);
     }
     bytes
+}
+
+/// Makes the data directory of a golden store in `folder`.
+pub(crate) fn restored(store: &Path, folder: &Path) -> PathBuf {
+    let data = folder.join("data");
+    copy(&store.join("data"), &data, &padded);
+    // An image of a directory holds no empty folders; sled looks for these.
+    for database in
+        std::fs::read_dir(&data).expect("a folder").map(|entry| entry.expect("an entry").path())
+    {
+        if database.is_dir() {
+            std::fs::create_dir_all(database.join("blobs")).expect("made");
+        }
+    }
+    data
 }
 
 /// A practice with two keys, two professionals, an account, and a series of meetings.
@@ -250,16 +265,7 @@ async fn golden_stores_of_every_version_open() {
         std::fs::read_dir(stores()).expect("stores").map(|entry| entry.expect("an entry").path())
     {
         let folder = tempfile::tempdir().expect("a folder");
-        let data = folder.path().join("data");
-        copy(&store.join("data"), &data, &padded);
-        // An image of a directory holds no empty folders; sled looks for these.
-        for database in
-            std::fs::read_dir(&data).expect("a folder").map(|entry| entry.expect("an entry").path())
-        {
-            if database.is_dir() {
-                std::fs::create_dir_all(database.join("blobs")).expect("made");
-            }
-        }
+        let data = restored(&store, folder.path());
         let expected = std::fs::read_to_string(store.join("content.json")).expect("what it holds");
         let mut expected: Value = serde_json::from_str(&expected).expect("JSON");
         let members = expected.as_object_mut().expect("an object");

@@ -22,6 +22,7 @@ mod owners;
 mod power_cut;
 mod quarantine;
 mod reads;
+mod second_reader;
 #[path = "../binary/server.rs"]
 mod server;
 mod slow;
