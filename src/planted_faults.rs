@@ -29,6 +29,8 @@ pub(crate) enum PlantedFault {
     ConfNotFsynced,
     /// A batch with a wrong checksum is read.
     CrcSkipped,
+    /// `CURRENT` names a new generation before its snapshots are complete.
+    CurrentNamedFirst,
     /// The new `CURRENT` is renamed into place without a sync of its content.
     CurrentNotFsynced,
     /// The daily limit of a source lasts twelve hours.

@@ -14,6 +14,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::planted_faults::PlantedFault;
 use crate::store::database::Database;
 use crate::store::error::StoreError;
 use crate::store::files::{DirectoryLock, directory_bytes, remove_directory};
@@ -242,11 +243,15 @@ impl Compaction<'_> {
     pub fn publish(self) -> Result<(), StoreError> {
         let Self { generations, generation, first_batch, writer, current } = self;
         drop(current);
-        writer.complete(generation.0, first_batch)?;
         let previous = Some(generations.current.generation);
         let current = CurrentGeneration { generation, previous };
         let directory = &generations.directory;
         let snapshots = snapshots_path(directory, generation);
+        if PlantedFault::CurrentNamedFirst.is_active() {
+            let named = || set_current(directory, current).map(|()| Vec::new());
+            generations.presence.publish(&snapshots, named)?;
+        }
+        writer.complete(generation.0, first_batch)?;
         generations.presence.publish(&snapshots, || {
             set_current(directory, current)?;
             generations.current = current;

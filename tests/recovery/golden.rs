@@ -14,7 +14,7 @@ use super::server::{
 };
 
 /// The version that this release writes.
-const PRESENT: &str = "7";
+pub(crate) const PRESENT: &str = "7";
 /// A key, the professionals and the account of the stores from format 5 on.
 const SECOND_KEY: &str = "second-key";
 const PROS: [(&str, &str); 2] = [("pro@example.org", "secret"), ("second@example.org", "secret")];
@@ -27,7 +27,7 @@ pub(crate) fn stores() -> PathBuf {
 }
 
 /// What has to come back: counts, the number of events, and each appointment's start.
-fn content(data: &Path) -> Value {
+pub(crate) fn content(data: &Path) -> Value {
     let checked = run(&["check"], data);
     assert_eq!(checked.status.code(), Some(0), "{}", complaint(&checked));
     let said = String::from_utf8(checked.stdout).expect("text");

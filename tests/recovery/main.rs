@@ -27,6 +27,7 @@ mod second_reader;
 mod server;
 mod slow;
 mod syncs;
+mod upgrade;
 mod witness;
 
 /// How often something is done: a few times in every run of the tests, often where that is asked for.

@@ -11,7 +11,7 @@ const HEADER: usize = 8;
 const PART: usize = 4_096;
 
 /// The first batch of a journal that holds some bytes.
-pub(super) fn first_with(data: &Path, journal: &str, needle: &[u8]) -> u64 {
+pub(crate) fn first_with(data: &Path, journal: &str, needle: &[u8]) -> u64 {
     let config = sled::Config::new().path(data.join(journal)).flush_every_ms(None);
     let database = config.open().expect("it opens");
     let mut entries = database.iter().map(|entry| entry.expect("read"));
@@ -22,7 +22,7 @@ pub(super) fn first_with(data: &Path, journal: &str, needle: &[u8]) -> u64 {
 
 /// Changes the bytes of a batch in a journal, which keep their number, and sets its checksum where
 /// `repairs`; that of the watermark too, if it names this batch.
-pub(super) fn rewrite(
+pub(crate) fn rewrite(
     data: &Path,
     journal: &str,
     batch: u64,
@@ -47,6 +47,46 @@ pub(super) fn rewrite(
         database.insert(key, part).expect("written");
     }
     database.flush().expect("written");
+}
+
+/// Raises the format of a value that begins with it and ends in its checksum.
+pub(crate) fn raise_header(data: &Path, database: &str, key: &[u8]) {
+    let config = sled::Config::new().path(data.join(database)).flush_every_ms(None);
+    let database = config.open().expect("it opens");
+    let mut value = database.get(key).expect("read").expect("it stands").to_vec();
+    // Below 251 a number is one byte.
+    value[0] += 1;
+    let length = value.len() - 4;
+    let crc = crc32(&value[..length]).to_be_bytes();
+    value[length..].copy_from_slice(&crc);
+    database.insert(key, value).expect("written");
+    database.flush().expect("written");
+}
+
+/// Raises the format of the first record in a batch.
+pub(crate) fn raise_record(data: &Path, journal: &str, batch: u64) {
+    // The count of records in four bytes, then the format in two.
+    rewrite(data, journal, batch, true, |body| body[5] += 1);
+}
+
+/// Raises the format of both slots of the watermark.
+pub(crate) fn raise_mark(data: &Path) {
+    let path = data.join("mark");
+    let mut bytes = fs::read(&path).expect("it stands");
+    for start in [0, 4_096] {
+        bytes[start + 1] += 1;
+        let crc = crc32(&bytes[start..start + 23]).to_be_bytes();
+        bytes[start + 23..start + 27].copy_from_slice(&crc);
+    }
+    fs::write(&path, bytes).expect("written");
+}
+
+/// The last batch of a journal.
+pub(crate) fn last_batch(data: &Path, journal: &str) -> u64 {
+    let config = sled::Config::new().path(data.join(journal)).flush_every_ms(None);
+    let database = config.open().expect("it opens");
+    let (key, _) = database.last().expect("read").expect("it has a header");
+    u64::from_be_bytes(key[..8].try_into().expect("eight bytes"))
 }
 
 /// Sets the checksum of a batch in the slots of the watermark that name it.

@@ -1,7 +1,7 @@
 //! A second reader of the data directory, written from chapter 8 of the reference alone. It shares
 //! no code with the program, and has to find the same as `slotbook check`.
 
-mod edit;
+pub(crate) mod edit;
 mod files;
 mod grammar;
 mod state;
@@ -49,7 +49,7 @@ fn checked(data: &Path) -> (String, bool) {
 }
 
 /// Compares both readers on a sound store.
-fn compare(data: &Path, what: &str) -> Findings {
+pub(crate) fn compare(data: &Path, what: &str) -> Findings {
     let (lines, is_sound) = checked(data);
     let found = read(data).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert!(is_sound, "{what}: {lines}");

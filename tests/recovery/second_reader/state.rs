@@ -124,7 +124,7 @@ struct Directory {
 
 /// What the reader has found.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     /// The lines of `slotbook check`, without the hash of a state.
     pub(super) lines: String,
     /// Live appointments and holds of all groups.
