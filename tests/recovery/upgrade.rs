@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::faults::strace_works;
 use super::golden::{PRESENT, content, restored, stores};
@@ -255,7 +255,8 @@ fn upgrade(data: &Path, moment: Option<(&str, u64)>) -> bool {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "120"]);
     if let Some((call, nth)) = moment {
-        command.args(["strace", "-D", "-f", "--seccomp-bpf", "-qq", "-o"]).arg(&log);
+        // With --seccomp-bpf some releases of strace send no signal but at the first place.
+        command.args(["strace", "-D", "-f", "-qq", "-o"]).arg(&log);
         command.args(["-e", &format!("trace={call}")]);
         command.args(["-e", &format!("inject={call}:signal=KILL:when={nth}")]);
     }
@@ -284,10 +285,29 @@ fn upgrade(data: &Path, moment: Option<(&str, u64)>) -> bool {
     was_killed
 }
 
-/// What a store holds after its upgrade: the counts of a golden store, and the whole export, but
-/// for the moment of the export.
+/// What a store holds after its upgrade: the counts of a golden store, and the whole export. The
+/// moment of the export does not count, nor how far the delivery of messages is: notices that had
+/// waited are due at some moment of these starts.
 fn upgraded(data: &Path) -> (Value, Value) {
-    (content(data), without_access(exported(data)))
+    let mut counted = content(data);
+    counted["events"].take();
+    let mut document = without_access(exported(data));
+    for group in document["groups"].as_array_mut().expect("a list") {
+        for message in group["messages"].as_array_mut().expect("a list") {
+            *message = json!([message["id"], message["kind"], message["appointments"]]);
+        }
+    }
+    (counted, document)
+}
+
+/// Compares two exports by their sections, so that a difference is named.
+fn assert_same(found: &Value, expected: &Value, what: &str) {
+    let sections = |document: &Value| document["groups"][0].as_object().expect("a group").clone();
+    let (found_group, expected_group) = (sections(found), sections(expected));
+    for (name, section) in &expected_group {
+        assert_eq!(found_group.get(name), Some(section), "{what}: {name}");
+    }
+    assert!(found == expected, "{what}");
 }
 
 #[test]
@@ -323,7 +343,7 @@ fn the_first_start_after_an_upgrade_may_be_killed_at_any_moment() {
             assert_eq!(code, Some(0), "{what}: {said}");
             let found = upgraded(&data);
             assert_eq!(found.0, undisturbed.0, "{what}");
-            assert!(found.1 == undisturbed.1, "{what}: {} is not {}", found.1, undisturbed.1);
+            assert_same(&found.1, &undisturbed.1, &what);
         }
         println!("format {format}: {kills} kills amid the first start, nothing lost");
         assert!(kills >= if step == 1 { KILLS } else { 2 }, "{kills}");
