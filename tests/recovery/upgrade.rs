@@ -315,6 +315,7 @@ fn assert_same(found: &Value, expected: &Value, what: &str) {
 
 /// Kills first starts on the golden store of a format: at some moments in a short run, each format
 /// at others.
+#[expect(clippy::print_stdout, reason = "the figures are the result of a long run")]
 fn kill_first_starts(format: usize) {
     if !strace_works() {
         return println!("skipped: strace is not here or may not trace");
