@@ -29,8 +29,8 @@ pub(crate) enum PlantedFault {
     ConfNotFsynced,
     /// A batch with a wrong checksum is read.
     CrcSkipped,
-    /// `CURRENT` names a new generation before its snapshots are complete.
-    CurrentNamedFirst,
+    /// `CURRENT` names a generation before its snapshots are complete.
+    CurrentBeforeSnapshots,
     /// The new `CURRENT` is renamed into place without a sync of its content.
     CurrentNotFsynced,
     /// The daily limit of a source lasts twelve hours.
@@ -41,6 +41,8 @@ pub(crate) enum PlantedFault {
     DirectoryFsyncDropped,
     /// A failed read of a database counts as the end of its file.
     FailedReadIsEnd,
+    /// Files of older generations are removed before `CURRENT` names the new one.
+    FilesRemovedTooEarly,
     /// An account may book for the fiche of another client.
     ForeignFicheAccepted,
     /// A key covers the groups of other keys.
@@ -51,6 +53,8 @@ pub(crate) enum PlantedFault {
     FsyncDropped,
     /// A failed sync is tried again.
     FsyncRetried,
+    /// Writes are taken while the disk has less free space than the reserve.
+    FullDiskWritten,
     /// A time inside a spring gap takes the offset after the gap.
     GapWithLaterOffset,
     /// The answer under an Idempotency-Key is not recorded.
@@ -71,16 +75,22 @@ pub(crate) enum PlantedFault {
     OtherBodyAccepted,
     /// A refusal leaves before the state that it depends on is durable.
     RefusalBeforeDurable,
+    /// A write is carried out that was refused for the full disk.
+    RefusedWriteDone,
     /// A restored appointment takes its time without a check.
     RestoreUnchecked,
     /// A session outlives the key that opened it.
     RevokedKeySessionKept,
+    /// The result of an attempt to send a message is not recorded.
+    ResultNotRecorded,
     /// A claimed message is sent without a look at the newest state.
     SecondLookSkipped,
     /// A start in the second pass of a repeated hour is bookable.
     SecondPassAccepted,
     /// A login leaves the earlier session of the browser valid.
     SessionKeptOverLogin,
+    /// New snapshots are of states from before the journal rotated.
+    SnapshotsBeforeRotation,
     /// A merge gives ids of a replaced group again.
     SpentIdsGivenAgain,
     /// A write that never ends does not end the process.

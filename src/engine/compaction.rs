@@ -16,7 +16,7 @@ use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
 use crate::planted_faults::PlantedFault;
 use crate::store::state;
-use crate::store::{Compaction, Generations, StoreError, Stream, free_bytes};
+use crate::store::{Compaction, ErasureMarks, Generations, NextJournal, StoreError, Stream};
 
 /// Interval of the checks whether a new generation is due.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -252,7 +252,7 @@ impl Compactor {
         let sizes = self.generations.sizes()?;
         // The new snapshots and, while they are verified, a copy of them.
         let needed = self.limits.reserve_bytes.saturating_add(sizes.sum().saturating_mul(2));
-        Ok(free_bytes(self.generations.directory())? > needed)
+        Ok(self.generations.free_bytes()? > needed)
     }
 
     /// Makes a new generation now; `None` if the journal has ended.
@@ -261,36 +261,65 @@ impl Compactor {
     /// Damage of a snapshot to copy, a failed write, or a failed verification of what was written.
     /// The current generation then stays.
     pub fn compact(&mut self) -> CompactionResult {
-        // Read before the journal rotates, so that the new snapshots are after all of them.
-        let marks = marks_of(&self.parts.published);
-        let next = self.generations.next_journal()?;
+        let (next, marks) = self.begin()?;
         let Some(turned) = self.parts.journal.rotate(next) else { return Ok(None) };
-        let data = self.generations.directory().to_owned();
-        let reserve_bytes = self.limits.reserve_bytes;
-        let check_room = || match free_bytes(&data) {
-            Ok(free) if free < reserve_bytes => Err(StoreError::NoRoom { directory: data.clone() }),
-            // If the free space cannot be read, a full disk shows at the next write.
-            Ok(_) | Err(_) => Ok(()),
-        };
-        let mut compaction = self.generations.begin_compaction(turned)?;
         let written = write_generation(
-            &mut compaction,
+            self.generations.begin_compaction(turned)?,
             &self.parts.published,
             self.copy_unchanged,
-            &check_room,
+            self.limits.reserve_bytes,
         );
-        let stats = match written {
-            Ok(stats) => stats,
-            Err(error) => {
-                compaction.discard()?;
-                return Err(error);
-            }
-        };
+        let (compaction, stats) = written?;
         compaction.publish()?;
+        self.end(marks);
+        Ok(Some(stats))
+    }
+
+    /// Does as [`Compactor::compact`] in a task. Between its steps, it lets the simulated time
+    /// `pause` pass.
+    ///
+    /// # Errors
+    /// As [`Compactor::compact`].
+    pub async fn compact_simulated(
+        &mut self,
+        mut pause: impl FnMut() -> Duration,
+    ) -> CompactionResult {
+        let (next, marks) = self.begin()?;
+        tokio::time::sleep(pause()).await;
+        let older = if PlantedFault::SnapshotsBeforeRotation.is_active() {
+            Some(self.parts.published.copy_states())
+        } else {
+            None
+        };
+        tokio::time::sleep(pause()).await;
+        let Some(turned) = self.parts.journal.begin_rotation(next) else { return Ok(None) };
+        let Ok(turned) = turned.await else { return Ok(None) };
+        tokio::time::sleep(pause()).await;
+        let written = write_generation(
+            self.generations.begin_compaction(turned)?,
+            older.as_ref().unwrap_or(&self.parts.published),
+            self.copy_unchanged,
+            self.limits.reserve_bytes,
+        );
+        let (compaction, stats) = written?;
+        tokio::time::sleep(pause()).await;
+        compaction.publish()?;
+        self.end(marks);
+        Ok(Some(stats))
+    }
+
+    /// Makes the next journal, and reads the erasures that the generation is after. They are read
+    /// before the journal rotates, so that the new snapshots are after all of them.
+    fn begin(&self) -> Result<(NextJournal, ErasureMarks), StoreError> {
+        let marks = marks_of(&self.parts.published);
+        Ok((self.generations.next_journal()?, marks))
+    }
+
+    /// Notes that a generation after these erasures is the current one.
+    fn end(&mut self, marks: ErasureMarks) {
         self.copy_unchanged = true;
         let directory = self.generations.directory();
         self.erasures.advance(marks, self.parts.clock.now(), directory);
-        Ok(Some(stats))
     }
 }
 
@@ -300,13 +329,29 @@ fn postpone_after(error: &StoreError) -> CompactionCheck {
     CompactionCheck::Postponed
 }
 
-/// Writes every stream by its published state, the directory first. Calls `check_room` before each
+/// Writes every stream by its published state. After an error the generation is discarded.
+fn write_generation<'a>(
+    mut compaction: Compaction<'a>,
+    published: &Published,
+    copy_unchanged: bool,
+    reserve_bytes: u64,
+) -> Result<(Compaction<'a>, CompactionStats), StoreError> {
+    match write_streams(&mut compaction, published, copy_unchanged, reserve_bytes) {
+        Ok(stats) => Ok((compaction, stats)),
+        Err(error) => {
+            compaction.discard()?;
+            Err(error)
+        }
+    }
+}
+
+/// Writes every stream by its published state, the directory first. Checks the reserve before each
 /// group.
-fn write_generation(
+fn write_streams(
     compaction: &mut Compaction<'_>,
     published: &Published,
     copy_unchanged: bool,
-    check_room: &dyn Fn() -> Result<(), StoreError>,
+    reserve_bytes: u64,
 ) -> Result<CompactionStats, StoreError> {
     let mut stats = CompactionStats::default();
     let directory = published.directory();
@@ -314,7 +359,7 @@ fn write_generation(
     write_directory(compaction.begin_snapshot(Stream::Directory, position), &directory)?;
     stats.written += 1;
     for group in published.groups() {
-        check_room()?;
+        compaction.expect_room(reserve_bytes)?;
         let mut group_state =
             published.group_state(group).expect("a published group stays published");
         if PlantedFault::CompactionDropsLastEvent.is_active() {

@@ -37,6 +37,7 @@ use crate::engine::supervisor::{self, SupervisorParts};
 use crate::engine::write::{
     AcceptanceHook, AccessError, Envelope, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
+use crate::planted_faults::PlantedFault;
 use crate::store::{Generations, Log};
 
 /// The recovered states and the resources that an engine starts from.
@@ -275,7 +276,10 @@ impl Engine {
         if self.published.group_state(group).is_none() {
             return Err(Rejection::GroupNotFound);
         }
-        if let Some(reason) = self.health.writes_unavailable() {
+        let unavailable = self.health.writes_unavailable();
+        if let Some(reason) = unavailable
+            && !PlantedFault::RefusedWriteDone.is_active()
+        {
             return Err(Rejection::WritesUnavailable(reason));
         }
         let Some(permit) = self.admission.try_acquire(group) else {
@@ -296,6 +300,9 @@ impl Engine {
         };
         if let Some(envelope) = self.routes.send(group, envelope) {
             self.supervisor.send(SupervisorMessage::Write { group, envelope });
+        }
+        if let Some(reason) = unavailable {
+            return Err(Rejection::WritesUnavailable(reason));
         }
         // The reply port is dropped when an actor dies with the command undecided.
         let answer = answer.await.unwrap_or(Err(Rejection::InternalError));

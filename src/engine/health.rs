@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant as Stopwatch;
 
+use crate::planted_faults::PlantedFault;
+
 /// Age of the batch in progress from which new writes are rejected.
 const SLOW_BATCH: Duration = Duration::from_secs(5);
 /// Interval of the looks of the disk monitor.
@@ -72,7 +74,7 @@ impl Default for Health {
 impl Health {
     /// Returns why writes are rejected now; `None` if they are taken.
     pub fn writes_unavailable(&self) -> Option<WritesUnavailable> {
-        if self.disk_is_low.load(Ordering::Relaxed) {
+        if self.disk_is_low.load(Ordering::Relaxed) && !PlantedFault::FullDiskWritten.is_active() {
             return Some(WritesUnavailable::LowDiskSpace);
         }
         let age = self.batch_age();

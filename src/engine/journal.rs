@@ -161,13 +161,20 @@ impl WeakJournalHandle {
     /// Continues the log in its next journal, and waits until all states of the ended journals are
     /// published. `None` if the journal has ended. It blocks its thread: never call it in a task.
     pub(crate) fn rotate(&self, next: NextJournal) -> Option<JournalRotation> {
+        self.begin_rotation(next)?.blocking_recv().ok()
+    }
+
+    /// Does as [`WeakJournalHandle::rotate`], with a port for the reply.
+    pub(crate) fn begin_rotation(
+        &self,
+        next: NextJournal,
+    ) -> Option<oneshot::Receiver<JournalRotation>> {
         let entries = self.entries.upgrade()?;
         let journal = JournalHandle { entries, arrivals: Arc::clone(&self.arrivals) };
         let (reply, turned) = oneshot::channel();
         journal.append(JournalEntry::effect(EntryEffect::RotateJournal(next, reply)));
-        // A strong handle held while waiting would keep the journal from ending.
-        drop(journal);
-        turned.blocking_recv().ok()
+        // The strong handle ends here: held while waiting, it would keep the journal from ending.
+        Some(turned)
     }
 }
 

@@ -65,6 +65,13 @@ impl Published {
         }
     }
 
+    /// Returns the states of this moment, which later changes do not reach.
+    pub(crate) fn copy_states(&self) -> Self {
+        let states = self.groups().filter_map(|group| self.group_state(group));
+        let states = states.map(|state| GroupState::clone(&state));
+        Self::new(Directory::clone(&self.directory()), states, [])
+    }
+
     /// Returns the current directory.
     pub fn directory(&self) -> Arc<Directory> {
         self.directory.load_full()

@@ -18,8 +18,8 @@ use crate::engine::replay::StateRebuilder;
 use crate::store::codec;
 use crate::store::state;
 use crate::store::{
-    EmptyDirectory, JournalRecord, Log, NewGeneration, Position, RecoveredStore, SnapshotWriter,
-    Store, StoreError, Stream,
+    EmptyDirectory, JournalRecord, Log, NewGeneration, Position, RecoveredStore, SimulatedDisk,
+    SimulatedLog, SnapshotWriter, Store, StoreError, Stream,
 };
 
 /// The recovered states, and the store they came from.
@@ -171,6 +171,41 @@ fn write_generation(
         write_group(generation.begin_snapshot(stream, group_position(group_state)), group_state)?;
     }
     generation.publish()
+}
+
+/// Creates a store with this content on a simulated disk.
+///
+/// # Errors
+/// None: a new disk takes every write.
+pub fn create_simulated(
+    content: &Directory,
+    group_states: &[GroupState],
+) -> Result<SimulatedDisk, StoreError> {
+    SimulatedDisk::create(|writer| {
+        write_directory(
+            writer.begin_stream(Stream::Directory, directory_position(content)),
+            content,
+        )?;
+        for group_state in group_states {
+            let stream = Stream::Group(group_state.catalogue.group.id);
+            write_group(writer.begin_stream(stream, group_position(group_state)), group_state)?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads a simulated disk as [`load`] reads a data directory, and continues it.
+///
+/// # Errors
+/// Damage with its place. The disk is then unchanged.
+pub fn load_simulated(
+    disk: &SimulatedDisk,
+) -> Result<(Directory, Vec<GroupState>, SimulatedLog), StoreError> {
+    let mut visitor = StateRebuilder::default();
+    let (log, _) = disk.recover_into(&mut visitor)?;
+    let recovered = visitor.into_recovered();
+    assert!(recovered.quarantined.is_empty(), "a simulated history is applied as it was made");
+    Ok((recovered.directory, recovered.group_states, log))
 }
 
 /// Returns the position of a group's state in its history.

@@ -12,6 +12,7 @@ mod outcome;
 mod outgoing_message;
 mod render;
 mod sender_text;
+pub mod simulated;
 pub mod sms;
 pub mod smtp;
 

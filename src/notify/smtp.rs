@@ -1,5 +1,6 @@
 //! Mails to an SMTP server; each mail uses a connection of its own. Reference 7.5.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::address::AddressError;
@@ -8,7 +9,7 @@ use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
-use lettre::{Address, AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
+use lettre::{Address, AsyncSmtpTransport, Tokio1Executor};
 
 use crate::clock;
 use crate::domain::records::mail_domain::with_ascii_domain;
@@ -18,6 +19,7 @@ use crate::notify::calendar::ItipMethod;
 use crate::notify::language::short_line;
 use crate::notify::outcome::{deferred, error_chain, refused};
 use crate::notify::outgoing_message::OutgoingMessage;
+use crate::notify::simulated::{MailResult, MailTransport, SimulatedMailServer};
 
 /// Maximum number of characters of the sender's display name.
 const FROM_NAME_CHARS_MAX: usize = 64;
@@ -71,7 +73,7 @@ pub enum InvalidSmtpOptions {
 
 /// Client of an SMTP server.
 pub struct SmtpClient {
-    transport: AsyncSmtpTransport<Tokio1Executor>,
+    transport: MailTransport,
     from: Address,
     /// Maximum time for one mail.
     timeout: Duration,
@@ -98,7 +100,17 @@ impl SmtpClient {
         if let Some((user, password)) = server.login.clone() {
             builder = builder.credentials(Credentials::new(user, password));
         }
-        Ok(Self { transport: builder.build(), from, timeout: server.timeout })
+        let transport = MailTransport::Smtp(builder.build());
+        Ok(Self { transport, from, timeout: server.timeout })
+    }
+
+    /// Creates the client of a simulated mail server.
+    ///
+    /// # Panics
+    /// Never: the sender's address is valid.
+    pub fn simulated(server: Arc<dyn SimulatedMailServer>, timeout: Duration) -> Self {
+        let from = parse_address("shop@example.org").expect("a valid address");
+        Self { transport: MailTransport::Simulated(server), from, timeout }
     }
 
     /// Returns the sender's mail address.
@@ -119,12 +131,15 @@ impl SmtpClient {
         };
         match tokio::time::timeout(self.timeout, self.transport.send(built)).await {
             Err(_) => deferred("the SMTP server did not answer in time"),
-            Ok(Ok(_)) => DeliveryOutcome::Taken,
-            Ok(Err(error)) if error.is_permanent() => refused(&error_chain(&error)),
+            Ok(MailResult::Simulated(outcome)) => outcome,
+            Ok(MailResult::Smtp(Ok(_))) => DeliveryOutcome::Taken,
+            Ok(MailResult::Smtp(Err(error))) if error.is_permanent() => {
+                refused(&error_chain(&error))
+            }
             // A retry changes neither the server nor the address. Other extensions that the server
             // lacks, as TLS or a login, it may offer at the next attempt.
-            Ok(Err(error)) if lacks_utf8(&error) => refused(NO_UTF8),
-            Ok(Err(error)) => deferred(&error_chain(&error)),
+            Ok(MailResult::Smtp(Err(error))) if lacks_utf8(&error) => refused(NO_UTF8),
+            Ok(MailResult::Smtp(Err(error))) => deferred(&error_chain(&error)),
         }
     }
 

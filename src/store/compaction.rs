@@ -11,30 +11,26 @@
 //! After a crash between any two steps the store is complete. A journal that no snapshots precede
 //! is replayed after the others, even when it is empty.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::planted_faults::PlantedFault;
-use crate::store::database::Database;
 use crate::store::error::StoreError;
-use crate::store::files::{DirectoryLock, directory_bytes, remove_directory};
+use crate::store::files::{DirectoryLock, directory_bytes};
 use crate::store::generation::{
-    self, CurrentGeneration, DirectoryLayout, Generation, journal_path, set_current, snapshots_path,
+    self, CurrentGeneration, DirectoryLayout, Generation, journal_path, snapshots_path,
 };
-use crate::store::io_throttle::IoThrottle;
-use crate::store::journal::{JournalRotation, NextJournal, SledLog, open_empty_journal};
-use crate::store::presence::Presence;
+use crate::store::journal::{JournalRotation, NextJournal, SledLog};
 use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
+use crate::store::store_files::{DirectoryFiles, StoreFiles};
 
 /// The generations of a store that is being written. One thread owns it.
 #[derive(Debug)]
 pub struct Generations {
-    /// The data directory.
-    directory: PathBuf,
-    /// Excludes every other process while this one may write.
-    _lock: Arc<DirectoryLock>,
-    presence: Arc<Presence>,
+    files: Box<dyn StoreFiles>,
+    /// Excludes every other process while this one may write; `None` on a simulated disk.
+    _lock: Option<Arc<DirectoryLock>>,
     /// Content of `CURRENT`, updated with each publication.
     current: CurrentGeneration,
     /// Generation of the first journal of this life of the server, whether it has begun or not.
@@ -113,18 +109,38 @@ impl SledLog {
     pub fn generations(&self) -> Result<Generations, StoreError> {
         Ok(Generations {
             current: expect_current(&self.directory)?,
-            directory: self.directory.clone(),
-            _lock: Arc::clone(&self.lock),
-            presence: Arc::clone(&self.presence),
+            files: Box::new(DirectoryFiles {
+                directory: self.directory.clone(),
+                presence: Some(self.presence()),
+            }),
+            _lock: Some(Arc::clone(&self.lock)),
             first_journal: self.first_journal,
         })
     }
 }
 
 impl Generations {
+    /// The generations of a simulated disk.
+    pub(crate) fn simulated(
+        files: Box<dyn StoreFiles>,
+        current: CurrentGeneration,
+        first_journal: Generation,
+    ) -> Self {
+        Self { files, _lock: None, current, first_journal }
+    }
+
     /// The data directory.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.files.directory()
+    }
+
+    /// Returns the free bytes of the disk, without those reserved for root.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when the operating system does not report the free space.
+    pub fn free_bytes(&self) -> Result<u64, StoreError> {
+        self.files.free_bytes()
     }
 
     /// Returns the disk space of the current generation.
@@ -133,7 +149,7 @@ impl Generations {
     ///
     /// Returns an error when the directory cannot be read.
     pub fn sizes(&self) -> Result<StoreSizes, StoreError> {
-        StoreSizes::measure(&self.directory, self.current)
+        StoreSizes::measure(self.directory(), self.current)
     }
 
     /// Removes the files of a compaction that was dropped.
@@ -142,8 +158,7 @@ impl Generations {
     ///
     /// Returns an error when the disk refuses.
     pub fn remove_unfinished(&self) -> Result<(), StoreError> {
-        DirectoryLayout::read(&self.directory)?.remove_leftovers(Some(self.current))?;
-        Ok(())
+        self.files.remove_leftovers(self.current).map(drop)
     }
 
     /// Creates the journal of the next generation: empty, and on disk with its name.
@@ -153,11 +168,8 @@ impl Generations {
     /// Returns an error when the disk refuses.
     pub fn next_journal(&self) -> Result<NextJournal, StoreError> {
         let after_first = Generation(self.first_journal.0 + 1);
-        let unused = DirectoryLayout::read(&self.directory)?.unused_generation();
-        let generation = unused.max(after_first);
-        let path = journal_path(&self.directory, generation);
-        let database = open_empty_journal(&path, generation.0, None)?;
-        Ok(NextJournal { generation, database })
+        let unused = self.files.layout()?.unused_generation();
+        self.files.create_journal(unused.max(after_first))
     }
 
     /// Begins the snapshots of the new journal's generation. Each must hold at least the records of
@@ -174,13 +186,29 @@ impl Generations {
         if let Some(ended) = ended {
             ended.close()?;
         }
-        let path = snapshots_path(&self.directory, generation);
-        let writer = SnapshotsWriter::new(Database::create(&path)?).with_throttle();
+        let path = snapshots_path(self.directory(), generation);
+        let writer = SnapshotsWriter::new(self.files.create_database(&path)?)
+            .with_throttle(self.files.new_throttle());
         Ok(Compaction { generations: self, generation, first_batch, writer, current: None })
     }
 }
 
 impl Compaction<'_> {
+    /// Refuses to go on where the disk has less free space than `reserve_bytes`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoRoom`].
+    pub fn expect_room(&self, reserve_bytes: u64) -> Result<(), StoreError> {
+        match self.generations.free_bytes() {
+            Ok(free) if free < reserve_bytes => {
+                Err(StoreError::NoRoom { directory: self.generations.directory().to_owned() })
+            }
+            // If the free space cannot be read, a full disk shows at the next write.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Copies the snapshot of `stream` byte by byte, when the current generation has one at
     /// `position`. Otherwise it does nothing and returns `false`.
     ///
@@ -245,17 +273,19 @@ impl Compaction<'_> {
         drop(current);
         let previous = Some(generations.current.generation);
         let current = CurrentGeneration { generation, previous };
-        let directory = &generations.directory;
-        let snapshots = snapshots_path(directory, generation);
-        if PlantedFault::CurrentNamedFirst.is_active() {
-            let named = || set_current(directory, current).map(|()| Vec::new());
-            generations.presence.publish(&snapshots, named)?;
+        let files = &generations.files;
+        if PlantedFault::CurrentBeforeSnapshots.is_active() {
+            files.set_current(current)?;
         }
         writer.complete(generation.0, first_batch)?;
-        generations.presence.publish(&snapshots, || {
-            set_current(directory, current)?;
+        let snapshots = snapshots_path(files.directory(), generation);
+        files.watch_publication(&snapshots, &mut || {
+            if PlantedFault::FilesRemovedTooEarly.is_active() {
+                files.remove_leftovers(current)?;
+            }
+            files.set_current(current)?;
             generations.current = current;
-            DirectoryLayout::read(directory)?.remove_leftovers(Some(current))
+            files.remove_leftovers(current)
         })
     }
 
@@ -267,7 +297,7 @@ impl Compaction<'_> {
     pub fn discard(self) -> Result<(), StoreError> {
         let Self { generations, generation, writer, current, .. } = self;
         drop((writer, current));
-        remove_directory(&snapshots_path(&generations.directory, generation))
+        generations.files.remove_database(&snapshots_path(generations.directory(), generation))
     }
 
     /// Opens the snapshots of the current generation, once.
@@ -276,8 +306,9 @@ impl Compaction<'_> {
             Some(snapshots) => snapshots,
             None => {
                 let current = self.generations.current.generation;
-                let path = snapshots_path(&self.generations.directory, current);
-                let copy = Database::open_copy(&path, Some(&mut IoThrottle::new()))?;
+                let files = &self.generations.files;
+                let path = snapshots_path(files.directory(), current);
+                let copy = files.open_copy(&path, files.new_throttle().as_mut())?;
                 Snapshots::open(copy, current.0)?
             }
         };

@@ -13,6 +13,7 @@ use crate::store::generation::{
     CurrentGeneration, DirectoryLayout, FIRST, Generation, journal_path, set_current,
     snapshots_path,
 };
+use crate::store::io_throttle::IoThrottle;
 use crate::store::journal::{self, SledLog};
 use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::recovery::{RecoveredStore, Store};
@@ -192,7 +193,7 @@ impl NewGeneration {
             directory: directory.to_owned(),
             generation,
             first_batch,
-            snapshots: SnapshotsWriter::new(database),
+            snapshots: SnapshotsWriter::new(Box::new(database)),
             cleanup,
             lock,
         })
@@ -201,7 +202,7 @@ impl NewGeneration {
     /// Throttles the writes, for a creation beside a running server.
     #[must_use]
     pub fn paced(self) -> Self {
-        Self { snapshots: self.snapshots.with_throttle(), ..self }
+        Self { snapshots: self.snapshots.with_throttle(Some(IoThrottle::new())), ..self }
     }
 
     /// Begins the snapshot of `stream` at `position`; the next record of the stream follows it.

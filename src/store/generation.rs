@@ -142,6 +142,11 @@ fn is_unfinished(name: &str) -> bool {
 impl DirectoryLayout {
     /// Reads the names in `directory`.
     pub(crate) fn read(directory: &Path) -> Result<Self, StoreError> {
+        Ok(Self::of_paths(directory, list_paths(directory)?))
+    }
+
+    /// Sorts the paths in `directory` by what they name.
+    pub(crate) fn of_paths(directory: &Path, paths: Vec<PathBuf>) -> Self {
         let mut layout = Self {
             directory: directory.to_owned(),
             snapshots: Vec::new(),
@@ -149,7 +154,7 @@ impl DirectoryLayout {
             unfinished: Vec::new(),
             foreign: None,
         };
-        for path in list_paths(directory)? {
+        for path in paths {
             // The store writes no names that are not UTF-8.
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if let Some(generation) = parse_numbered_name(name, "snapshots-") {
@@ -164,7 +169,7 @@ impl DirectoryLayout {
         }
         layout.snapshots.sort_unstable();
         layout.journals.sort_unstable();
-        Ok(layout)
+        layout
     }
 
     /// Returns the journals to replay onto the snapshots of `generation`, in order.
@@ -232,6 +237,15 @@ impl DirectoryLayout {
         &self,
         current: Option<CurrentGeneration>,
     ) -> Result<Vec<PathBuf>, StoreError> {
+        let leftovers = self.leftovers(current);
+        for leftover in &leftovers {
+            remove_directory(leftover)?;
+        }
+        Ok(leftovers)
+    }
+
+    /// Returns what [`DirectoryLayout::remove_leftovers`] removes.
+    pub(crate) fn leftovers(&self, current: Option<CurrentGeneration>) -> Vec<PathBuf> {
         let (snapshots, journals_from) = self.needed_generations(current);
         let mut leftovers = Vec::new();
         for generation in &self.snapshots {
@@ -249,10 +263,7 @@ impl DirectoryLayout {
             }
         }
         leftovers.extend_from_slice(&self.unfinished);
-        for leftover in &leftovers {
-            remove_directory(leftover)?;
-        }
-        Ok(leftovers)
+        leftovers
     }
 
     /// Returns the generations whose snapshots stay, and the first whose journal stays.

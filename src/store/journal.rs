@@ -16,6 +16,7 @@ use crate::store::generation::{Generation, journal_path};
 use crate::store::presence::Presence;
 use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
 use crate::store::replay::advance_all;
+use crate::store::store_database::StoreDatabase;
 
 /// A write-ahead log. It has one writer, which appends one batch at a time.
 pub trait Log: Send {
@@ -76,7 +77,8 @@ pub(crate) struct JournalHeader {
 #[derive(Debug)]
 pub struct NextJournal {
     pub(crate) generation: Generation,
-    pub(crate) database: Database,
+    /// Its database; `None` on a simulated disk.
+    pub(crate) database: Option<Database>,
 }
 
 /// Result of [`Log::rotate`]: the new journal's generation, and the journal that ended.
@@ -146,7 +148,10 @@ fn discard_journal(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Returns the header as an entry of the database.
-fn header_entry(generation: u64, first_batch: Option<BatchNumber>) -> (Vec<u8>, Option<Vec<u8>>) {
+pub(crate) fn header_entry(
+    generation: u64,
+    first_batch: Option<BatchNumber>,
+) -> (Vec<u8>, Option<Vec<u8>>) {
     let first_batch = first_batch.map_or(0, |batch| batch.0);
     let header = JournalHeader { format: STORE_FORMAT, generation, first_batch };
     (header_key(), Some(codec::encode_with_checksum(&header)))
@@ -158,7 +163,7 @@ fn header_entry(generation: u64, first_batch: Option<BatchNumber>) -> (Vec<u8>, 
 ///
 /// [`StoreError::Damaged`] without a header, or with that of another generation.
 pub(crate) fn read_header(
-    database: &Database,
+    database: &dyn StoreDatabase,
     generation: u64,
 ) -> Result<JournalHeader, StoreError> {
     let damaged = |what: &str| StoreError::damaged(database.path(), DamageLocation::Header, what);
@@ -268,6 +273,7 @@ impl Log for SledLog {
         self.run_step(|log| {
             let first_batch = log.last.next();
             let NextJournal { generation, database } = next;
+            let database = database.expect("a journal of a data directory has one");
             log.presence.begin_database(database.path())?;
             let ended = log.journal.replace(database);
             Ok(JournalRotation { generation, first_batch, ended })

@@ -62,8 +62,12 @@ mod recovery;
 mod replay;
 mod room_ahead;
 mod simulated;
+mod simulated_contents;
+mod simulated_files;
 mod snapshot;
 pub mod state;
+mod store_database;
+mod store_files;
 #[cfg(test)]
 mod tests;
 
@@ -79,5 +83,6 @@ pub use presence::Presence;
 pub use record::{BatchNumber, JournalRecord, Position, Stream};
 pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};
 pub use replay::TornBatch;
-pub use simulated::{InjectedFault, SimulatedDisk, SimulatedLog, Tail};
+pub use simulated::{SimulatedDisk, SimulatedLog};
+pub use simulated_contents::{InjectedFault, Tail};
 pub use snapshot::{Frames, SnapshotWriter};

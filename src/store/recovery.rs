@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::store::database::Database;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{DirectoryLock, drop_page_cache, find_metadata};
@@ -18,6 +17,7 @@ use crate::store::presence::Presence;
 use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
 use crate::store::replay::{JournalChunks, Replay, TornBatch};
 use crate::store::snapshot::{Frames, Snapshots};
+use crate::store::store_files::{DirectoryFiles, StoreFiles};
 
 /// Rebuilds the state from the store's content: every snapshot first, then records.
 ///
@@ -131,13 +131,54 @@ impl Store {
     /// The first damage that has no replacement, with file and place. A torn batch at the end is no
     /// error.
     pub fn recover(self, visitor: &mut impl RecoveryVisitor) -> Result<RecoveredStore, StoreError> {
-        let base = ReplayBase::read(&self.directory, self.current, visitor)?;
+        let files = DirectoryFiles { directory: self.directory.clone(), presence: None };
+        let source = RecoverySource {
+            files: &files,
+            current: self.current,
+            watermark: self.watermark.current(),
+        };
+        let replayed = source.recover(visitor)?;
+        Ok(RecoveredStore { store: self, replayed })
+    }
+}
+
+/// The content of a store that a recovery reads.
+pub(crate) struct RecoverySource<'a> {
+    pub(crate) files: &'a dyn StoreFiles,
+    pub(crate) current: CurrentGeneration,
+    pub(crate) watermark: Watermark,
+}
+
+/// Result of a recovery, by which a log continues.
+#[derive(Debug)]
+pub(crate) struct ReplayedStore {
+    /// The watermark that covers every batch read.
+    pub(crate) next_watermark: Watermark,
+    /// Positions of all streams.
+    pub(crate) positions: StreamPositions,
+    /// The newest journal, where it is empty.
+    pub(crate) first_journal: Option<Generation>,
+    pub(crate) report: RecoveryReport,
+}
+
+impl RecoverySource<'_> {
+    /// Does as [`Store::recover`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::recover`].
+    pub(crate) fn recover(
+        &self,
+        visitor: &mut impl RecoveryVisitor,
+    ) -> Result<ReplayedStore, StoreError> {
+        let directory = self.files.directory();
+        let base = ReplayBase::read(self.files, self.current, visitor)?;
         let ReplayBase { positions, from, first_batch, snapshots, restored } = base;
         let before_first = BatchNumber(first_batch.0.saturating_sub(1));
-        let mut replay = Replay::new(self.watermark.current(), positions, before_first);
-        let journals = DirectoryLayout::read(&self.directory)?.journals_from(from);
+        let mut replay = Replay::new(self.watermark, positions, before_first);
+        let journals = self.files.layout()?.journals_from(from);
         if journals.first() != Some(&from) {
-            let path = journal_path(&self.directory, from);
+            let path = journal_path(directory, from);
             let what = "the journal of this generation is missing";
             return Err(StoreError::damaged(&path, DamageLocation::Whole, what));
         }
@@ -147,7 +188,7 @@ impl Store {
             last = self.replay_journal(*journal, is_last, &mut replay, visitor)?;
         }
         let newest = *journals.last().expect("the first one is there");
-        replay.finish(&journal_path(&self.directory, newest))?;
+        replay.finish(&journal_path(directory, newest))?;
         let first_journal = match last {
             LastJournal::Empty => Some(newest),
             LastJournal::Used | LastJournal::Unusable => None,
@@ -155,7 +196,7 @@ impl Store {
         let torn_batch = replay.torn_batch.as_ref().map(|(torn, _)| *torn);
         let report = RecoveryReport {
             generation: self.current.generation.0,
-            clean: self.watermark.current().clean,
+            clean: self.watermark.clean,
             snapshots,
             restored,
             batches: replay.batches,
@@ -164,7 +205,7 @@ impl Store {
             torn_batch,
         };
         let Replay { next_watermark, positions, .. } = replay;
-        Ok(RecoveredStore { store: self, positions, next_watermark, first_journal, report })
+        Ok(ReplayedStore { next_watermark, positions, first_journal, report })
     }
 
     /// Replays the journal of a generation.
@@ -175,15 +216,15 @@ impl Store {
         replay: &mut Replay,
         visitor: &mut impl RecoveryVisitor,
     ) -> Result<LastJournal, StoreError> {
-        let path = journal_path(&self.directory, generation);
-        let database = Database::open_copy(&path, None)?;
+        let path = journal_path(self.files.directory(), generation);
+        let database = self.files.open_copy(&path, None)?;
         let last_key = database.last_key()?;
         // A crash or a failed read while it was begun. If it ever held a batch, the batches that
         // follow or the watermark are ahead of those found, and the replay is refused.
         if last_key.is_none() {
             return Ok(LastJournal::Unusable);
         }
-        let header = journal::read_header(&database, generation.0)?;
+        let header = journal::read_header(&*database, generation.0)?;
         let expected = replay.last.next();
         if header.first_batch != 0 && header.first_batch != expected.0 {
             let first = header.first_batch;
@@ -195,7 +236,7 @@ impl Store {
         let chunks = JournalChunks { path: &path, first_batch, chunks };
         replay.replay_journal(chunks, |batch, record| visitor.record(batch, record))?;
         database.close()?;
-        if is_last && !self.watermark.current().clean {
+        if is_last && !self.watermark.clean {
             self.expect_same_end(&path, last_key.as_deref())?;
         }
         let is_empty = last_key == Some(header_key());
@@ -206,7 +247,7 @@ impl Store {
     /// last answered batch, and sled silently ends its log at a failed read. Two readings that
     /// differ show such a failure.
     fn expect_same_end(&self, path: &Path, last_key: Option<&[u8]>) -> Result<(), StoreError> {
-        let again = Database::open_copy(path, None)?;
+        let again = self.files.open_copy(path, None)?;
         if again.last_key()?.as_deref() != last_key {
             return Err(StoreError::ReadingsDiffer { path: path.to_owned() });
         }
@@ -272,19 +313,19 @@ struct SnapshotReading {
 
 impl ReplayBase {
     fn read(
-        directory: &Path,
+        files: &dyn StoreFiles,
         current: CurrentGeneration,
         visitor: &mut impl RecoveryVisitor,
     ) -> Result<Self, StoreError> {
         let mut reading = SnapshotReading::default();
-        reading.read_generation(directory, current.generation, visitor)?;
+        reading.read_generation(files, current.generation, visitor)?;
         let mut from = current.generation;
         let mut first_batch = reading.first_batch;
         let newest = reading.whole.len();
         if let Some(failed) = reading.failed.take() {
             let Some(previous) = current.previous else { return Err(failed) };
-            drop_page_cache(&snapshots_path(directory, previous))?;
-            reading.read_generation(directory, previous, visitor)?;
+            files.drop_page_cache(&snapshots_path(files.directory(), previous))?;
+            reading.read_generation(files, previous, visitor)?;
             if reading.failed.is_some() || !reading.is_complete() {
                 // The operator has to know the damage of the current generation.
                 return Err(failed);
@@ -316,11 +357,11 @@ impl SnapshotReading {
     /// Errors for which no older generation is a replacement.
     fn read_generation(
         &mut self,
-        directory: &Path,
+        files: &dyn StoreFiles,
         generation: Generation,
         visitor: &mut impl RecoveryVisitor,
     ) -> Result<(), StoreError> {
-        match self.read_streams(directory, generation, visitor) {
+        match self.read_streams(files, generation, visitor) {
             Ok(()) => Ok(()),
             Err(error) if error.is_unreadable() => {
                 self.failed.get_or_insert(error);
@@ -332,11 +373,11 @@ impl SnapshotReading {
 
     fn read_streams(
         &mut self,
-        directory: &Path,
+        files: &dyn StoreFiles,
         generation: Generation,
         visitor: &mut impl RecoveryVisitor,
     ) -> Result<(), StoreError> {
-        let database = Database::open_copy(&snapshots_path(directory, generation), None)?;
+        let database = files.open_copy(&snapshots_path(files.directory(), generation), None)?;
         let snapshots = Snapshots::open(database, generation.0)?;
         self.first_batch = snapshots.first_batch();
         self.written = self.written.max(snapshots.streams());
@@ -401,19 +442,13 @@ pub struct RecoveryReport {
 #[derive(Debug)]
 pub struct RecoveredStore {
     store: Store,
-    /// The watermark that covers every batch read.
-    next_watermark: Watermark,
-    /// Positions of all streams.
-    positions: StreamPositions,
-    /// The newest journal, where it is empty.
-    first_journal: Option<Generation>,
-    report: RecoveryReport,
+    replayed: ReplayedStore,
 }
 
 impl RecoveredStore {
     /// The result of the recovery.
     pub const fn report(&self) -> &RecoveryReport {
-        &self.report
+        &self.replayed.report
     }
 
     /// Continues at the end of the journals: the first batch begins a new one. A torn batch stays
@@ -424,7 +459,8 @@ impl RecoveredStore {
     ///
     /// Returns an error when the disk refuses.
     pub fn into_log(self) -> Result<SledLog, StoreError> {
-        let Self { store, positions, next_watermark, first_journal, report } = self;
+        let Self { store, replayed } = self;
+        let ReplayedStore { next_watermark, positions, first_journal, report } = replayed;
         let Store { directory, lock, current, mut watermark } = store;
         let layout = DirectoryLayout::read(&directory)?;
         layout.remove_leftovers(Some(current))?;

@@ -1,74 +1,77 @@
-//! The journal on a simulated disk in memory, which keeps synced and unsynced bytes apart.
+//! The store on a simulated disk in memory, which keeps synced and unsynced bytes apart.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::store::batch;
+use crate::store::compaction::Generations;
 use crate::store::durable_watermark::Watermark;
 use crate::store::error::StoreError;
-use crate::store::journal::Log;
-use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
+use crate::store::generation::{FIRST, Generation, journal_path, snapshots_path};
+use crate::store::journal::{
+    JournalHeader, JournalRotation, Log, NextJournal, header_key, read_header,
+};
+use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
+use crate::store::recovery::{RecoverySource, RecoveryVisitor, ReplayedStore};
 use crate::store::replay::{JournalChunks, Replay, TornBatch, advance_all};
-
-/// Chunks by key, as in a database. The visible and the durable map share their bytes.
-type ChunkMap = BTreeMap<Vec<u8>, Arc<[u8]>>;
+use crate::store::simulated_contents::{
+    Contents, CutAtStep, InjectedFault, SharedContents, Tail, simulated_directory,
+};
+use crate::store::simulated_files::SimulatedFiles;
+use crate::store::snapshot::{Frames, SnapshotsWriter};
+use crate::store::store_files::StoreFiles;
 
 /// A disk that outlives the logs opened on it, and can lose power. Clones share one disk.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SimulatedDisk {
-    contents: Arc<Mutex<Contents>>,
+    contents: SharedContents,
 }
 
-#[derive(Debug, Default)]
-struct Contents {
-    /// Chunks that a reader sees while the power is on.
-    live: ChunkMap,
-    /// Chunks left after a power cut; always a former state of `live`.
-    durable: ChunkMap,
-    /// Moves with each synced batch.
-    watermark: Watermark,
-    /// The watermark left after a power cut: `watermark` at its last sync.
-    durable_watermark: Watermark,
-    /// Number of power cuts. A log that was opened before the last one fails.
-    power_cuts: u64,
-    /// Number of last chunks that the next recovery does not see.
-    unread_chunks: usize,
-    /// Number of appends over the life of the disk.
-    appends: u64,
-    /// Faults by the number of the append, from 1.
-    faults: BTreeMap<u64, InjectedFault>,
-}
-
-/// A fault of one append.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InjectedFault {
-    /// The write fails, and no byte of the batch is kept.
-    Write,
-    /// The sync fails. The batch is visible until a power cut.
-    Sync,
-    /// The sync fails, and yet the batch is durable, although no answer was sent.
-    SyncAfterAll,
-}
-
-/// Remainder of an unsynced batch after a power cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tail {
-    /// No chunk reached the disk.
-    Lost,
-    /// This number of first chunks did, never all.
-    Torn(usize),
-    /// All chunks did.
-    Whole,
+impl Default for SimulatedDisk {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl SimulatedDisk {
-    /// An empty disk.
+    /// A disk with a store of no stream.
+    ///
+    /// # Panics
+    ///
+    /// Never: a new disk takes every write.
     pub fn new() -> Self {
-        Self::default()
+        Self::create(|_| Ok(())).expect("a new disk takes every write")
+    }
+
+    /// A disk with a store that begins with these snapshots.
+    pub(crate) fn create(
+        write_snapshots: impl FnOnce(&mut SnapshotsWriter) -> Result<(), StoreError>,
+    ) -> Result<Self, StoreError> {
+        let disk = Self { contents: SharedContents::new(Contents::blank()) };
+        let files = disk.files();
+        let database = files.create_database(&snapshots_path(files.directory(), FIRST))?;
+        let mut writer = SnapshotsWriter::new(database);
+        write_snapshots(&mut writer)?;
+        writer.complete(FIRST.0, BatchNumber(1))?;
+        files.begin_journal(FIRST, Some(BatchNumber(1)))?;
+        Ok(disk)
+    }
+
+    /// Returns a disk of its own with the same files, as after a power cut.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let (image, removed, watermark) = self
+            .with(|contents| (contents.live.clone(), contents.removed.clone(), contents.watermark));
+        let copied = Contents {
+            live: image.clone(),
+            durable: image,
+            removed,
+            watermark,
+            durable_watermark: watermark,
+            ..Contents::blank()
+        };
+        Self { contents: SharedContents::new(copied) }
     }
 
     /// Injects a fault into the `nth` append over the life of the disk, from 1.
@@ -86,6 +89,40 @@ impl SimulatedDisk {
         self.with(|contents| contents.unread_chunks = chunks);
     }
 
+    /// Ends the process before the step after `steps` further steps of compactions and new
+    /// journals: by a power cut, or with `None` by a kill. Another call replaces it.
+    pub fn end_after_steps(&self, steps: u64, tail: Option<Tail>) {
+        self.with(|contents| {
+            contents.cut_at_step = Some(CutAtStep { step: contents.steps + steps + 1, tail });
+        });
+    }
+
+    /// Takes back [`SimulatedDisk::end_after_steps`]. Returns whether it was still to come.
+    pub fn forget_end(&self) -> bool {
+        self.with(|contents| contents.cut_at_step.take().is_some())
+    }
+
+    /// Fills the disk: the newest journal has room for this number of chunks, and nothing else can
+    /// be written.
+    pub fn fill(&self, room_chunks: usize) {
+        self.with(|contents| contents.room = Some(room_chunks));
+    }
+
+    /// Frees space on the disk.
+    pub fn free(&self) {
+        self.with(|contents| contents.room = None);
+    }
+
+    /// Returns the free bytes: none while the disk is full.
+    pub fn free_bytes(&self) -> u64 {
+        self.with(|contents| contents.free_bytes())
+    }
+
+    /// Number of the current generation.
+    pub fn generation(&self) -> u64 {
+        self.with(|contents| contents.live.current.generation.0)
+    }
+
     /// Returns the live and the durable image with their watermarks, as bytes for comparisons.
     pub fn bytes(&self) -> Vec<u8> {
         self.with(|contents| {
@@ -94,11 +131,15 @@ impl SimulatedDisk {
                 (&contents.live, contents.watermark),
                 (&contents.durable, contents.durable_watermark),
             ];
-            for (chunks, watermark) in images {
-                for (key, chunk) in chunks {
-                    bytes.extend_from_slice(key);
-                    bytes.extend_from_slice(&chunk.len().to_be_bytes());
-                    bytes.extend_from_slice(chunk);
+            for (image, watermark) in images {
+                bytes.extend_from_slice(&image.current.generation.0.to_be_bytes());
+                for (path, content) in &image.databases {
+                    bytes.extend_from_slice(path.as_os_str().as_encoded_bytes());
+                    for (key, chunk) in content {
+                        bytes.extend_from_slice(key);
+                        bytes.extend_from_slice(&chunk.len().to_be_bytes());
+                        bytes.extend_from_slice(chunk);
+                    }
                 }
                 bytes.extend_from_slice(&watermark.batch.0.to_be_bytes());
                 bytes.extend_from_slice(&watermark.crc.to_be_bytes());
@@ -108,30 +149,14 @@ impl SimulatedDisk {
         })
     }
 
-    /// Cuts the power: synced chunks and the synced watermark stay, and of an unsynced batch the
-    /// part that `tail` names. Logs opened before fail from now on.
+    /// Cuts the power: what was synced stays, and of the rest the part that `tail` names. Logs
+    /// opened before fail from now on.
     pub fn crash(&self, tail: Tail) {
-        self.with(|contents| {
-            let mut unsynced = ChunkMap::new();
-            for (key, value) in &contents.live {
-                if !contents.durable.contains_key(key) {
-                    unsynced.insert(key.clone(), Arc::clone(value));
-                }
-            }
-            let survive = match tail {
-                Tail::Lost => 0,
-                Tail::Torn(chunks) => chunks.min(unsynced.len().saturating_sub(1)),
-                Tail::Whole => unsynced.len(),
-            };
-            contents.durable.extend(unsynced.into_iter().take(survive));
-            contents.live = contents.durable.clone();
-            contents.watermark = contents.durable_watermark;
-            contents.power_cuts += 1;
-        });
+        self.with(|contents| contents.crash(tail));
     }
 
-    /// Recovers the journal: passes every record to `visit` in order, and removes a torn batch. The
-    /// log continues after the last whole batch.
+    /// Recovers the journals of a disk without snapshots: passes every record to `visit` in order.
+    /// The log continues after the last whole batch.
     ///
     /// # Errors
     ///
@@ -140,47 +165,126 @@ impl SimulatedDisk {
         &self,
         visit: impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
     ) -> Result<(SimulatedLog, Option<TornBatch>), StoreError> {
-        let path = simulated_path();
-        let (image, watermark) = self.with(|contents| {
-            let unread = std::mem::take(&mut contents.unread_chunks);
-            let read = contents.live.len().saturating_sub(unread);
-            let mut image = ChunkMap::new();
-            for (key, chunk) in contents.live.iter().take(read) {
-                image.insert(key.clone(), Arc::clone(chunk));
+        self.recover_into(&mut RecordVisitor(visit))
+    }
+
+    /// Recovers the store as [`crate::store::Store::recover`] does, and continues it as
+    /// [`crate::store::RecoveredStore::into_log`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::store::Store::recover`]. The disk is then unchanged.
+    pub fn recover_into(
+        &self,
+        visitor: &mut impl RecoveryVisitor,
+    ) -> Result<(SimulatedLog, Option<TornBatch>), StoreError> {
+        let unread = self.with(|contents| std::mem::take(&mut contents.unread_chunks));
+        let read = if unread == 0 { self.clone() } else { self.copy() };
+        read.with(|contents| contents.live.hide_chunks(unread));
+        let (current, watermark) =
+            self.with(|contents| (contents.live.current, contents.watermark));
+        let source = RecoverySource { files: &read.files(), current, watermark };
+        let ReplayedStore { next_watermark, positions, first_journal, report } =
+            source.recover(visitor)?;
+        self.with(|contents| {
+            // A process that reads the disk syncs it first. What it did not read is gone.
+            contents.unsynced_names.clear();
+            if unread > 0 {
+                contents.live.hide_chunks(unread);
             }
-            (image, contents.watermark)
-        });
-        let mut replay = Replay::new(watermark, StreamPositions::default(), BatchNumber(0));
-        let chunks = image.into_iter().map(|(key, chunk)| Ok((key, chunk.to_vec())));
-        replay.replay_journal(JournalChunks { path: &path, first_batch: None, chunks }, visit)?;
-        replay.finish(&path)?;
-        let Replay { positions, last, torn_batch, next_watermark, .. } = replay;
-        let power_cuts = self.with(|contents| {
-            let end = batch::chunk_key(last.next(), 0);
-            contents.live.split_off(&end);
             contents.durable = contents.live.clone();
             // Synced with its change, as in a real store.
             contents.watermark = next_watermark;
             contents.durable_watermark = next_watermark;
-            contents.power_cuts
         });
-        let disk = self.clone();
-        let log =
-            SimulatedLog { disk, power_cuts, positions, last, written: None, poisoned: false };
-        Ok((log, torn_batch.map(|(torn_batch, _)| torn_batch)))
+        let files = self.files();
+        let first_journal = match first_journal {
+            Some(empty) => empty,
+            None => files.layout()?.unused_generation(),
+        };
+        files.remove_leftovers(current)?;
+        let log = SimulatedLog {
+            files,
+            journal: None,
+            first_journal,
+            positions,
+            last: report.last,
+            written: None,
+            poisoned: false,
+        };
+        Ok((log, report.torn_batch))
+    }
+
+    /// Passes every record that is on the disk or was in a removed journal to `visit`, in order.
+    ///
+    /// # Errors
+    ///
+    /// Damage, or the error of `visit`.
+    pub fn visit_history(
+        &self,
+        mut visit: impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let read = self.copy();
+        read.with(|contents| {
+            let removed = std::mem::take(&mut contents.removed);
+            for (path, content) in removed {
+                contents.live.databases.entry(path).or_insert(content);
+            }
+        });
+        let files = read.files();
+        let mut replay =
+            Replay::new(Watermark::default(), StreamPositions::default(), BatchNumber(0));
+        for generation in files.layout()?.journals_from(FIRST) {
+            let path = journal_path(files.directory(), generation);
+            let database = files.open_copy(&path, None)?;
+            let JournalHeader { first_batch, .. } = read_header(&*database, generation.0)?;
+            let first_batch = (first_batch != 0).then_some(BatchNumber(first_batch));
+            let chunks = database.after(&header_key());
+            replay
+                .replay_journal(JournalChunks { path: &path, first_batch, chunks }, &mut visit)?;
+        }
+        Ok(())
+    }
+
+    fn files(&self) -> SimulatedFiles {
+        let ends = self.with(|contents| contents.ends);
+        SimulatedFiles { disk: self.contents.clone(), ends }
     }
 
     fn with<T>(&self, use_contents: impl FnOnce(&mut Contents) -> T) -> T {
-        use_contents(&mut self.contents.lock())
+        self.contents.with(use_contents)
+    }
+}
+
+/// A visitor of records.
+struct RecordVisitor<V>(V);
+
+impl<V> RecoveryVisitor for RecordVisitor<V>
+where
+    V: FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
+{
+    fn snapshot(
+        &mut self,
+        stream: Stream,
+        _: Position,
+        _: &mut Frames<'_, '_>,
+    ) -> Result<(), StoreError> {
+        Err(StoreError::rejected(format!("there is a snapshot of {stream}")))
+    }
+
+    fn record(&mut self, batch: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
+        (self.0)(batch, record)
     }
 }
 
 /// A log on a [`SimulatedDisk`].
 #[derive(Debug)]
 pub struct SimulatedLog {
-    disk: SimulatedDisk,
-    /// Power cuts of the disk before this log was opened. After another one, the log fails.
-    power_cuts: u64,
+    files: SimulatedFiles,
+    /// The journal that receives the batches; `None` until the first batch after a start.
+    journal: Option<PathBuf>,
+    /// Generation whose journal receives the first batch.
+    first_journal: Generation,
     /// Positions of the streams, including the batch being written.
     positions: StreamPositions,
     /// The last batch that is durable.
@@ -205,20 +309,27 @@ impl SimulatedLog {
         }
         self.poisoned = true;
         let number = self.last.next();
-        advance_all(&mut self.positions, &simulated_path(), number, records)?;
-        let encoded = batch::encode_batch(number, records);
-        let fault = self.disk.with(|contents| {
+        let directory = simulated_directory();
+        advance_all(&mut self.positions, &directory, number, records)?;
+        let fault = self.files.disk.with(|contents| {
             contents.appends += 1;
-            let fault = contents.faults.remove(&contents.appends);
-            if fault != Some(InjectedFault::Write) {
-                let keys = (0..).map(|index| batch::chunk_key(number, index));
-                contents.live.extend(keys.zip(encoded.chunks.into_iter().map(Arc::from)));
-            }
-            fault
+            contents.faults.remove(&contents.appends)
         });
         if fault == Some(InjectedFault::Write) {
             return Err(injected("write"));
         }
+        let journal = match self.journal.take() {
+            Some(journal) => journal,
+            None => {
+                self.files.begin_journal(self.first_journal, Some(number))?;
+                journal_path(&directory, self.first_journal)
+            }
+        };
+        let encoded = batch::encode_batch(number, records);
+        self.files
+            .disk
+            .with(|contents| contents.append_chunks(&journal, number, encoded.chunks))?;
+        self.journal = Some(journal);
         self.written = Some((Watermark { batch: number, crc: encoded.crc, clean: false }, fault));
         self.poisoned = false;
         Ok(())
@@ -234,14 +345,19 @@ impl SimulatedLog {
         if self.is_unusable() {
             return Err(self.poison());
         }
-        let Some((watermark, fault)) = written else { return Err(self.poison()) };
+        let (Some((watermark, fault)), Some(journal)) = (written, &self.journal) else {
+            return Err(self.poison());
+        };
         self.poisoned = fault.is_some();
-        self.disk.with(|contents| {
+        self.files.disk.with(|contents| {
             if fault != Some(InjectedFault::Sync) {
                 // Earlier batches are durable already.
                 let from = batch::chunk_key(watermark.batch, 0);
-                for (key, value) in contents.live.range(from..) {
-                    contents.durable.insert(key.clone(), Arc::clone(value));
+                let live = contents.live.databases.get(journal).expect("it was begun");
+                let durable = contents.durable.databases.get_mut(journal);
+                let durable = durable.expect("its name is durable");
+                for (key, value) in live.range(from..) {
+                    durable.insert(key.clone(), Arc::clone(value));
                 }
             }
             if fault.is_none() {
@@ -255,13 +371,19 @@ impl SimulatedLog {
         Ok(watermark.batch)
     }
 
+    /// Returns access to new generations while this log is being written.
+    pub fn generations(&self) -> Generations {
+        let current = self.files.disk.with(|contents| contents.live.current);
+        Generations::simulated(Box::new(self.files.clone()), current, self.first_journal)
+    }
+
     fn is_unusable(&self) -> bool {
-        self.poisoned || self.disk.with(|contents| contents.power_cuts) != self.power_cuts
+        self.poisoned || self.files.disk.with(|contents| contents.ends) != self.files.ends
     }
 
     fn poison(&mut self) -> StoreError {
         self.poisoned = true;
-        StoreError::Poisoned { path: simulated_path() }
+        StoreError::Poisoned { path: simulated_directory() }
     }
 }
 
@@ -275,15 +397,24 @@ impl Log for SimulatedLog {
         if self.is_unusable() {
             return Err(self.poison());
         }
-        self.disk.with(|contents| contents.durable_watermark = contents.watermark);
+        self.files.disk.with(|contents| contents.durable_watermark = contents.watermark);
         Ok(())
+    }
+
+    fn rotate(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
+        if self.is_unusable() || self.written.is_some() {
+            return Err(self.poison());
+        }
+        let NextJournal { generation, .. } = next;
+        self.journal = Some(journal_path(&simulated_directory(), generation));
+        Ok(JournalRotation { generation, first_batch: self.last.next(), ended: None })
     }
 
     fn close(mut self) -> Result<(), StoreError> {
         if self.is_unusable() || self.written.is_some() {
             return Err(self.poison());
         }
-        self.disk.with(|contents| {
+        self.files.disk.with(|contents| {
             contents.watermark.clean = true;
             contents.durable_watermark = contents.watermark;
         });
@@ -291,139 +422,6 @@ impl Log for SimulatedLog {
     }
 }
 
-fn simulated_path() -> PathBuf {
-    Path::new("simulated").join("journal")
-}
-
 fn injected(doing: &'static str) -> StoreError {
-    StoreError::io(doing, &simulated_path())(io::Error::other("injected fault"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::Stream;
-
-    fn record(sequence: u64) -> JournalRecord {
-        JournalRecord::new(Stream::Directory, 0, sequence, vec![7; 3000])
-    }
-
-    fn open(disk: &SimulatedDisk) -> (SimulatedLog, Vec<u64>, Option<TornBatch>) {
-        let mut sequences = Vec::new();
-        let (log, torn_batch) = disk
-            .recover(|_, record| {
-                sequences.push(record.sequence);
-                Ok(())
-            })
-            .unwrap();
-        (log, sequences, torn_batch)
-    }
-
-    #[test]
-    fn a_crash_loses_only_what_was_not_synced() {
-        let disk = SimulatedDisk::new();
-        let (mut log, ..) = open(&disk);
-        log.append(&[record(1)]).unwrap();
-        log.write(&[record(2)]).unwrap();
-        disk.crash(Tail::Lost);
-        let (mut log, sequences, torn_batch) = open(&disk);
-        assert_eq!((sequences, torn_batch), (vec![1], None));
-        assert_eq!(log.append(&[record(2)]).unwrap(), BatchNumber(2));
-        disk.crash(Tail::Lost);
-        assert_eq!(open(&disk).1, [1, 2]);
-    }
-
-    #[test]
-    fn a_torn_tail_is_cut_and_its_number_given_again() {
-        let disk = SimulatedDisk::new();
-        let (mut log, ..) = open(&disk);
-        log.append(&[record(1)]).unwrap();
-        log.write(&[record(2), record(3), record(4)]).unwrap();
-        disk.crash(Tail::Torn(9));
-        let (mut log, sequences, torn_batch) = open(&disk);
-        assert_eq!(
-            (sequences, torn_batch),
-            (vec![1], Some(TornBatch { batch: BatchNumber(2), chunks: 2 }))
-        );
-        assert_eq!(log.append(&[record(2)]).unwrap(), BatchNumber(2));
-        disk.crash(Tail::Lost);
-        assert_eq!(open(&disk).1, [1, 2]);
-    }
-
-    #[test]
-    fn a_batch_may_be_durable_without_an_answer() {
-        let disk = SimulatedDisk::new();
-        let (mut log, ..) = open(&disk);
-        log.write(&[record(1)]).unwrap();
-        disk.crash(Tail::Whole);
-        assert_eq!(open(&disk).1, [1]);
-    }
-
-    #[test]
-    fn watermark_survives_a_power_cut_only_when_it_was_synced() {
-        for synced in [false, true] {
-            let disk = SimulatedDisk::new();
-            let (mut log, ..) = open(&disk);
-            log.append(&[record(1)]).unwrap();
-            if synced {
-                log.sync_watermark().unwrap();
-            }
-            disk.crash(Tail::Lost);
-            disk.shorten_next_read(1);
-            let before = disk.bytes();
-            let recovered = disk.recover(|_, _| Ok(()));
-            assert_eq!(recovered.is_err(), synced);
-            if synced {
-                assert_eq!(disk.bytes(), before);
-                assert_eq!(open(&disk).1, [1]);
-            }
-        }
-    }
-
-    #[test]
-    fn recovered_batches_are_covered_by_the_watermark() {
-        let disk = SimulatedDisk::new();
-        let (mut log, ..) = open(&disk);
-        log.append(&[record(1)]).unwrap();
-        disk.crash(Tail::Lost);
-        assert_eq!(open(&disk).1, [1]);
-        disk.crash(Tail::Lost);
-        disk.shorten_next_read(1);
-        assert!(matches!(disk.recover(|_, _| Ok(())), Err(StoreError::JournalShort { .. })));
-    }
-
-    #[test]
-    fn after_a_power_cut_the_log_refuses_everything() {
-        let disk = SimulatedDisk::new();
-        let (mut log, ..) = open(&disk);
-        log.write(&[record(1)]).unwrap();
-        disk.crash(Tail::Lost);
-        assert!(log.sync().is_err());
-        assert!(log.write(&[record(1)]).is_err());
-        assert!(open(&disk).1.is_empty());
-    }
-
-    #[test]
-    fn after_a_fault_the_log_refuses_everything() {
-        for (fault, kept) in [
-            (InjectedFault::Write, vec![1]),
-            (InjectedFault::Sync, vec![1]),
-            (InjectedFault::SyncAfterAll, vec![1, 2]),
-        ] {
-            let disk = SimulatedDisk::new();
-            disk.fail_append(2, fault);
-            let (mut log, ..) = open(&disk);
-            log.append(&[record(1)]).unwrap();
-            assert!(matches!(log.append(&[record(2)]), Err(StoreError::Io { .. })), "{fault:?}");
-            assert!(
-                matches!(log.append(&[record(2)]), Err(StoreError::Poisoned { .. })),
-                "{fault:?}"
-            );
-            assert!(matches!(log.sync_watermark(), Err(StoreError::Poisoned { .. })), "{fault:?}");
-            assert!(log.close().is_err());
-            disk.crash(Tail::Lost);
-            assert_eq!(open(&disk).1, kept, "{fault:?}");
-            assert_eq!(disk.appends(), 2);
-        }
-    }
+    StoreError::io(doing, &simulated_directory())(io::Error::other("injected fault"))
 }

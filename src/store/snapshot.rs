@@ -7,17 +7,16 @@
 //! sorts before all streams and is written last of all. It holds the number of streams.
 
 use std::iter::Peekable;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::store::batch::{CHUNK_BYTES, Fields, parse_part_key, part_key};
 use crate::store::codec::{self, SNAPSHOT_FORMAT, STORE_FORMAT};
-use crate::store::database::{Database, DatabaseEntries, DatabaseEntry};
+use crate::store::database::DatabaseEntry;
 use crate::store::error::{DamageLocation, StoreError};
-use crate::store::files::drop_page_cache;
 use crate::store::io_throttle::{IoThrottle, THROTTLED_BYTES};
 use crate::store::record::{BatchNumber, Position, Stream};
+use crate::store::store_database::{Changes, Entries, StoreDatabase};
 
 /// Sorts before every key of a stream, because it is shorter and zero.
 const MANIFEST_KEY: [u8; 1] = [0];
@@ -56,9 +55,9 @@ impl SnapshotHeader {
 
 /// Writes the snapshots of a generation under construction.
 pub(crate) struct SnapshotsWriter {
-    database: Database,
+    database: Box<dyn StoreDatabase>,
     /// Values not yet written to the database.
-    pending: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    pending: Changes,
     /// Bytes in `pending`: at most [`SYNC_BYTES`] and one value, [`THROTTLED_BYTES`] with a
     /// throttle.
     pending_bytes: usize,
@@ -82,7 +81,7 @@ pub struct SnapshotWriter<'a> {
 }
 
 impl SnapshotsWriter {
-    pub(crate) fn new(database: Database) -> Self {
+    pub(crate) fn new(database: Box<dyn StoreDatabase>) -> Self {
         Self {
             database,
             pending: Vec::new(),
@@ -95,8 +94,8 @@ impl SnapshotsWriter {
 
     /// Returns the same writer, which pauses after each sync for as long as the write took. So the
     /// journal's syncs never wait long for it.
-    pub(crate) fn with_throttle(self) -> Self {
-        Self { throttle: Some(IoThrottle::new()), ..self }
+    pub(crate) fn with_throttle(self, throttle: Option<IoThrottle>) -> Self {
+        Self { throttle, ..self }
     }
 
     /// Begins the snapshot of `stream`, which must have none in this generation yet.
@@ -134,7 +133,7 @@ impl SnapshotsWriter {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.pending_bytes = 0;
-        self.database.write(self.pending.drain(..))?;
+        self.database.write(std::mem::take(&mut self.pending))?;
         if let Some(throttle) = &mut self.throttle {
             throttle.pause();
         }
@@ -160,25 +159,22 @@ impl SnapshotsWriter {
             streams: self.streams,
         };
         self.database
-            .write([(MANIFEST_KEY.to_vec(), Some(codec::encode_with_checksum(&manifest)))])?;
-        let path = self.database.path().to_owned();
-        self.database.close()?;
-        verify_snapshots(&path, generation, self.throttle)
+            .write(vec![(MANIFEST_KEY.to_vec(), Some(codec::encode_with_checksum(&manifest)))])?;
+        verify_snapshots(self.database, generation, self.throttle)
     }
 }
 
-/// Reads all snapshots in `path` back from the disk, with `throttle` where it is given.
+/// Reads all snapshots of a database back from the disk, with `throttle` where it is given.
 ///
 /// # Errors
 ///
 /// [`StoreError::Damaged`] where the disk returns other bytes than were written.
 fn verify_snapshots(
-    path: &Path,
+    database: Box<dyn StoreDatabase>,
     generation: u64,
     mut throttle: Option<IoThrottle>,
 ) -> Result<(), StoreError> {
-    drop_page_cache(path)?;
-    let copy = Database::open_copy(path, throttle.as_mut())?;
+    let copy = database.reopen(throttle.as_mut())?;
     let snapshots = Snapshots::open(copy, generation)?;
     snapshots.for_each_stream(|_, _, frames| {
         while let Some(frame) = frames.next()? {
@@ -245,7 +241,7 @@ impl SnapshotWriter<'_> {
 
 /// The complete snapshots of a generation.
 pub(crate) struct Snapshots {
-    database: Database,
+    database: Box<dyn StoreDatabase>,
     manifest: SnapshotManifest,
 }
 
@@ -255,7 +251,10 @@ impl Snapshots {
     /// # Errors
     ///
     /// [`StoreError::Damaged`] without a manifest, or with that of another generation.
-    pub(crate) fn open(database: Database, generation: u64) -> Result<Self, StoreError> {
+    pub(crate) fn open(
+        database: Box<dyn StoreDatabase>,
+        generation: u64,
+    ) -> Result<Self, StoreError> {
         let damaged =
             |what: &str| StoreError::damaged(database.path(), DamageLocation::Header, what);
         let Some(bytes) = database.value(&MANIFEST_KEY)? else {
@@ -440,7 +439,7 @@ impl Snapshots {
 pub struct Frames<'a, 'e> {
     snapshots: &'a Snapshots,
     /// Iteration over the whole database; its next entry is the next value of this stream.
-    entries: &'a mut Peekable<DatabaseEntries<'e>>,
+    entries: &'a mut Peekable<Entries<'e>>,
     stream: Stream,
     header: SnapshotHeader,
     /// Counts read so far. At the end they equal those of `header`.
@@ -453,7 +452,7 @@ pub struct Frames<'a, 'e> {
 impl<'a, 'e> Frames<'a, 'e> {
     fn new(
         snapshots: &'a Snapshots,
-        entries: &'a mut Peekable<DatabaseEntries<'e>>,
+        entries: &'a mut Peekable<Entries<'e>>,
         stream: Stream,
         header: SnapshotHeader,
     ) -> Self {

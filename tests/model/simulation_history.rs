@@ -1,14 +1,17 @@
 //! The history of a simulation, and its check against the agenda after each event of the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use slotbook::domain::records::author::{Author, KeyId};
 use slotbook::domain::records::ids::{FicheId, ProId, VeventId};
+use slotbook::engine::health::LOOK_INTERVAL;
 use slotbook::store::{SimulatedDisk, Tail};
 use tokio::sync::Notify;
 use tokio::time::Instant as Moment;
+
+use super::simulation_mail::Attempt;
 
 /// Half hours that are open on each calendar.
 pub(crate) const HALF_HOURS: i64 = 6;
@@ -27,6 +30,17 @@ pub(crate) struct Entry {
     pub(crate) is_cancelled: bool,
     /// Number of the booking that made it.
     pub(crate) client: u64,
+    /// Number of the operation that gave its client the present address; 0 for the first one.
+    pub(crate) address: u64,
+}
+
+/// The kind of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    /// A client's operation.
+    Operation,
+    /// A step of the sending of a message.
+    Delivery,
 }
 
 /// Returns the author of the operation at a place of the history: of each kind, most of them once.
@@ -69,6 +83,12 @@ pub(crate) enum Operation {
         id: Option<VeventId>,
         to: Slot,
     },
+    /// Another address of the client of the `nth` appointment; a read if there is none.
+    Readdress {
+        nth: usize,
+        id: Option<VeventId>,
+        address: u64,
+    },
     Read,
 }
 
@@ -79,6 +99,7 @@ impl Operation {
         match self {
             Self::Cancel { nth, .. } => Self::Cancel { nth, id: find(nth) },
             Self::Move { nth, to, .. } => Self::Move { nth, id: find(nth), to },
+            Self::Readdress { nth, address, .. } => Self::Readdress { nth, id: find(nth), address },
             Self::Book { .. } | Self::Read => self,
         }
     }
@@ -92,6 +113,8 @@ pub(crate) enum Answer {
     Done(u64),
     /// The appointments named as obstacles; none if no calendar was named.
     NotAvailable(BTreeSet<VeventId>),
+    /// The disk is full, and nothing was decided. Whether it was full or has just been.
+    DiskFull { is_explained: bool },
     /// Any other refusal, which is an error here.
     Refused(String),
     /// The state that a reader saw.
@@ -102,8 +125,10 @@ pub(crate) enum Answer {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     operation: Operation,
-    /// The last event that any answer before had shown.
+    /// The last event that any answer or mail before had shown.
     observed: u64,
+    /// Time for which the disk had been full; `None` if it was not.
+    full_for: Option<Duration>,
     /// The answer, and the last event that was visible then.
     answer: Option<(Answer, u64)>,
 }
@@ -115,7 +140,9 @@ impl Asked {
             (None, _) => "unanswered",
             (Some((Answer::Booked { .. }, _)), _) => "booked",
             (Some((Answer::Done(_), _)), Operation::Cancel { .. }) => "cancelled",
+            (Some((Answer::Done(_), _)), Operation::Readdress { .. }) => "readdressed",
             (Some((Answer::Done(_), _)), _) => "moved",
+            (Some((Answer::DiskFull { .. }, _)), _) => "disk full",
             (Some((Answer::NotAvailable(_), _)), _) => "not available",
             (Some((Answer::Refused(_), _)), _) => "refused",
             (Some((Answer::Seen(..), _)), _) => "seen",
@@ -130,7 +157,24 @@ impl Asked {
             Some((Answer::Booked { sequence: made, .. } | Answer::Done(made), _)) => {
                 self.observed < sequence && *made == sequence
             }
-            Some((Answer::NotAvailable(_) | Answer::Refused(_) | Answer::Seen(..), _)) => false,
+            Some((
+                Answer::NotAvailable(_)
+                | Answer::DiskFull { .. }
+                | Answer::Refused(_)
+                | Answer::Seen(..),
+                _,
+            )) => false,
+        }
+    }
+
+    /// Returns whether the operation is a read.
+    fn is_read(&self) -> bool {
+        match &self.operation {
+            Operation::Cancel { id, .. }
+            | Operation::Move { id, .. }
+            | Operation::Readdress { id, .. } => id.is_none(),
+            Operation::Book { .. } => false,
+            Operation::Read => true,
         }
     }
 }
@@ -153,6 +197,10 @@ struct Life {
     /// Time from the first operation to the end of the life. Later answers do not count.
     ended_after: Option<Duration>,
     answers: usize,
+    /// Moment from which the disk is full; `None` while it is not.
+    full_since: Option<Moment>,
+    /// Moment at which the disk had space again.
+    freed_at: Option<Moment>,
     /// Time of each answer, with the last event that was visible then.
     published: Vec<(Duration, u64)>,
 }
@@ -160,7 +208,10 @@ struct Life {
 #[derive(Debug, Default)]
 struct Recording {
     asked: Vec<Asked>,
-    /// The last event that any answer has shown.
+    /// The mails that the mail server got.
+    attempts: Vec<Attempt>,
+    violation: Option<String>,
+    /// The last event that any answer or mail has shown.
     observed: u64,
     life: Life,
 }
@@ -186,7 +237,8 @@ impl History {
         let mut recording = self.lock();
         recording.life.began.get_or_insert_with(Moment::now);
         let observed = recording.observed;
-        recording.asked.push(Asked { operation, observed, answer: None });
+        let full_for = recording.life.full_since.map(|since| since.elapsed());
+        recording.asked.push(Asked { operation, observed, full_for, answer: None });
         recording.asked.len() - 1
     }
 
@@ -198,6 +250,10 @@ impl History {
         if life.ended_after.is_some() {
             return;
         }
+        let answer = match answer {
+            Answer::DiskFull { .. } => Answer::DiskFull { is_explained: life.explains_full_disk() },
+            other => other,
+        };
         recording.asked[place].answer = Some((answer, published));
         recording.observed = recording.observed.max(published);
         let elapsed = life.began.expect("an operation was asked").elapsed();
@@ -212,6 +268,58 @@ impl History {
     /// Ends the life now, unless it has ended.
     pub(crate) fn cut_power(&self) {
         self.lock().life.cut_power();
+    }
+
+    /// Ends the life as a failed write does, unless it has ended.
+    pub(crate) fn end_process(&self) {
+        let mut recording = self.lock();
+        if recording.life.ended_after.is_none() {
+            recording.life.cut_power();
+            self.power.notify_one();
+        }
+    }
+
+    /// Notes that the disk is full, or that it has space again.
+    pub(crate) fn note_disk(&self, is_full: bool) {
+        let life = &mut self.lock().life;
+        if is_full {
+            life.full_since = Some(Moment::now());
+        } else {
+            life.full_since = None;
+            life.freed_at = Some(Moment::now());
+        }
+    }
+
+    /// Records a mail that has left; returns its place. Nothing leaves without power.
+    pub(crate) fn record_attempt(&self, attempt: Attempt) -> Option<usize> {
+        let mut recording = self.lock();
+        if recording.life.ended_after.is_some() {
+            return None;
+        }
+        recording.observed = recording.observed.max(attempt.published);
+        recording.attempts.push(attempt);
+        Some(recording.attempts.len() - 1)
+    }
+
+    /// Records that the reply of the mail server has come back.
+    pub(crate) fn answer_attempt(&self, place: usize) {
+        let mut recording = self.lock();
+        if recording.life.ended_after.is_none() {
+            recording.attempts[place].is_answered = true;
+        }
+    }
+
+    /// Notes a promise that was broken outside of every answer.
+    pub(crate) fn note_violation(&self, violation: String) {
+        self.lock().violation.get_or_insert(violation);
+    }
+
+    pub(crate) fn violation(&self) -> Option<String> {
+        self.lock().violation.clone()
+    }
+
+    pub(crate) fn attempts(&self) -> Vec<Attempt> {
+        self.lock().attempts.clone()
     }
 
     pub(crate) async fn power_was_cut(&self) {
@@ -237,7 +345,7 @@ impl History {
         last
     }
 
-    /// Returns the last event that any answer has shown.
+    /// Returns the last event that any answer or mail has shown.
     pub(crate) fn last_observed(&self) -> u64 {
         self.lock().observed
     }
@@ -248,6 +356,12 @@ impl History {
 }
 
 impl Life {
+    /// Whether a write may be refused for the full disk, as far as a monitor can know it.
+    fn explains_full_disk(&self) -> bool {
+        let was_just_full = self.freed_at.is_some_and(|at| at.elapsed() <= LOOK_INTERVAL);
+        self.full_since.is_some() || was_just_full
+    }
+
     fn cut_power(&mut self) {
         if self.ended_after.is_some() {
             return;
@@ -260,8 +374,12 @@ impl Life {
 }
 
 /// Compares every answer with the agendas after each event of the journal, the empty one first, and
-/// with the author of each event.
-pub(crate) fn check(all: &[Asked], agendas: &[Agenda], authors: &[Author]) -> Result<(), String> {
+/// with the author and the kind of each event.
+pub(crate) fn check(
+    all: &[Asked],
+    agendas: &[Arc<Agenda>],
+    events: &[(Author, EventKind)],
+) -> Result<(), String> {
     let last = agendas.len() as u64 - 1;
     for asked in all {
         let Some((answer, published)) = &asked.answer else { continue };
@@ -275,7 +393,7 @@ pub(crate) fn check(all: &[Asked], agendas: &[Agenda], authors: &[Author]) -> Re
     }
     for (index, pair) in agendas.windows(2).enumerate() {
         let sequence = index as u64 + 1;
-        check_event(all, sequence, authors[index], &pair[0], &pair[1])
+        check_event(all, sequence, events[index], &pair[0], &pair[1])
             .map_err(|violation| format!("event {sequence}: {violation}"))?;
     }
     Ok(())
@@ -286,8 +404,12 @@ fn check_answer(
     asked: &Asked,
     answer: &Answer,
     published: u64,
-    agendas: &[Agenda],
+    agendas: &[Arc<Agenda>],
 ) -> Result<(), String> {
+    let was_full = asked.full_for.is_some_and(|time| time > LOOK_INTERVAL);
+    if was_full && !asked.is_read() && !matches!(answer, Answer::DiskFull { .. }) {
+        return Err("it was decided on a full disk".to_owned());
+    }
     let window = asked.observed..=published;
     let agenda_at = |sequence: u64| {
         if window.contains(&sequence) {
@@ -305,6 +427,7 @@ fn check_answer(
                 slot: (*half_hour, on.unwrap_or(entry.slot.1)),
                 is_cancelled: false,
                 client: *client,
+                address: 0,
             };
             if *entry != at {
                 return Err(format!("the journal holds {entry:?}"));
@@ -333,9 +456,18 @@ fn check_answer(
             }
         }
         (_, Answer::Seen(sequence, seen)) => {
-            if agenda_at(*sequence)? != seen {
+            if **agenda_at(*sequence)? != *seen {
                 return Err("a reader saw another state".to_owned());
             }
+        }
+        (Operation::Readdress { id: Some(id), address, .. }, Answer::Done(sequence)) => {
+            if agenda_at(*sequence)?.get(id).is_none_or(|entry| entry.address != *address) {
+                return Err("the address is lost".to_owned());
+            }
+        }
+        (_, Answer::DiskFull { is_explained: true }) => {}
+        (_, Answer::DiskFull { is_explained: false }) => {
+            return Err("it was refused for a disk that is not full".to_owned());
         }
         (_, Answer::Refused(reason)) => return Err(format!("refused for {reason}")),
         (_, Answer::Booked { .. } | Answer::Done(_)) => {
@@ -362,7 +494,10 @@ fn explains_refusal(operation: &Operation, named: &BTreeSet<VeventId>, agenda: &
             let is_live = agenda.get(id).is_some_and(|entry| !entry.is_cancelled);
             is_live && taking(agenda, *to, Some(*id)) == *named && !named.is_empty()
         }
-        Operation::Move { id: None, .. } | Operation::Cancel { .. } | Operation::Read => false,
+        Operation::Move { id: None, .. }
+        | Operation::Cancel { .. }
+        | Operation::Readdress { .. }
+        | Operation::Read => false,
     }
 }
 
@@ -378,16 +513,24 @@ fn taking(agenda: &Agenda, slot: Slot, moving: Option<VeventId>) -> BTreeSet<Vev
 }
 
 /// Checks that an event changes one appointment, as one operation of its author asked, and takes no
-/// taken time.
+/// taken time. A step of the sending changes none, and the server is its author.
 fn check_event(
     all: &[Asked],
     sequence: u64,
-    author: Author,
-    before: &Agenda,
-    after: &Agenda,
+    (author, kind): (Author, EventKind),
+    before: &Arc<Agenda>,
+    after: &Arc<Agenda>,
 ) -> Result<(), String> {
+    if kind == EventKind::Delivery {
+        let is_same = Arc::ptr_eq(before, after) || before == after;
+        return if is_same && author == Author::Server {
+            Ok(())
+        } else {
+            Err(format!("a step of the sending by {author:?} changes the agenda"))
+        };
+    }
     let mut changed = Vec::new();
-    for (id, entry) in after {
+    for (id, entry) in after.iter() {
         if before.get(id) != Some(entry) {
             changed.push((*id, entry));
         }
@@ -408,12 +551,16 @@ fn check_event(
                 slot: (*half_hour, on.unwrap_or(now.slot.1)),
                 is_cancelled: false,
                 client: *client,
+                address: 0,
             },
             (Operation::Cancel { id, .. }, Some(entry)) if *id == Some(*changed_id) => {
                 Entry { is_cancelled: true, ..entry.clone() }
             }
             (Operation::Move { id, to, .. }, Some(entry)) if *id == Some(*changed_id) => {
                 Entry { slot: *to, ..entry.clone() }
+            }
+            (Operation::Readdress { id, address, .. }, Some(entry)) if *id == Some(*changed_id) => {
+                Entry { address: *address, ..entry.clone() }
             }
             _ => continue,
         };

@@ -3,6 +3,7 @@
 mod compaction;
 mod generations;
 mod journal;
+mod simulated;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
