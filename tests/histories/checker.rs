@@ -1,0 +1,374 @@
+//! The checker of linearizability: an order of the calls, within their times, that the
+//! specification explains.
+//!
+//! It is the search of Wing and Gong with the memory of Lowe: a set of calls that are in order, with
+//! the state after them, is looked at once. Three reductions keep it small, and lose no order:
+//!
+//! - A call that changes nothing is put in order as soon as the state gives its answer. An order
+//!   that has it later stays one if it is moved to here, since no state changes.
+//! - A lost call is left out only when its time ends. Leaving it out earlier changes no state.
+//! - A state is given up if a search that must come next shows a half hour otherwise, and no call
+//!   that may come before the search touches that half hour.
+//!
+//! Groups share nothing, so a history is linearizable if that of each group is (the locality of
+//! Herlihy and Wing). Within a group, a booking touches a calendar and a client, and a move two
+//! calendars. So calendars and clients alone are no objects in the sense of the theorem. Their
+//! histories are necessary conditions: an order of all calls of the group is one of each part. They
+//! are checked first, as they are small and name the fault best. The whole group is checked then.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::call::{Answer, Call, HalfHour, Request};
+use super::specification::{Scope, Shop, Specification, State};
+
+/// Largest number of steps of one check. A check that needs more is undecided.
+pub(crate) const STEPS_MAX: u64 = 400_000;
+
+/// Result of a check.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// There is an order; the number of steps to find it.
+    Linearizable(u64),
+    Violated,
+    /// The bound on steps was reached.
+    Undecided,
+}
+
+/// A set of calls, by their place.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Places(Vec<u64>);
+
+impl Places {
+    fn none(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    fn has(&self, place: usize) -> bool {
+        self.0[place / 64] >> (place % 64) & 1 == 1
+    }
+
+    fn add(&mut self, place: usize) {
+        self.0[place / 64] |= 1 << (place % 64);
+    }
+}
+
+/// Calls that are in order, and the state after them.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Position {
+    done: Places,
+    /// Every call before this place is done.
+    first: usize,
+    state: State,
+}
+
+/// Half hours of calendars, as bits.
+type Cells = u128;
+
+/// A call with all that is derived from it once.
+struct Step<'a> {
+    call: &'a Call,
+    is_pure: bool,
+    /// Half hours that it may take or give back.
+    touches: Cells,
+    /// Half hours that its answer shows as free, and as taken.
+    free: Cells,
+    taken: Cells,
+}
+
+/// A search for an order.
+struct Search<'a> {
+    specification: Specification<'a>,
+    steps: Vec<Step<'a>>,
+    /// Bits of the half hours that any call names.
+    cells: BTreeMap<(u64, HalfHour), u32>,
+    visited: HashSet<Position>,
+    count: u64,
+    best: u32,
+}
+
+/// Checks the calls of a scope, which may stand in any order.
+pub(crate) fn check(calls: &[Call], shop: &Shop, scope: &Scope, steps_max: u64) -> Verdict {
+    let mut concerned: Vec<&Call> = Vec::new();
+    for call in calls {
+        if let Request::Book { calendar: None, .. } = call.request
+            && call.answer == Answer::Lost
+        {
+            // Lists decide these before: the specification would have to guess the calendar.
+            return Verdict::Undecided;
+        }
+        let tells_nothing = call.answer == Answer::Nothing
+            || (call.answer == Answer::Lost && call.is_pure());
+        if !tells_nothing && scope.concerns(call) {
+            concerned.push(call);
+        }
+    }
+    concerned.sort_by_key(|call| call.began);
+    let mut search = Search::new(concerned, Specification { shop, scope });
+    search.run(steps_max)
+}
+
+impl<'a> Search<'a> {
+    fn new(calls: Vec<&'a Call>, specification: Specification<'a>) -> Self {
+        let mut search = Self {
+            specification,
+            steps: Vec::new(),
+            cells: BTreeMap::new(),
+            visited: HashSet::new(),
+            count: 0,
+            best: 0,
+        };
+        let places = places_of(&calls);
+        let holds = holds_of(&calls);
+        for call in calls {
+            let mut touches = 0;
+            for cell in touched(call, &places, &holds) {
+                touches |= search.cell(cell);
+            }
+            let (free, taken) = search.shown(call, &holds);
+            let is_pure = call.is_pure();
+            search.steps.push(Step { call, is_pure, touches, free, taken });
+        }
+        search
+    }
+
+    /// Returns the bit of a half hour. One beyond the 128th has none: it is not looked at early.
+    fn cell(&mut self, cell: (u64, HalfHour)) -> Cells {
+        if !self.specification.scope.calendars.contains(&cell.0) {
+            return 0;
+        }
+        let next = u32::try_from(self.cells.len()).expect("few half hours");
+        let bit = *self.cells.entry(cell).or_insert(next);
+        1_u128.checked_shl(bit).unwrap_or(0)
+    }
+
+    /// Returns the half hours that a search for half an hour shows as free and as taken. The
+    /// caller's own hold hides what is under it.
+    fn shown(&mut self, call: &Call, holds: &BTreeMap<usize, Vec<(u64, HalfHour)>>) -> (Cells, Cells) {
+        let (Request::Search { calendar, open, length: 1, hold }, Answer::Free(slots)) =
+            (&call.request, &call.answer)
+        else {
+            return (0, 0);
+        };
+        let (mut free, mut taken) = (0, 0);
+        for id in self.specification.scope.calendars.clone() {
+            if calendar.is_some_and(|named| named != id) {
+                continue;
+            }
+            for start in open.0..open.1 {
+                let is_own = hold.is_some_and(|hold| holds[&hold].contains(&(id, start)));
+                let cell = if is_own { 0 } else { self.cell((id, start)) };
+                if slots.get(&start).is_some_and(|calendars| calendars.contains(&id)) {
+                    free |= cell;
+                } else {
+                    taken |= cell;
+                }
+            }
+        }
+        (free, taken)
+    }
+
+    fn run(&mut self, steps_max: u64) -> Verdict {
+        let done = Places::none(self.steps.len());
+        let mut stack = vec![Position { done, first: 0, state: State::default() }];
+        while let Some(mut position) = stack.pop() {
+            self.count += 1;
+            if self.count > steps_max {
+                return Verdict::Undecided;
+            }
+            let Some(open) = self.settle(&mut position) else {
+                return Verdict::Linearizable(self.count);
+            };
+            if std::env::var_os("DBG").is_some() {
+                let n: u32 = position.done.0.iter().map(|w| w.count_ones()).sum();
+                if n > self.best || self.count == steps_max {
+                    self.best = n;
+                    println!("== {} done {n} of {} at step {}", self.specification.scope.name, self.steps.len(), self.count);
+                    for place in &open { println!("   {} hopeless {}", self.steps[*place].call, self.is_hopeless(&position, &[*place])); }
+                    println!("   {:?}", position.state);
+                }
+            }
+            if self.is_hopeless(&position, &open) || !self.visited.insert(position.clone()) {
+                continue;
+            }
+            // The last one pushed is tried first: that which ended first.
+            let mut next = Vec::new();
+            for place in &open {
+                let step = &self.steps[*place];
+                if !step.is_pure
+                    && let Some(state) = self.specification.apply(&position.state, step.call)
+                {
+                    let mut after = Position { state, ..position.clone() };
+                    after.done.add(*place);
+                    next.push((step.call.ended, after));
+                }
+            }
+            next.sort_by_key(|(ended, _)| std::cmp::Reverse(*ended));
+            if let Some(last) = self.ending_first(&open)
+                && self.steps[last].call.may_be_left_out()
+            {
+                let mut without = position.clone();
+                without.done.add(last);
+                stack.push(without);
+            }
+            stack.extend(next.into_iter().map(|(_, after)| after));
+        }
+        Verdict::Violated
+    }
+
+    /// Puts every call in order that changes nothing and has its answer by the state. Returns the
+    /// calls that may come next, or `None` if all are in order.
+    fn settle(&self, position: &mut Position) -> Option<Vec<usize>> {
+        loop {
+            let open = self.open(position);
+            if open.is_empty() {
+                return None;
+            }
+            let mut is_settled = true;
+            for place in &open {
+                let step = &self.steps[*place];
+                if step.is_pure && self.specification.explains(&position.state, step.call) {
+                    position.done.add(*place);
+                    is_settled = false;
+                }
+            }
+            if is_settled {
+                return Some(open);
+            }
+        }
+    }
+
+    /// Returns the calls that may come next: those that began before the first of the others ended.
+    fn open(&self, position: &mut Position) -> Vec<usize> {
+        while position.first < self.steps.len() && position.done.has(position.first) {
+            position.first += 1;
+        }
+        let mut open: Vec<usize> = Vec::new();
+        let mut deadline = u64::MAX;
+        for (place, step) in self.steps.iter().enumerate().skip(position.first) {
+            if step.call.began > deadline {
+                break;
+            }
+            if !position.done.has(place) {
+                deadline = deadline.min(step.call.ended);
+                open.push(place);
+            }
+        }
+        open.retain(|place| self.steps[*place].call.began < deadline);
+        open
+    }
+
+    fn ending_first(&self, open: &[usize]) -> Option<usize> {
+        open.iter().copied().min_by_key(|place| self.steps[*place].call.ended)
+    }
+
+    /// Returns whether an open search can never have its answer from here.
+    fn is_hopeless(&self, position: &Position, open: &[usize]) -> bool {
+        let mut taken = 0;
+        for span in position.state.taken() {
+            for cell in span.cells() {
+                if let Some(bit) = self.cells.get(&cell) {
+                    taken |= 1_u128.checked_shl(*bit).unwrap_or(0);
+                }
+            }
+        }
+        open.iter().any(|place| {
+            let step = &self.steps[*place];
+            let wrong = (step.free & taken) | (step.taken & !taken);
+            wrong != 0 && wrong & !self.touched_before(position, step.call.ended) != 0
+        })
+    }
+
+    /// Returns what the calls touch that are not in order and began before a time.
+    fn touched_before(&self, position: &Position, ended: u64) -> Cells {
+        let mut touched = 0;
+        for (place, step) in self.steps.iter().enumerate().skip(position.first) {
+            if step.call.began > ended {
+                break;
+            }
+            if !step.is_pure && !position.done.has(place) {
+                touched |= step.touches;
+            }
+        }
+        touched
+    }
+}
+
+/// Returns every half hour at which each appointment may ever stand.
+fn places_of(calls: &[&Call]) -> BTreeMap<u64, BTreeSet<(u64, HalfHour)>> {
+    // An appointment moves within a calendar, of which its request says nothing. So every start is
+    // taken with every calendar of the appointment.
+    let mut spots: BTreeMap<u64, (BTreeSet<u64>, BTreeSet<HalfHour>, u64)> = BTreeMap::new();
+    for call in calls {
+        let Some(id) = call.appointment() else { continue };
+        let (calendars, starts, length) = spots.entry(id).or_default();
+        match (&call.request, &call.answer) {
+            (Request::Book { start, length: booked, .. }, Answer::Booked { calendar, .. })
+            | (
+                Request::Book { start, length: booked, calendar: Some(calendar), .. },
+                Answer::Lost,
+            ) => {
+                calendars.insert(*calendar);
+                starts.insert(*start);
+                *length = *booked;
+            }
+            (Request::Move { start, .. }, _) => drop(starts.insert(*start)),
+            (Request::Shift { calendar, start, .. }, _) => {
+                calendars.insert(*calendar);
+                starts.insert(*start);
+            }
+            _ => {}
+        }
+    }
+    let mut places: BTreeMap<u64, BTreeSet<(u64, HalfHour)>> = BTreeMap::new();
+    for (id, (calendars, starts, length)) in spots {
+        let cells = places.entry(id).or_default();
+        for calendar in calendars {
+            for start in &starts {
+                cells.extend((*start..start + length).map(|at| (calendar, at)));
+            }
+        }
+    }
+    places
+}
+
+/// Returns the half hours of each hold.
+fn holds_of(calls: &[&Call]) -> BTreeMap<usize, Vec<(u64, HalfHour)>> {
+    let mut holds = BTreeMap::new();
+    for call in calls {
+        match &call.request {
+            Request::Hold(span) => drop(holds.insert(call.number, span.cells().collect())),
+            Request::Search { hold: Some(hold), .. } => drop(holds.entry(*hold).or_default()),
+            _ => {}
+        }
+    }
+    holds
+}
+
+/// Returns the half hours that a call may take or give back. A booking ends the holds that it
+/// meets, which may reach beyond its own time.
+fn touched(
+    call: &Call,
+    places: &BTreeMap<u64, BTreeSet<(u64, HalfHour)>>,
+    holds: &BTreeMap<usize, Vec<(u64, HalfHour)>>,
+) -> BTreeSet<(u64, HalfHour)> {
+    let mut cells = BTreeSet::new();
+    match &call.request {
+        Request::Hold(span) => cells.extend(span.cells()),
+        Request::Release { hold, .. } => cells.extend(holds.get(hold).into_iter().flatten()),
+        Request::Book { .. }
+        | Request::Cancel { .. }
+        | Request::Move { .. }
+        | Request::Shift { .. } => {
+            if let Some(id) = call.appointment() {
+                cells.extend(places.get(&id).into_iter().flatten());
+            }
+            for held in holds.values() {
+                if held.iter().any(|cell| cells.contains(cell)) {
+                    cells.extend(held);
+                }
+            }
+        }
+        Request::Search { .. } | Request::Read { .. } | Request::List => {}
+    }
+    cells
+}

@@ -1,0 +1,1 @@
+//! Histories written by hand.
