@@ -83,6 +83,8 @@ pub(crate) enum PlantedFault {
     RevokedKeySessionKept,
     /// The result of an attempt to send a message is not recorded.
     ResultNotRecorded,
+    /// A search is answered from the state before the newest durable one.
+    SearchOneBehind,
     /// A claimed message is sent without a look at the newest state.
     SecondLookSkipped,
     /// A start in the second pass of a repeated hour is bookable.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use imbl::OrdMap;
+use parking_lot::Mutex;
 
 use crate::domain::directory::Directory;
 use crate::domain::records::ids::GroupId;
@@ -16,6 +17,7 @@ use crate::engine::group_map::GroupMap;
 use crate::engine::mailbox::Mailbox;
 use crate::engine::messages::{GroupChange, SchedulerMessage};
 use crate::engine::quarantine::QuarantinedGroup;
+use crate::planted_faults::PlantedFault;
 
 /// The published states. A reader takes one and keeps it to the end of its request.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub struct Published {
     scheduler: ArcSwapOption<Mailbox<SchedulerMessage>>,
     /// Groups that are not served.
     quarantined: BTreeMap<GroupId, QuarantinedGroup>,
+    /// The state of each group before its newest one. Empty unless a planted fault needs it.
+    former: Mutex<BTreeMap<GroupId, Arc<GroupState>>>,
 }
 
 impl Published {
@@ -62,6 +66,7 @@ impl Published {
             accounts: AccountIndex::new(accounts),
             scheduler: ArcSwapOption::empty(),
             quarantined: quarantined_by_id,
+            former: Mutex::default(),
         }
     }
 
@@ -80,6 +85,11 @@ impl Published {
     /// Returns a group's current state. `None` for a group that is unknown or quarantined.
     pub fn group_state(&self, group: GroupId) -> Option<Arc<GroupState>> {
         self.groups.with(group, ArcSwap::load_full)
+    }
+
+    /// Returns the state of a group before its current one, for a planted fault; `None` without it.
+    pub(crate) fn former_state(&self, group: GroupId) -> Option<Arc<GroupState>> {
+        self.former.lock().get(&group).cloned()
     }
 
     /// Returns the id of the served group with a `urlname`.
@@ -126,6 +136,9 @@ impl Published {
         for (group, (group_state, changed)) in next_states {
             let swapped = self.groups.with(group, |state| state.swap(Arc::clone(&group_state)));
             let Some(before) = swapped else { continue };
+            if PlantedFault::SearchOneBehind.is_active() {
+                self.former.lock().insert(group, Arc::clone(&before));
+            }
             self.accounts.follow(&before, &group_state);
             changes.extend(GroupChange::new(&before, group_state, changed));
         }

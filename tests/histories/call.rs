@@ -267,6 +267,9 @@ impl fmt::Display for Call {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { number, thread, began, ended, request, answer, sent, .. } = self;
         let again = if *sent > 1 { format!(" (sent {sent} times)") } else { String::new() };
-        write!(formatter, "[{began:>5} {ended:>5}] #{number} by {thread}: {request}{again}: {answer}")
+        write!(
+            formatter,
+            "[{began:>5} {ended:>5}] #{number} by {thread}: {request}{again}: {answer}"
+        )
     }
 }

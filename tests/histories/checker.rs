@@ -7,8 +7,8 @@
 //! - A call that changes nothing is put in order as soon as the state gives its answer. An order
 //!   that has it later stays one if it is moved to here, since no state changes.
 //! - A lost call is left out only when its time ends. Leaving it out earlier changes no state.
-//! - A state is given up if a search that must come next shows a half hour otherwise, and no call
-//!   that may come before the search touches that half hour.
+//! - A state is given up if a search or a list that comes later shows it otherwise, and no call that
+//!   may come before touches what differs.
 //!
 //! Groups share nothing, so a history is linearizable if that of each group is (the locality of
 //! Herlihy and Wing). Within a group, a booking touches a calendar and a client, and a move two
@@ -68,6 +68,8 @@ type Cells = u128;
 struct Step<'a> {
     call: &'a Call,
     is_pure: bool,
+    /// Whether it follows a list of the same thread at once: it belongs to an audit.
+    is_audit: bool,
     /// Half hours that it may take or give back.
     touches: Cells,
     /// Half hours that its answer shows as free, and as taken.
@@ -81,9 +83,10 @@ struct Search<'a> {
     steps: Vec<Step<'a>>,
     /// Bits of the half hours that any call names.
     cells: BTreeMap<(u64, HalfHour), u32>,
+    /// Places of the lists.
+    lists: Vec<usize>,
     visited: HashSet<Position>,
     count: u64,
-    best: u32,
 }
 
 /// Checks the calls of a scope, which may stand in any order.
@@ -96,8 +99,8 @@ pub(crate) fn check(calls: &[Call], shop: &Shop, scope: &Scope, steps_max: u64) 
             // Lists decide these before: the specification would have to guess the calendar.
             return Verdict::Undecided;
         }
-        let tells_nothing = call.answer == Answer::Nothing
-            || (call.answer == Answer::Lost && call.is_pure());
+        let tells_nothing =
+            call.answer == Answer::Nothing || (call.answer == Answer::Lost && call.is_pure());
         if !tells_nothing && scope.concerns(call) {
             concerned.push(call);
         }
@@ -113,9 +116,9 @@ impl<'a> Search<'a> {
             specification,
             steps: Vec::new(),
             cells: BTreeMap::new(),
+            lists: Vec::new(),
             visited: HashSet::new(),
             count: 0,
-            best: 0,
         };
         let places = places_of(&calls);
         let holds = holds_of(&calls);
@@ -126,7 +129,17 @@ impl<'a> Search<'a> {
             }
             let (free, taken) = search.shown(call, &holds);
             let is_pure = call.is_pure();
-            search.steps.push(Step { call, is_pure, touches, free, taken });
+            if let Answer::Rows(_) = call.answer {
+                search.lists.push(search.steps.len());
+            }
+            let is_audit = match search.steps.last() {
+                Some(before) => {
+                    let is_list = matches!(before.call.request, Request::List);
+                    (is_list || before.is_audit) && before.call.thread == call.thread
+                }
+                None => false,
+            };
+            search.steps.push(Step { call, is_pure, is_audit, touches, free, taken });
         }
         search
     }
@@ -143,7 +156,11 @@ impl<'a> Search<'a> {
 
     /// Returns the half hours that a search for half an hour shows as free and as taken. The
     /// caller's own hold hides what is under it.
-    fn shown(&mut self, call: &Call, holds: &BTreeMap<usize, Vec<(u64, HalfHour)>>) -> (Cells, Cells) {
+    fn shown(
+        &mut self,
+        call: &Call,
+        holds: &BTreeMap<usize, Vec<(u64, HalfHour)>>,
+    ) -> (Cells, Cells) {
         let (Request::Search { calendar, open, length: 1, hold }, Answer::Free(slots)) =
             (&call.request, &call.answer)
         else {
@@ -178,15 +195,6 @@ impl<'a> Search<'a> {
             let Some(open) = self.settle(&mut position) else {
                 return Verdict::Linearizable(self.count);
             };
-            if std::env::var_os("DBG").is_some() {
-                let n: u32 = position.done.0.iter().map(|w| w.count_ones()).sum();
-                if n > self.best || self.count == steps_max {
-                    self.best = n;
-                    println!("== {} done {n} of {} at step {}", self.specification.scope.name, self.steps.len(), self.count);
-                    for place in &open { println!("   {} hopeless {}", self.steps[*place].call, self.is_hopeless(&position, &[*place])); }
-                    println!("   {:?}", position.state);
-                }
-            }
             if self.is_hopeless(&position, &open) || !self.visited.insert(position.clone()) {
                 continue;
             }
@@ -261,7 +269,8 @@ impl<'a> Search<'a> {
         open.iter().copied().min_by_key(|place| self.steps[*place].call.ended)
     }
 
-    /// Returns whether an open search can never have its answer from here.
+    /// Returns whether an open search, or a read of the next audit, can never have its answer from
+    /// here.
     fn is_hopeless(&self, position: &Position, open: &[usize]) -> bool {
         let mut taken = 0;
         for span in position.state.taken() {
@@ -271,11 +280,38 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        open.iter().any(|place| {
-            let step = &self.steps[*place];
+        let is_wrong = |place: usize| {
+            let step = &self.steps[place];
             let wrong = (step.free & taken) | (step.taken & !taken);
             wrong != 0 && wrong & !self.touched_before(position, step.call.ended) != 0
-        })
+        };
+        if open.iter().any(|place| is_wrong(*place)) {
+            return true;
+        }
+        let Some(list) = self.lists.iter().find(|place| !position.done.has(**place)) else {
+            return false;
+        };
+        let searches = *list + 1..self.steps.len();
+        self.is_list_hopeless(position, &self.steps[*list])
+            || searches.take_while(|place| self.steps[*place].is_audit).any(is_wrong)
+    }
+
+    /// Returns whether a list shows an appointment otherwise that no call before it touches.
+    fn is_list_hopeless(&self, position: &Position, list: &Step<'_>) -> bool {
+        let Answer::Rows(rows) = &list.call.answer else { return false };
+        let mut differing = position.state.differing(rows);
+        for (place, step) in self.steps.iter().enumerate().skip(position.first) {
+            if step.call.began > list.call.ended || differing.is_empty() {
+                break;
+            }
+            if !step.is_pure
+                && !position.done.has(place)
+                && let Some(id) = step.call.appointment()
+            {
+                differing.remove(&id);
+            }
+        }
+        !differing.is_empty()
     }
 
     /// Returns what the calls touch that are not in order and began before a time.

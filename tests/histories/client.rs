@@ -52,7 +52,8 @@ impl Connection {
         let request = built.build().expect("a legal request");
         let url = request.url();
         let query = url.query().map_or(String::new(), |query| format!("?{query}"));
-        let mut head = format!("{} {}{query} HTTP/1.1\r\nHost: t\r\n", request.method(), url.path());
+        let mut head =
+            format!("{} {}{query} HTTP/1.1\r\nHost: t\r\n", request.method(), url.path());
         for (name, value) in request.headers() {
             head.push_str(&format!("{name}: {}\r\n", value.to_str().expect("text")));
         }
@@ -94,8 +95,7 @@ impl Connection {
                 by(send(Method::PUT, format!("appointments/{id}")), *caller, *id).json(&body)
             }
             Request::Shift { id, calendar, start } => {
-                let body =
-                    json!({"vevent": {"calendar_id": calendar, "start": half_hour(*start)}});
+                let body = json!({"vevent": {"calendar_id": calendar, "start": half_hour(*start)}});
                 as_pro(send(Method::PUT, format!("vevents/{id}")), group).json(&body)
             }
             Request::Hold(span) => {

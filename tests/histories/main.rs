@@ -22,6 +22,7 @@ mod wishes;
 use std::ops::Range;
 
 use play::play_and_check;
+use tokio::task::JoinSet;
 use verdicts::Figures;
 
 /// Seeds of every run, and of the long one.
@@ -37,14 +38,11 @@ fn seeds() -> Range<u64> {
     if std::env::var_os("SLOTBOOK_LONG").is_some() { LONG_SEEDS } else { SEEDS }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_history_over_http_is_linearizable() {
-    let mut all = Figures::default();
-    let mut most_steps = 0;
-    let seeds = seeds();
-    for seed in seeds.clone() {
-        let found = play_and_check(seed).await;
-        let figures = found.unwrap_or_else(|violation| {
+/// Plays every `nth` history of the seeds, from one on.
+async fn play_every(nth: usize, first: usize) -> (Figures, u64) {
+    let (mut all, mut most_steps) = (Figures::default(), 0);
+    for seed in seeds().skip(first).step_by(nth) {
+        let figures = play_and_check(seed).await.unwrap_or_else(|violation| {
             panic!(
                 "seed {seed}: {violation}\nrun it again: SLOTBOOK_HISTORIES={seed}..{} \
                  cargo test --test histories every_history",
@@ -57,7 +55,24 @@ async fn every_history_over_http_is_linearizable() {
             println!("seed {seed}: {all:?}, at most {most_steps} steps");
         }
     }
-    println!("seeds {seeds:?}: {all:?}, at most {most_steps} steps");
-    let histories = usize::try_from(seeds.end - seeds.start).expect("few");
+    (all, most_steps)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_history_over_http_is_linearizable() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut playing = JoinSet::new();
+    for first in 0..threads {
+        playing.spawn(play_every(threads, first));
+    }
+    let (mut all, mut most_steps) = (Figures::default(), 0);
+    while let Some(played) = playing.join_next().await {
+        // The first violation ends the test: its panic is shown already.
+        let (figures, steps) = played.expect("every history is linearizable");
+        all.add(figures);
+        most_steps = most_steps.max(steps);
+    }
+    println!("seeds {:?}: {all:?}, at most {most_steps} steps", seeds());
+    let histories = seeds().count();
     assert!(all.calls > histories * 50 && all.refused > histories, "{all:?}");
 }

@@ -1,5 +1,6 @@
 //! The record of a history: calls as they begin and end, by the ticks of one clock.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use super::call::{Answer, Call, Request};
@@ -15,6 +16,19 @@ pub(crate) struct Recorder {
 struct Record {
     ticks: u64,
     calls: Vec<Call>,
+    /// Calls that are sent again, by number: the newest sending.
+    repeated: BTreeMap<usize, Repeated>,
+    /// Ends of the process that had every sending of a call, for calls that are sent again.
+    process_ends: BTreeMap<usize, u64>,
+}
+
+/// A call that was sent again.
+#[derive(Debug)]
+struct Repeated {
+    /// Begin of the newest sending.
+    began: u64,
+    /// End of the process that had all the earlier ones; `OPEN` if it still runs.
+    earlier_ended: u64,
 }
 
 /// End of a call that has not ended.
@@ -43,27 +57,42 @@ impl Recorder {
         number
     }
 
-    /// Records that a call is sent again.
+    /// Records that a call is sent again, before it is.
     pub(crate) fn repeat(&self, number: usize) {
-        self.lock().calls[number].sent += 1;
+        let mut record = self.lock();
+        let began = record.tick();
+        record.calls[number].sent += 1;
+        let earlier_ended = record.process_ends.remove(&number).unwrap_or(OPEN);
+        record.repeated.insert(number, Repeated { began, earlier_ended });
     }
 
     /// Records an answer, after it was read.
+    ///
+    /// A request that was sent before may still be on its way when a repetition is refused, and be
+    /// carried out later. So the refusal is a call of its own, and the first one stays lost. A
+    /// repetition that was carried out has the answer of both: the key is done once.
     pub(crate) fn end(&self, number: usize, answer: Answer) {
         let mut record = self.lock();
         let ended = record.tick();
-        let call = &mut record.calls[number];
-        // The first of several sendings may have been carried out, if a later one was refused room.
-        if answer == Answer::Nothing && call.sent > 1 {
-            return;
+        let is_done = matches!(answer, Answer::Booked { .. } | Answer::Done);
+        match record.repeated.remove(&number) {
+            Some(Repeated { began, earlier_ended }) if !is_done => {
+                record.calls[number].ended = earlier_ended;
+                let refused = Call {
+                    number: record.calls.len(),
+                    answer,
+                    began,
+                    ended,
+                    sent: 1,
+                    ..record.calls[number].clone()
+                };
+                record.calls.push(refused);
+            }
+            _ => {
+                record.calls[number].answer = answer;
+                record.calls[number].ended = ended;
+            }
         }
-        call.answer = answer;
-        call.ended = ended;
-    }
-
-    /// Returns whether a call was answered.
-    pub(crate) fn is_answered(&self, number: usize) -> bool {
-        self.lock().calls[number].answer != Answer::Lost
     }
 
     /// Records the end of a process: no open call has an effect later, except those that are sent
@@ -71,8 +100,11 @@ impl Recorder {
     pub(crate) fn end_process(&self, sent_again: &[usize]) {
         let mut record = self.lock();
         let ended = record.tick();
-        for call in &mut record.calls {
-            if call.ended == OPEN && !sent_again.contains(&call.number) {
+        let Record { calls, process_ends, .. } = &mut *record;
+        for call in calls {
+            if call.ended == OPEN && sent_again.contains(&call.number) {
+                process_ends.insert(call.number, ended);
+            } else if call.ended == OPEN {
                 call.ended = ended;
             }
         }

@@ -76,9 +76,8 @@ impl Group {
         let mut interventions = Vec::new();
         for (length, id) in (1..).zip(self.interventions) {
             let (name, minutes) = (format!("{length}"), length * 30);
-            interventions.push(
-                json!({"id": id, "name": name, "publicname": name, "length": minutes}),
-            );
+            interventions
+                .push(json!({"id": id, "name": name, "publicname": name, "length": minutes}));
         }
         json!({
             "id": self.id, "name": format!("Practice {}", self.id), "timezone": "UTC",

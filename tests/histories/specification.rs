@@ -389,7 +389,6 @@ fn moved(id: u64, entry: &Entry, caller: Caller) -> ClientRules {
     ClientRules { counts_by_key, is_bound: true, moved: Some(id) }
 }
 
-
 fn is_only(codes: &BTreeSet<u64>, code: u64) -> bool {
     codes.len() == 1 && codes.contains(&code)
 }
@@ -398,7 +397,9 @@ impl State {
     /// Returns whether no live appointment takes a moment of a span, nor for the public a hold.
     fn is_free(&self, span: Span, caller: Caller, own: Own) -> bool {
         for (id, entry) in &self.appointments {
-            if entry.shown.is_live && own.appointment != Some(*id) && entry.shown.span.overlaps(span)
+            if entry.shown.is_live
+                && own.appointment != Some(*id)
+                && entry.shown.span.overlaps(span)
             {
                 return false;
             }
@@ -410,6 +411,17 @@ impl State {
             }
         }
         is_free
+    }
+
+    /// Returns the appointments that a list shows otherwise, or not at all.
+    pub(crate) fn differing(&self, rows: &BTreeMap<u64, Row>) -> BTreeSet<u64> {
+        let mut differing = BTreeSet::new();
+        for (id, entry) in &self.appointments {
+            if rows.get(id).is_none_or(|row| row.shown != entry.shown) {
+                differing.insert(*id);
+            }
+        }
+        differing
     }
 
     /// Returns the time that live appointments and holds take.

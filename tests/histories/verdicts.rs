@@ -65,11 +65,7 @@ pub(crate) fn resolve(calls: &mut [Call]) -> Result<usize, String> {
 }
 
 /// Returns the calendar of an appointment in the first list that has it.
-fn first_calendar(
-    lists: &[(u64, u64, BTreeMap<u64, Row>)],
-    call: &Call,
-    id: u64,
-) -> Option<u64> {
+fn first_calendar(lists: &[(u64, u64, BTreeMap<u64, Row>)], call: &Call, id: u64) -> Option<u64> {
     let mut first = None;
     for (group, began, rows) in lists {
         if *group == call.group

@@ -21,6 +21,7 @@ use crate::http::error::ApiError;
 use crate::http::permissions::{Resource, SHOWN_OR_ALLOWED, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::response::{HandlerResult, json_response, ok_response};
+use crate::planted_faults::PlantedFault;
 use crate::wire::field::Scope;
 use crate::wire::schema::schema_of;
 use crate::wire::slots::{Explanation, SearchGoal, SlotSearch, parse_from_web};
@@ -126,8 +127,14 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 ];
 
 /// GET /api/v1/groups/{group_id}/availabletimeslots.
-async fn search(request: GroupRequest) -> HandlerResult {
+async fn search(mut request: GroupRequest) -> HandlerResult {
     check_search_right(&request)?;
+    let group = request.state.catalogue.group.id;
+    if PlantedFault::SearchOneBehind.is_active()
+        && let Some(former) = request.server.engine.published().former_state(group)
+    {
+        request.state = former;
+    }
     let GroupRequest { params, state, now, .. } = &request;
     let search = SlotSearch::parse(params, state, request.caller(), &request.sight(), *now)?;
     match search.goal {
