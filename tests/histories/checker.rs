@@ -18,8 +18,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::call::{Answer, Call, HalfHour, Request};
-use super::specification::{Scope, Shop, Specification, State};
+use super::call::{Answer, Call, Caller, HalfHour, Request, Slots, Span};
+use super::specification::{NOT_AVAILABLE, Scope, Shop, Specification, State};
 
 /// Largest number of steps of one check. A check that needs more is undecided.
 pub(crate) const STEPS_MAX: u64 = 400_000;
@@ -61,6 +61,8 @@ struct Position {
     state: State,
 }
 
+/// Half hours of each hold.
+type HoldCells = BTreeMap<usize, Vec<(u64, HalfHour)>>;
 /// Half hours of calendars, as bits.
 type Cells = u128;
 
@@ -70,9 +72,10 @@ struct Step<'a> {
     is_pure: bool,
     /// Whether it follows a list of the same thread at once: it belongs to an audit.
     is_audit: bool,
-    /// Half hours that it may take or give back.
-    touches: Cells,
-    /// Half hours that its answer shows as free, and as taken.
+    /// Half hours that it may take, and that it may give back.
+    takes: Cells,
+    gives: Cells,
+    /// Half hours that are free, and taken, in each state that gives its answer.
     free: Cells,
     taken: Cells,
 }
@@ -123,10 +126,8 @@ impl<'a> Search<'a> {
         let places = places_of(&calls);
         let holds = holds_of(&calls);
         for call in calls {
-            let mut touches = 0;
-            for cell in touched(call, &places, &holds) {
-                touches |= search.cell(cell);
-            }
+            let (takes, gives) = touched(call, &places, &holds);
+            let (takes, gives) = (search.cells_of(takes), search.cells_of(gives));
             let (free, taken) = search.shown(call, &holds);
             let is_pure = call.is_pure();
             if let Answer::Rows(_) = call.answer {
@@ -139,7 +140,7 @@ impl<'a> Search<'a> {
                 }
                 None => false,
             };
-            search.steps.push(Step { call, is_pure, is_audit, touches, free, taken });
+            search.steps.push(Step { call, is_pure, is_audit, takes, gives, free, taken });
         }
         search
     }
@@ -154,18 +155,62 @@ impl<'a> Search<'a> {
         1_u128.checked_shl(bit).unwrap_or(0)
     }
 
-    /// Returns the half hours that a search for half an hour shows as free and as taken. The
-    /// caller's own hold hides what is under it.
-    fn shown(
-        &mut self,
-        call: &Call,
-        holds: &BTreeMap<usize, Vec<(u64, HalfHour)>>,
-    ) -> (Cells, Cells) {
-        let (Request::Search { calendar, open, length: 1, hold }, Answer::Free(slots)) =
-            (&call.request, &call.answer)
-        else {
+    fn cells_of(&mut self, cells: impl IntoIterator<Item = (u64, HalfHour)>) -> Cells {
+        let mut bits = 0;
+        for cell in cells {
+            bits |= self.cell(cell);
+        }
+        bits
+    }
+
+    /// Returns the half hours that are free, and taken, in each state that gives a call's answer.
+    /// The caller's own hold hides what is under it. Professionals do not notice holds.
+    fn shown(&mut self, call: &Call, holds: &HoldCells) -> (Cells, Cells) {
+        if call.may_be_left_out() {
             return (0, 0);
+        }
+        let is_not_available = match &call.answer {
+            Answer::Refused(codes) => codes.len() == 1 && codes.contains(&NOT_AVAILABLE),
+            _ => false,
         };
+        match (&call.request, &call.answer) {
+            (Request::Search { calendar, open, length: 1, hold }, Answer::Free(slots)) => {
+                self.shown_by_search(*calendar, *open, *hold, slots, holds)
+            }
+            (
+                Request::Book { caller: Caller::Public, start, length, hold: None, .. },
+                Answer::Booked { calendar, .. },
+            ) => {
+                let span = Span { calendar: *calendar, start: *start, length: *length };
+                (self.cells_of(span.cells()), 0)
+            }
+            (Request::Hold(span), Answer::Done) => (self.cells_of(span.cells()), 0),
+            (Request::Hold(span), _) if is_not_available && span.length == 1 => {
+                (0, self.cells_of(span.cells()))
+            }
+            (
+                Request::Book {
+                    caller: Caller::Public,
+                    calendar: Some(calendar),
+                    start,
+                    length: 1,
+                    hold: None,
+                    ..
+                },
+                _,
+            ) if is_not_available => (0, self.cell((*calendar, *start))),
+            _ => (0, 0),
+        }
+    }
+
+    fn shown_by_search(
+        &mut self,
+        calendar: Option<u64>,
+        open: (HalfHour, HalfHour),
+        hold: Option<usize>,
+        slots: &Slots,
+        holds: &HoldCells,
+    ) -> (Cells, Cells) {
         let (mut free, mut taken) = (0, 0);
         for id in self.specification.scope.calendars.clone() {
             if calendar.is_some_and(|named| named != id) {
@@ -282,8 +327,12 @@ impl<'a> Search<'a> {
         }
         let is_wrong = |place: usize| {
             let step = &self.steps[place];
-            let wrong = (step.free & taken) | (step.taken & !taken);
-            wrong != 0 && wrong & !self.touched_before(position, step.call.ended) != 0
+            let (wrongly_taken, wrongly_free) = (step.free & taken, step.taken & !taken);
+            if wrongly_taken | wrongly_free == 0 {
+                return false;
+            }
+            let (takes, gives) = self.touched_before(position, place);
+            (wrongly_taken & !gives) | (wrongly_free & !takes) != 0
         };
         if open.iter().any(|place| is_wrong(*place)) {
             return true;
@@ -314,18 +363,19 @@ impl<'a> Search<'a> {
         !differing.is_empty()
     }
 
-    /// Returns what the calls touch that are not in order and began before a time.
-    fn touched_before(&self, position: &Position, ended: u64) -> Cells {
-        let mut touched = 0;
+    /// Returns the half hours that calls may take and give back which may come before a call.
+    fn touched_before(&self, position: &Position, before: usize) -> (Cells, Cells) {
+        let (mut takes, mut gives) = (0, 0);
         for (place, step) in self.steps.iter().enumerate().skip(position.first) {
-            if step.call.began > ended {
+            if step.call.began > self.steps[before].call.ended {
                 break;
             }
-            if !step.is_pure && !position.done.has(place) {
-                touched |= step.touches;
+            if !step.is_pure && place != before && !position.done.has(place) {
+                takes |= step.takes;
+                gives |= step.gives;
             }
         }
-        touched
+        (takes, gives)
     }
 }
 
@@ -368,7 +418,7 @@ fn places_of(calls: &[&Call]) -> BTreeMap<u64, BTreeSet<(u64, HalfHour)>> {
 }
 
 /// Returns the half hours of each hold.
-fn holds_of(calls: &[&Call]) -> BTreeMap<usize, Vec<(u64, HalfHour)>> {
+fn holds_of(calls: &[&Call]) -> HoldCells {
     let mut holds = BTreeMap::new();
     for call in calls {
         match &call.request {
@@ -380,31 +430,36 @@ fn holds_of(calls: &[&Call]) -> BTreeMap<usize, Vec<(u64, HalfHour)>> {
     holds
 }
 
-/// Returns the half hours that a call may take or give back. A booking ends the holds that it
-/// meets, which may reach beyond its own time.
+/// Returns the half hours that a call may take, and those that it may give back. An appointment ends
+/// the holds that it meets.
 fn touched(
     call: &Call,
     places: &BTreeMap<u64, BTreeSet<(u64, HalfHour)>>,
-    holds: &BTreeMap<usize, Vec<(u64, HalfHour)>>,
-) -> BTreeSet<(u64, HalfHour)> {
-    let mut cells = BTreeSet::new();
+    holds: &HoldCells,
+) -> (BTreeSet<(u64, HalfHour)>, BTreeSet<(u64, HalfHour)>) {
+    let mut takes = BTreeSet::new();
+    let mut gives = BTreeSet::new();
+    let own = call.appointment().and_then(|id| places.get(&id));
     match &call.request {
-        Request::Hold(span) => cells.extend(span.cells()),
-        Request::Release { hold, .. } => cells.extend(holds.get(hold).into_iter().flatten()),
-        Request::Book { .. }
-        | Request::Cancel { .. }
-        | Request::Move { .. }
-        | Request::Shift { .. } => {
-            if let Some(id) = call.appointment() {
-                cells.extend(places.get(&id).into_iter().flatten());
-            }
-            for held in holds.values() {
-                if held.iter().any(|cell| cells.contains(cell)) {
-                    cells.extend(held);
-                }
-            }
+        Request::Hold(span) => takes.extend(span.cells()),
+        Request::Release { hold, .. } => gives.extend(holds.get(hold).into_iter().flatten()),
+        Request::Cancel { .. } => gives.extend(own.into_iter().flatten()),
+        Request::Book { start, length, .. } => {
+            let times = *start..start + length;
+            takes.extend(own.into_iter().flatten().filter(|(_, at)| times.contains(at)));
+        }
+        Request::Move { .. } | Request::Shift { .. } => {
+            takes.extend(own.into_iter().flatten());
+            gives.extend(own.into_iter().flatten());
         }
         Request::Search { .. } | Request::Read { .. } | Request::List => {}
     }
-    cells
+    if !matches!(call.request, Request::Hold(_)) {
+        for held in holds.values() {
+            if held.iter().any(|cell| takes.contains(cell)) {
+                gives.extend(held);
+            }
+        }
+    }
+    (takes, gives)
 }
