@@ -37,9 +37,9 @@ pub(crate) enum Verdict {
 
 /// A set of calls, by their place.
 #[derive(Clone, Hash)]
-struct Places(Vec<u64>);
+struct CallSet(Vec<u64>);
 
-impl Places {
+impl CallSet {
     fn none(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)])
     }
@@ -56,7 +56,7 @@ impl Places {
 /// Calls that are in order, and the state after them.
 #[derive(Clone)]
 struct Position {
-    done: Places,
+    done: CallSet,
     /// Every call before this place is done.
     first: usize,
     state: State,
@@ -73,6 +73,8 @@ impl Position {
     }
 }
 
+/// Half hours at which each appointment may ever stand.
+type Places = BTreeMap<u64, BTreeSet<(u64, HalfHour)>>;
 /// Half hours of each hold.
 type HoldCells = BTreeMap<usize, Vec<(u64, HalfHour)>>;
 /// Half hours of calendars, as bits.
@@ -90,6 +92,10 @@ struct Step<'a> {
     /// Half hours that are free, and taken, in each state that gives its answer.
     free: Cells,
     taken: Cells,
+    /// What the answer depends on: half hours, the appointments of a client, one appointment.
+    reads: Cells,
+    client: Option<u64>,
+    appointment: Option<u64>,
 }
 
 /// A search for an order.
@@ -139,6 +145,7 @@ impl<'a> Search<'a> {
         };
         let places = places_of(&calls);
         let holds = holds_of(&calls);
+        let clients = clients_of(&calls);
         for call in calls {
             let (takes, gives) = touched(call, &places, &holds);
             let (takes, gives) = (search.cells_of(takes), search.cells_of(gives));
@@ -154,19 +161,37 @@ impl<'a> Search<'a> {
                 }
                 None => false,
             };
-            search.steps.push(Step { call, is_pure, is_audit, takes, gives, free, taken });
+            let reads = search.reads_of(call, &places, &holds);
+            let appointment = call.appointment();
+            let client = match (&call.request, appointment) {
+                (Request::Book { client, .. }, _) => Some(*client),
+                (_, Some(id)) => clients.get(&id).copied(),
+                (_, None) => None,
+            };
+            search.steps.push(Step {
+                call,
+                is_pure,
+                is_audit,
+                takes,
+                gives,
+                free,
+                taken,
+                reads,
+                client,
+                appointment,
+            });
         }
         search
     }
 
-    /// Returns the bit of a half hour. One beyond the 128th has none: it is not looked at early.
+    /// Returns the bit of a half hour; none of a calendar outside the scope.
     fn cell(&mut self, cell: (u64, HalfHour)) -> Cells {
         if !self.specification.scope.calendars.contains(&cell.0) {
             return 0;
         }
         let next = u32::try_from(self.cells.len()).expect("few half hours");
         let bit = *self.cells.entry(cell).or_insert(next);
-        1_u128.checked_shl(bit).unwrap_or(0)
+        1_u128.checked_shl(bit).expect("a history has at most 128 half hours")
     }
 
     fn cells_of(&mut self, cells: impl IntoIterator<Item = (u64, HalfHour)>) -> Cells {
@@ -217,6 +242,31 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Returns the half hours that an answer depends on.
+    fn reads_of(&mut self, call: &Call, places: &Places, holds: &HoldCells) -> Cells {
+        let mut cells: BTreeSet<(u64, HalfHour)> = BTreeSet::new();
+        let (calendar, times) = match &call.request {
+            Request::Book { calendar, start, length, .. } => (*calendar, *start..start + length),
+            Request::Search { calendar, open, .. } => (*calendar, open.0..open.1),
+            Request::Hold(span) => (Some(span.calendar), span.start..span.start + span.length),
+            Request::Release { hold, .. } => {
+                cells.extend(holds.get(hold).into_iter().flatten());
+                (None, 0..0)
+            }
+            Request::Move { id, .. } | Request::Shift { id, .. } => {
+                cells.extend(places.get(id).into_iter().flatten());
+                (None, 0..0)
+            }
+            Request::Cancel { .. } | Request::Read { .. } | Request::List => (None, 0..0),
+        };
+        for id in self.specification.scope.calendars.clone() {
+            if calendar.is_none_or(|named| named == id) {
+                cells.extend(times.clone().map(|at| (id, at)));
+            }
+        }
+        self.cells_of(cells)
+    }
+
     fn shown_by_search(
         &mut self,
         calendar: Option<u64>,
@@ -244,7 +294,7 @@ impl<'a> Search<'a> {
     }
 
     fn run(&mut self, steps_max: u64) -> Verdict {
-        let done = Places::none(self.steps.len());
+        let done = CallSet::none(self.steps.len());
         let mut stack = vec![Position { done, first: 0, state: State::default() }];
         while let Some(mut position) = stack.pop() {
             self.count += 1;
@@ -329,13 +379,13 @@ impl<'a> Search<'a> {
     }
 
     /// Returns whether an open search, or a read of the next audit, can never have its answer from
-    /// here.
+    /// here. An answer that the state does not give needs a change first.
     fn is_hopeless(&self, position: &Position, open: &[usize]) -> bool {
         let mut taken = 0;
         for span in position.state.taken() {
             for cell in span.cells() {
                 if let Some(bit) = self.cells.get(&cell) {
-                    taken |= 1_u128.checked_shl(*bit).unwrap_or(0);
+                    taken |= 1 << bit;
                 }
             }
         }
@@ -348,7 +398,8 @@ impl<'a> Search<'a> {
             let (takes, gives) = self.touched_before(position, place);
             (wrongly_taken & !gives) | (wrongly_free & !takes) != 0
         };
-        if open.iter().any(|place| is_wrong(*place)) {
+        let is_stuck = |place: usize| self.is_stuck(position, place);
+        if open.iter().any(|place| is_wrong(*place) || is_stuck(*place)) {
             return true;
         }
         let Some(list) = self.lists.iter().find(|place| !position.done.has(**place)) else {
@@ -357,6 +408,30 @@ impl<'a> Search<'a> {
         let searches = *list + 1..self.steps.len();
         self.is_list_hopeless(position, &self.steps[*list])
             || searches.take_while(|place| self.steps[*place].is_audit).any(is_wrong)
+    }
+
+    /// Returns whether a call that changes nothing has not its answer by this state, and no call that
+    /// may come before it changes what the answer depends on.
+    fn is_stuck(&self, position: &Position, place: usize) -> bool {
+        let step = &self.steps[place];
+        if !step.is_pure || matches!(step.call.request, Request::List) {
+            return false;
+        }
+        for (other_place, other) in self.steps.iter().enumerate().skip(position.first) {
+            if other.call.began > step.call.ended {
+                break;
+            }
+            let is_same = |one: Option<u64>, two: Option<u64>| one.is_some() && one == two;
+            if !other.is_pure
+                && !position.done.has(other_place)
+                && ((other.takes | other.gives) & step.reads != 0
+                    || is_same(other.client, step.client)
+                    || is_same(other.appointment, step.appointment))
+            {
+                return false;
+            }
+        }
+        true
     }
 
     /// Returns whether a list shows an appointment otherwise that no call before it touches.
@@ -394,7 +469,7 @@ impl<'a> Search<'a> {
 }
 
 /// Returns every half hour at which each appointment may ever stand.
-fn places_of(calls: &[&Call]) -> BTreeMap<u64, BTreeSet<(u64, HalfHour)>> {
+fn places_of(calls: &[&Call]) -> Places {
     // An appointment moves within a calendar, of which its request says nothing. So every start is
     // taken with every calendar of the appointment.
     let mut spots: BTreeMap<u64, (BTreeSet<u64>, BTreeSet<HalfHour>, u64)> = BTreeMap::new();
@@ -419,7 +494,7 @@ fn places_of(calls: &[&Call]) -> BTreeMap<u64, BTreeSet<(u64, HalfHour)>> {
             _ => {}
         }
     }
-    let mut places: BTreeMap<u64, BTreeSet<(u64, HalfHour)>> = BTreeMap::new();
+    let mut places = Places::new();
     for (id, (calendars, starts, length)) in spots {
         let cells = places.entry(id).or_default();
         for calendar in calendars {
@@ -429,6 +504,17 @@ fn places_of(calls: &[&Call]) -> BTreeMap<u64, BTreeSet<(u64, HalfHour)>> {
         }
     }
     places
+}
+
+/// Returns the client of each appointment.
+fn clients_of(calls: &[&Call]) -> BTreeMap<u64, u64> {
+    let mut clients = BTreeMap::new();
+    for call in calls {
+        if let (Request::Book { client, .. }, Some(id)) = (&call.request, call.appointment()) {
+            clients.insert(id, *client);
+        }
+    }
+    clients
 }
 
 /// Returns the half hours of each hold.
@@ -448,7 +534,7 @@ fn holds_of(calls: &[&Call]) -> HoldCells {
 /// the holds that it meets.
 fn touched(
     call: &Call,
-    places: &BTreeMap<u64, BTreeSet<(u64, HalfHour)>>,
+    places: &Places,
     holds: &HoldCells,
 ) -> (BTreeSet<(u64, HalfHour)>, BTreeSet<(u64, HalfHour)>) {
     let mut takes = BTreeSet::new();
