@@ -132,6 +132,8 @@ pub(crate) struct Call {
     pub(crate) ended: u64,
     /// Number of times that the request was sent, under one Idempotency-Key.
     pub(crate) sent: u32,
+    /// The call of the first sending, of a repetition that was refused.
+    pub(crate) repeats: Option<usize>,
 }
 
 impl Call {

@@ -21,8 +21,9 @@ impl Hand {
     fn call(&mut self, times: (u64, u64), request: Request, answer: Answer) -> usize {
         let number = self.calls.len();
         let (began, ended) = times;
-        let (thread, group, sent) = (number as u64, 1, 1);
-        self.calls.push(Call { number, thread, group, request, answer, began, ended, sent });
+        let (thread, group, sent, repeats) = (number as u64, 1, 1, None);
+        let call = Call { number, thread, group, request, answer, began, ended, sent, repeats };
+        self.calls.push(call);
         number
     }
 
@@ -197,6 +198,21 @@ fn two_appointments_of_one_request_are_refused() {
     hand.books((1, 2), 18, booked(100));
     hand.lists((3, 4), &[(100, row(18, true, 0)), (101, row(20, true, 0))]);
     hand.is_refused("two appointments of one request");
+}
+
+#[test]
+fn a_repetition_is_not_refused_after_a_list_has_shown_its_booking() {
+    let mut hand = Hand::default();
+    hand.books((1, 3), 18, Answer::Lost);
+    hand.books((4, 5), 18, refused(SAME_TIME_RDV));
+    hand.calls[1].request = hand.calls[0].request.clone();
+    hand.calls[1].repeats = Some(0);
+    let rows = [(100, row(18, true, 0))];
+    hand.lists((6, 7), &rows);
+    hand.is_explained();
+    hand.calls[2].began = 2;
+    hand.calls[2].ended = 3;
+    hand.is_refused("a repetition was refused");
 }
 
 #[test]

@@ -53,6 +53,7 @@ impl Recorder {
             began,
             ended: OPEN,
             sent: 1,
+            repeats: None,
         });
         number
     }
@@ -84,6 +85,7 @@ impl Recorder {
                     began,
                     ended,
                     sent: 1,
+                    repeats: Some(number),
                     ..record.calls[number].clone()
                 };
                 record.calls.push(refused);

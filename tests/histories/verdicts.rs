@@ -24,7 +24,7 @@ pub(crate) struct Figures {
 /// carried out. Returns the number of lost bookings that were.
 ///
 /// # Errors
-/// Two appointments of one request.
+/// Two appointments of one request, or the refusal of a repetition whose booking was shown before.
 pub(crate) fn resolve(calls: &mut [Call]) -> Result<usize, String> {
     let mut lists: Vec<(u64, u64, BTreeMap<u64, Row>)> = Vec::new();
     for call in calls.iter() {
@@ -32,6 +32,7 @@ pub(crate) fn resolve(calls: &mut [Call]) -> Result<usize, String> {
             lists.push((call.group, call.began, rows.clone()));
         }
     }
+    check_repetitions(calls)?;
     let mut found = 0;
     for call in calls.iter_mut() {
         if !matches!(call.request, Request::Book { .. }) {
@@ -62,6 +63,26 @@ pub(crate) fn resolve(calls: &mut [Call]) -> Result<usize, String> {
         }
     }
     Ok(found)
+}
+
+/// Checks that no repetition is refused of a booking that a list had shown. Reference 6.6.
+fn check_repetitions(calls: &[Call]) -> Result<(), String> {
+    for call in calls {
+        let Some(first) = call.repeats else { continue };
+        if !matches!(call.answer, Answer::Refused(_)) {
+            continue;
+        }
+        for list in calls.iter().filter(|list| list.ended < call.began) {
+            if let Answer::Rows(rows) = &list.answer
+                && let Some((id, _)) = rows.iter().find(|(_, row)| row.booked_by == first)
+            {
+                return Err(format!(
+                    "a repetition was refused of #{first}, which made {id}: {call}"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the calendar of an appointment in the first list that has it.
