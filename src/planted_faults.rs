@@ -61,6 +61,8 @@ pub(crate) enum PlantedFault {
     IdempotencyAnswerNotStored,
     /// An Idempotency-Key is answered for another person of the same kind.
     IdempotencyKeyOfAnyPerson,
+    /// A decoder allocates by a length that it has read.
+    LengthBelieved,
     /// Journals of many lives cause no new generation.
     ManyJournalsKept,
     /// A move to another calendar takes its time without a check.

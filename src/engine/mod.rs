@@ -49,6 +49,7 @@ pub use self::compaction_requests::PairOutcome;
 pub use self::forgotten_list::ErasureError;
 pub use self::handle::{Engine, EngineParts};
 pub use self::messaging::{MessagingHandle, MessagingOptions};
+pub use self::replay::{RecoveredStates, StateRebuilder};
 pub use self::retained::Retained;
 pub use self::write::{
     AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,

@@ -17,17 +17,18 @@ use crate::store::{
 };
 
 /// The states that a replay has built.
-pub(crate) struct RecoveredStates {
-    pub(crate) directory: Directory,
+pub struct RecoveredStates {
+    /// Keys, professionals and blocks of ids.
+    pub directory: Directory,
     /// Every group that can be served, by id.
-    pub(crate) group_states: Vec<GroupState>,
+    pub group_states: Vec<GroupState>,
     /// Groups whose history this release cannot apply, by id.
-    pub(crate) quarantined: Vec<QuarantinedGroup>,
+    pub quarantined: Vec<QuarantinedGroup>,
 }
 
 /// Builds the states from the snapshots and events of a store.
 #[derive(Debug, Default)]
-pub(crate) struct StateRebuilder {
+pub struct StateRebuilder {
     directory: Directory,
     /// States so far. A group is here or in `quarantined`.
     group_states: BTreeMap<GroupId, GroupState>,
@@ -96,24 +97,8 @@ impl RecoveryVisitor for StateRebuilder {
         position: Position,
         frames: &mut Frames<'_, '_>,
     ) -> Result<(), StoreError> {
-        match stream {
-            Stream::Directory => {
-                let mut directory =
-                    Directory { sequence: position.sequence, ..Directory::default() };
-                while let Some(frame) = frames.next()? {
-                    state::read_directory(&mut directory, &frame, frames.format())?;
-                }
-                self.directory = directory;
-            }
-            Stream::Group(group) => {
-                let mut reader = GroupReader::default();
-                while let Some(frame) = frames.next()? {
-                    reader.add_frame(&frame, frames.format())?;
-                }
-                self.read_group(group, position, reader)?;
-            }
-        }
-        Ok(())
+        let format = frames.format();
+        self.read_snapshot(stream, position, format, || frames.next())
     }
 
     fn record(&mut self, _: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
@@ -132,8 +117,39 @@ impl RecoveryVisitor for StateRebuilder {
 }
 
 impl StateRebuilder {
+    /// Reads the snapshot of a stream, whose frames `next` returns in order and then `None`.
+    ///
+    /// # Errors
+    /// Those of `next`, and frames that are none of this release and those before it.
+    pub fn read_snapshot(
+        &mut self,
+        stream: Stream,
+        position: Position,
+        format: u16,
+        mut next: impl FnMut() -> Result<Option<Vec<u8>>, StoreError>,
+    ) -> Result<(), StoreError> {
+        match stream {
+            Stream::Directory => {
+                let mut directory =
+                    Directory { sequence: position.sequence, ..Directory::default() };
+                while let Some(frame) = next()? {
+                    state::read_directory(&mut directory, &frame, format)?;
+                }
+                self.directory = directory;
+            }
+            Stream::Group(group) => {
+                let mut reader = GroupReader::default();
+                while let Some(frame) = next()? {
+                    reader.add_frame(&frame, format)?;
+                }
+                self.read_group(group, position, reader)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the states that were built.
-    pub(crate) fn into_recovered(self) -> RecoveredStates {
+    pub fn into_recovered(self) -> RecoveredStates {
         RecoveredStates {
             directory: self.directory,
             group_states: self.group_states.into_values().collect(),

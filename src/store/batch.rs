@@ -76,6 +76,16 @@ pub(crate) fn encode_batch(number: BatchNumber, records: &[JournalRecord]) -> En
         body.extend_from_slice(&length_u32(record.bytes.len()).to_be_bytes());
         body.extend_from_slice(&record.bytes);
     }
+    seal(number, body)
+}
+
+/// Encodes a body of batch `number`, which need not consist of records.
+pub(crate) fn seal_body(number: BatchNumber, body: &[u8]) -> EncodedBatch {
+    seal(number, [[0; HEADER_BYTES].as_slice(), body].concat())
+}
+
+/// Fills in the header before a body, and cuts both into chunks.
+fn seal(number: BatchNumber, mut body: Vec<u8>) -> EncodedBatch {
     let count = length_u32(body.len().div_ceil(CHUNK_BYTES));
     let crc = batch_checksum(number, count, &body[HEADER_BYTES..]);
     body[..4].copy_from_slice(&count.to_be_bytes());

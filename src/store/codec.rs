@@ -14,10 +14,15 @@
 //! | records 6 and snapshots 6: roles, second factors, erasures, last uses | no version |
 //! | records 7 and snapshots 7: the shop front | the next version |
 
+use bincode::Decode as _;
+use bincode::de::read::Reader;
+use bincode::de::{Decoder as _, DecoderImpl};
+use bincode::serde::Compat;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::domain::records::added;
+use crate::planted_faults::PlantedFault;
 
 /// Format of the bytes inside a record of the journal. Each record carries its own.
 pub const RECORD_FORMAT: u16 = 7;
@@ -26,8 +31,11 @@ pub const SNAPSHOT_FORMAT: u16 = 7;
 /// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 
-/// Largest allocation that a decoder makes, so that damaged lengths cannot exhaust the memory.
+/// Largest size of what is decoded at once.
 const DECODED_BYTES_MAX: usize = 1 << 30;
+/// Largest size of what is decoded for each byte that is read, so that a damaged length cannot
+/// allocate. The widest number has 16 bytes, and may be written as one.
+const DECODED_PER_BYTE: usize = 16;
 
 /// Bytes that do not decode as the expected type.
 #[derive(Debug, thiserror::Error)]
@@ -71,14 +79,53 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 /// assert!(decode::<u32>(&bytes).is_err(), "the name is left over");
 /// ```
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let (value, used) = match bincode::serde::decode_from_slice(bytes, config()) {
-        Ok(decoded) => decoded,
+    let mut decoder = DecoderImpl::new(UnreadBytes(bytes), config(), ());
+    let value = match decode_within_size(&mut decoder, bytes.len()) {
+        Ok(Compat(value)) => value,
         Err(error) => return Err(DecodeError::Malformed(error.to_string())),
     };
-    if used < bytes.len() {
-        return Err(DecodeError::LeftOver(bytes.len() - used));
+    match decoder.reader().0.len() {
+        0 => Ok(value),
+        left_over => Err(DecodeError::LeftOver(left_over)),
     }
-    Ok(value)
+}
+
+/// Decodes a value from this number of bytes. bincode allocates a text before it looks whether the
+/// bytes are there, and its limit is a constant: what they cannot hold is taken off beforehand.
+fn decode_within_size<T: DeserializeOwned, C: bincode::config::Config>(
+    decoder: &mut DecoderImpl<UnreadBytes<'_>, C, ()>,
+    bytes: usize,
+) -> Result<Compat<T>, bincode::error::DecodeError> {
+    let decoded_max = if PlantedFault::LengthBelieved.is_active() {
+        DECODED_BYTES_MAX
+    } else {
+        bytes.saturating_mul(DECODED_PER_BYTE).min(DECODED_BYTES_MAX)
+    };
+    decoder.claim_bytes_read(DECODED_BYTES_MAX - decoded_max)?;
+    Compat::<T>::decode(decoder)
+}
+
+/// The bytes that a decoder has not read yet.
+struct UnreadBytes<'b>(&'b [u8]);
+
+impl Reader for UnreadBytes<'_> {
+    fn read(&mut self, out: &mut [u8]) -> Result<(), bincode::error::DecodeError> {
+        let Some((read, rest)) = self.0.split_at_checked(out.len()) else {
+            let additional = out.len() - self.0.len();
+            return Err(bincode::error::DecodeError::UnexpectedEnd { additional });
+        };
+        out.copy_from_slice(read);
+        self.0 = rest;
+        Ok(())
+    }
+
+    fn peek_read(&mut self, count: usize) -> Option<&[u8]> {
+        self.0.get(..count)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.0 = self.0.get(count..).unwrap_or_default();
+    }
 }
 
 /// Decodes the bytes of a record or snapshot of format `format`, the present one or an earlier one.
@@ -191,8 +238,23 @@ mod tests {
 
     #[test]
     fn a_wrong_length_does_not_exhaust_the_memory() {
-        let bytes = encode(&u64::MAX);
-        assert!(decode::<String>(&bytes).is_err());
-        assert!(decode::<Vec<u8>>(&bytes).is_err());
+        for length in [u64::MAX, 1 << 29, 1 << 20] {
+            let bytes = encode(&length);
+            let used = allocation_counter::measure(|| {
+                assert!(decode::<String>(&bytes).is_err());
+                assert!(decode::<Option<String>>(&[&[1], bytes.as_slice()].concat()).is_err());
+            });
+            assert!(used.bytes_total < 4_096, "{length}: {}", used.bytes_total);
+            assert!(decode::<Vec<u8>>(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn values_of_many_bytes_may_be_written_in_few() {
+        let widest = vec![(0_u128, 0_i128); 1_000];
+        assert_eq!(decode::<Vec<(u128, i128)>>(&encode(&widest)).unwrap(), widest);
+        assert_eq!(decode::<u128>(&encode(&7_u128)).unwrap(), 7);
+        assert_eq!(decode::<Vec<[u64; 2]>>(&encode(&vec![[0_u64; 2]; 9])).unwrap().len(), 9);
+        assert_eq!(decode::<Option<()>>(&encode(&None::<()>)).unwrap(), None);
     }
 }

@@ -123,6 +123,23 @@ impl SimulatedDisk {
         self.with(|contents| contents.live.current.generation.0)
     }
 
+    /// Puts a batch with this body into the first journal, synced and under a valid checksum. The
+    /// body may be one that [`Log::append`] would never write.
+    ///
+    /// # Panics
+    ///
+    /// If the first journal was removed.
+    pub fn put_batch(&self, number: BatchNumber, body: &[u8]) {
+        let encoded = batch::seal_body(number, body);
+        let path = journal_path(&simulated_directory(), FIRST);
+        self.with(|contents| {
+            let journal = contents.live.databases.get_mut(&path).expect("a disk begins with it");
+            let keys = (0..).map(|index| batch::chunk_key(number, index));
+            journal.extend(keys.zip(encoded.chunks.into_iter().map(Arc::from)));
+            contents.durable = contents.live.clone();
+        });
+    }
+
     /// Returns the live and the durable image with their watermarks, as bytes for comparisons.
     pub fn bytes(&self) -> Vec<u8> {
         self.with(|contents| {

@@ -14,7 +14,8 @@ use axum::response::Response;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::Semaphore;
 
@@ -105,22 +106,48 @@ fn spawn_connection(
         tracing::debug!(%error, "a connection was closed before its first request");
     }
     let connections = routes.metrics.connections.clone();
-    // A reference count of the connection's own: that of the service is shared by all cores.
-    let routes = Arc::new(routes);
-    let activity = Arc::clone(&place.activity);
-    let service = service_fn(move |request| {
-        let routes = Arc::clone(&routes);
-        let decided = async move { routes.respond(request, peer).await };
-        note_activity(Arc::clone(&activity), decided)
-    });
-    let stream = SlowReaderTimeout::new(stream, Arc::clone(&place.activity));
-    let stream = TokioIo::new(RequestTargetFilter::new(stream));
-    let connection = graceful.watch(connection_builder().serve_connection(stream, service));
+    let connection =
+        graceful.watch(open_connection(stream, peer, Arc::clone(&place.activity), routes));
     tokio::spawn(async move {
         connections.increment(1);
         run_in_place(connection, place).await;
         connections.decrement(1);
     });
+}
+
+/// Returns the connection of a client over a stream. It answers requests while it is polled.
+fn open_connection<S>(
+    stream: S,
+    peer: SocketAddr,
+    activity: Arc<Activity>,
+    routes: HttpService,
+) -> impl GracefulConnection<Error = hyper::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    // A reference count of the connection's own: that of the service is shared by all cores.
+    let routes = Arc::new(routes);
+    let noted = Arc::clone(&activity);
+    let service = service_fn(move |request| {
+        let routes = Arc::clone(&routes);
+        let decided = async move { routes.respond(request, peer).await };
+        note_activity(Arc::clone(&noted), decided)
+    });
+    let stream = SlowReaderTimeout::new(stream, activity);
+    let stream = TokioIo::new(RequestTargetFilter::new(stream));
+    connection_builder().serve_connection(stream, service)
+}
+
+/// Answers the requests of one client over any stream, such as one in memory, until it ends. The
+/// client has the address `peer`. No maximum of connections holds. Reference 1.1.
+pub async fn serve_stream<S>(stream: S, peer: SocketAddr, routes: HttpService)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let activity = Arc::new(Activity::new());
+    if let Err(error) = open_connection(stream, peer, activity, routes).await {
+        tracing::debug!(%error, "a connection ended with an error");
+    }
 }
 
 /// Returns the answer to a request, which is noted as the activity of its connection. The last
