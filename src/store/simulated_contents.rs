@@ -34,9 +34,9 @@ impl SharedContents {
 #[derive(Debug)]
 pub(crate) struct Contents {
     /// Files that a reader sees while the power is on.
-    pub(crate) live: Image,
+    pub(crate) live: DiskImage,
     /// Files left after a power cut.
-    pub(crate) durable: Image,
+    pub(crate) durable: DiskImage,
     /// Names of `live` that are not durable, in the order of their changes.
     pub(crate) unsynced_names: Vec<NameChange>,
     /// Journals that were removed, for `SimulatedDisk::visit_history`.
@@ -87,7 +87,7 @@ pub(crate) type DatabaseMap = BTreeMap<Vec<u8>, Arc<[u8]>>;
 
 /// Everything on the disk but the watermark.
 #[derive(Clone, Debug)]
-pub(crate) struct Image {
+pub(crate) struct DiskImage {
     /// Content of `CURRENT`.
     pub(crate) current: CurrentGeneration,
     /// Databases by path.
@@ -103,7 +103,7 @@ pub(crate) enum NameChange {
     Current(CurrentGeneration),
 }
 
-impl Image {
+impl DiskImage {
     pub(crate) fn change_name(&mut self, change: &NameChange) {
         match change {
             NameChange::Created(path, content) => {
@@ -150,7 +150,7 @@ impl Contents {
     /// A disk whose `CURRENT` names a first generation that is still to be written.
     pub(crate) fn blank() -> Self {
         let current = CurrentGeneration { generation: FIRST, previous: None };
-        let image = Image { current, databases: BTreeMap::new() };
+        let image = DiskImage { current, databases: BTreeMap::new() };
         Self {
             live: image.clone(),
             durable: image,

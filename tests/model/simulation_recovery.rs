@@ -95,7 +95,7 @@ static FIRST_DIRECTORY: LazyLock<Directory> = LazyLock::new(|| {
 
 /// A disk whose first generation holds the first state.
 static FIRST_DISK: LazyLock<SimulatedDisk> = LazyLock::new(|| {
-    create_simulated(&FIRST_DIRECTORY, &[SHOP.group_state.clone()]).expect("a new disk")
+    create_simulated(&FIRST_DIRECTORY, std::slice::from_ref(&SHOP.group_state)).expect("a new disk")
 });
 
 /// Returns a new disk: with the first state, or with an empty generation.
