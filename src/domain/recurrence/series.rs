@@ -217,10 +217,13 @@ impl Series {
         let from = zone.civil_of(from);
         let to = zone.civil_of(to);
         let length_days = self.wall_length_seconds().max(0) / DAY;
-        let first = (i64::from(from.day().0) - length_days - 1).max(i64::from(self.start.day().0));
+        let begin = i64::from(self.start.day().0);
+        let first = (i64::from(from.day().0) - length_days - 1).max(begin);
         let last = (i64::from(to.day().0) + 1).min(self.last_day_counted);
         let days = (last - first + 1).max(0);
-        (days / rule.period_days() + 1).saturating_mul(rule.days_per_period())
+        let of_rule = (days / rule.period_days() + 1).saturating_mul(rule.days_per_period());
+        // The event itself takes place even where the rule does not fall on its day.
+        of_rule.saturating_add(i64::from(first == begin))
     }
 
     /// Returns the same series in another zone. `before` is its zone until now. Reference 6.15.

@@ -459,3 +459,16 @@ fn a_note_has_occurrences_but_no_length() {
         Some(crate::domain::time::zone::instant_of_utc(at("2025-09-01 00:00")))
     );
 }
+
+#[test]
+fn the_event_itself_is_looked_at_beside_the_days_of_its_rule() {
+    let paris = zone(Tz::Europe__Paris);
+    let rule = "FREQ=MONTHLY;INTERVAL=4;BYDAY=2SU".parse().expect("a rule");
+    let (start, end) = (at("2025-06-02 09:00"), at("2025-06-02 10:00"));
+    let series = Series::new(paris, start, end, Some(rule), Exceptions::default());
+    let series = series.expect("a series");
+    let from = paris.instant_of(start);
+    let to = from.plus_seconds(400 * DAY);
+    assert_eq!(series.occurrences_overlapping(paris, from, to).count(), 5);
+    assert_eq!(series.count_looked_at(paris, from, to), 5);
+}
