@@ -41,8 +41,6 @@ pub(crate) enum PlantedFault {
     DirectoryFsyncDropped,
     /// A failed read of a database counts as the end of its file.
     FailedReadIsEnd,
-    /// Files of older generations are removed before `CURRENT` names the new one.
-    FilesRemovedTooEarly,
     /// An account may book for the fiche of another client.
     ForeignFicheAccepted,
     /// A key covers the groups of other keys.

@@ -194,15 +194,19 @@ pub fn create_simulated(
     })
 }
 
-/// Reads a simulated disk as [`load`] reads a data directory, and continues it.
+/// Reads a simulated disk as [`load`] reads a data directory, and continues it. Its snapshots are
+/// never damaged, so the previous generation has to replace none.
 ///
 /// # Errors
-/// Damage with its place. The disk is then unchanged.
+/// Damage with its place; the disk is then unchanged. Snapshots that are not complete.
 pub fn load_simulated(
     disk: &SimulatedDisk,
 ) -> Result<(Directory, Vec<GroupState>, SimulatedLog), StoreError> {
     let mut visitor = StateRebuilder::default();
-    let (log, _) = disk.recover_into(&mut visitor)?;
+    let (log, report) = disk.recover_into(&mut visitor)?;
+    if report.restored > 0 {
+        return Err(StoreError::rejected("the snapshots of the current generation are incomplete"));
+    }
     let recovered = visitor.into_recovered();
     assert!(recovered.quarantined.is_empty(), "a simulated history is applied as it was made");
     Ok((recovered.directory, recovered.group_states, log))

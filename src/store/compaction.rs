@@ -280,9 +280,6 @@ impl Compaction<'_> {
         writer.complete(generation.0, first_batch)?;
         let snapshots = snapshots_path(files.directory(), generation);
         files.watch_publication(&snapshots, &mut || {
-            if PlantedFault::FilesRemovedTooEarly.is_active() {
-                files.remove_leftovers(current)?;
-            }
             files.set_current(current)?;
             generations.current = current;
             files.remove_leftovers(current)

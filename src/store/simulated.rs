@@ -13,7 +13,7 @@ use crate::store::journal::{
     JournalHeader, JournalRotation, Log, NextJournal, header_key, read_header,
 };
 use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
-use crate::store::recovery::{RecoverySource, RecoveryVisitor, ReplayedStore};
+use crate::store::recovery::{RecoveryReport, RecoverySource, RecoveryVisitor, ReplayedStore};
 use crate::store::replay::{JournalChunks, Replay, TornBatch, advance_all};
 use crate::store::simulated_contents::{
     Contents, CutAtStep, InjectedFault, SharedContents, Tail, simulated_directory,
@@ -182,7 +182,8 @@ impl SimulatedDisk {
         &self,
         visit: impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
     ) -> Result<(SimulatedLog, Option<TornBatch>), StoreError> {
-        self.recover_into(&mut RecordVisitor(visit))
+        let (log, report) = self.recover_into(&mut RecordVisitor(visit))?;
+        Ok((log, report.torn_batch))
     }
 
     /// Recovers the store as [`crate::store::Store::recover`] does, and continues it as
@@ -194,7 +195,7 @@ impl SimulatedDisk {
     pub fn recover_into(
         &self,
         visitor: &mut impl RecoveryVisitor,
-    ) -> Result<(SimulatedLog, Option<TornBatch>), StoreError> {
+    ) -> Result<(SimulatedLog, RecoveryReport), StoreError> {
         let unread = self.with(|contents| std::mem::take(&mut contents.unread_chunks));
         let read = if unread == 0 { self.clone() } else { self.copy() };
         read.with(|contents| contents.live.hide_chunks(unread));
@@ -229,7 +230,7 @@ impl SimulatedDisk {
             written: None,
             poisoned: false,
         };
-        Ok((log, report.torn_batch))
+        Ok((log, report))
     }
 
     /// Passes every record that is on the disk or was in a removed journal to `visit`, in order.

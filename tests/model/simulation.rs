@@ -10,7 +10,7 @@
 //! - each event carries out one operation, names its author, and gives no hour to two appointments;
 //! - a journal that reads short is refused when it lacks a batch that the synced watermark covers.
 //!
-//! Half of the seeds each send mails, make new generations, and fill the disk ([`Features`]):
+//! Some of the seeds send mails, make new generations, and fill the disk ([`Features`]):
 //!
 //! - a mail leaves once for each durable claim, for an appointment that stands in the state of that
 //!   moment, to the address there; after a time without cuts every message has its end;
@@ -25,7 +25,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use slotbook::clock::Clock as _;
-use slotbook::domain::time::{DAY, Instant, MINUTE};
+use slotbook::domain::time::{DAY, HOUR, Instant, MINUTE};
 use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
@@ -46,8 +46,8 @@ const SEEDS: Range<u64> = 0..2_000;
 /// Seeds of a long run.
 const LONG_SEEDS: Range<u64> = 0..1_000_000;
 
-/// Half hours of the time without cuts that ends a seed with mails: a day and the morning after.
-const CALM_STEPS: usize = 58;
+/// Hours of the time without cuts that ends a seed with mails: a day and the morning after.
+const CALM_HOURS: usize = 29;
 
 /// Seeds that once found a defect, with the features of then. Seed 20 and 519: a start read batches
 /// after the watermark and did not move it, so a later start could lack them.
@@ -67,13 +67,16 @@ struct Features {
 impl Features {
     const NONE: Self = Self { has_mail: false, has_generations: false, fills_disk: false };
 
-    /// Returns the features of a seed: each in half of them, in all combinations.
+    const ALL: Self = Self { has_mail: true, has_generations: true, fills_disk: true };
+
+    /// Returns the features of a seed, in all combinations. Mails cost most time, so an eighth of
+    /// the seeds has them; a quarter has generations, and half a full disk.
     const fn of(seed: u64) -> Self {
-        let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61;
+        let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
         Self {
-            has_mail: mixed & 1 == 1,
-            has_generations: mixed & 2 == 2,
-            fills_disk: mixed & 4 == 4,
+            has_mail: mixed.is_multiple_of(8),
+            has_generations: (mixed / 8).is_multiple_of(4),
+            fills_disk: mixed >= 32,
         }
     }
 }
@@ -304,9 +307,9 @@ impl World {
                 }
                 End::ShutDown => shut_down(engine, running, messaging, journal).await,
                 End::Calm => {
-                    for _ in 0..CALM_STEPS {
+                    for _ in 0..CALM_HOURS {
                         sleep(Duration::from_secs(1)).await;
-                        clock.skip(30 * MINUTE);
+                        clock.skip(HOUR);
                     }
                     shut_down(engine, running, messaging, journal).await
                 }
@@ -537,18 +540,22 @@ fn simulation_of_seeds_that_found_a_defect_keeps_every_promise() {
 
 #[test]
 fn simulation_of_one_seed_gives_one_log() {
-    let run = |seed| run_seed(seed, Features::of(seed));
-    for seed in 0..20 {
-        assert!(run(seed) == run(seed), "seed {seed} gave two logs");
+    for (seed, features) in (0..16).map(|seed| (seed, Features::of(seed))).chain([
+        (16, Features::ALL),
+        (17, Features::ALL),
+        (18, Features::ALL),
+    ]) {
+        let run = || run_seed(seed, features);
+        assert!(run() == run(), "seed {seed} gave two logs");
     }
-    assert_ne!(run(0).0, run(1).0);
+    assert_ne!(run_seed(0, Features::ALL).0, run_seed(1, Features::ALL).0);
 }
 
 #[test]
 fn simulation_meets_every_kind_of_answer_and_every_end() {
     let mut met = BTreeMap::<String, usize>::new();
-    for seed in 0..80 {
-        let mut world = World::new(seed, Features::of(seed));
+    for seed in 0..50 {
+        let mut world = World::new(seed, Features::ALL);
         live_all(&mut world).expect("every promise is kept");
         for asked in world.history.all() {
             *met.entry(asked.kind().to_owned()).or_default() += 1;

@@ -208,21 +208,20 @@ pub(crate) fn start_reading_short(
     chunks: usize,
     has_snapshots: bool,
 ) -> Result<Option<u64>, String> {
-    let whole = recover(&disk.copy(), has_snapshots)?;
     let before = disk.bytes();
+    let refused = || {
+        let is_same = disk.bytes() == before;
+        if is_same { Ok(None) } else { Err("a refused start has changed the disk".to_owned()) }
+    };
+    if !has_snapshots {
+        disk.shorten_next_read(chunks);
+        let Ok(recovered) = recover(disk, false) else { return refused() };
+        return Ok(Some(recovered.group_state.sequence));
+    }
+    let whole = recover(&disk.copy(), true)?;
     disk.shorten_next_read(chunks);
-    let started = if has_snapshots {
-        load_simulated(disk).map(|(_, mut groups, _)| groups.remove(0)).ok()
-    } else {
-        recover(disk, false).map(|recovered| recovered.group_state).ok()
-    };
-    let Some(started) = started else {
-        return if disk.bytes() == before {
-            Ok(None)
-        } else {
-            Err("a start that refused has changed the disk".to_owned())
-        };
-    };
+    let Ok((_, mut groups, _)) = load_simulated(disk) else { return refused() };
+    let started = groups.remove(0);
     let place = usize::try_from(started.sequence).expect("small");
     match whole.states.get(place) {
         Some(state) if state::hash(state) == state::hash(&started) => Ok(Some(started.sequence)),
