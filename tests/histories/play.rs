@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -21,6 +21,9 @@ use super::wishes::{Known, Wishes};
 
 /// Number of calls of a life, of all clients together.
 const CALLS_PER_LIFE: u64 = 170;
+
+/// Longest time of a history: the specification knows no hold that ends by its minutes.
+const TIME_MAX: Duration = Duration::from_secs(9 * 60);
 
 /// Event that brings the end of a life.
 #[derive(Clone, Copy, Debug)]
@@ -253,7 +256,11 @@ impl Client {
 /// The violation.
 pub(crate) async fn play_and_check(seed: u64) -> Result<Figures, String> {
     let folder = tempfile::tempdir().expect("a folder");
+    let began = Instant::now();
     let (play, mut calls) = Play::run(seed, folder.path()).await;
+    if began.elapsed() > TIME_MAX {
+        return Err(format!("it took {:?}, and holds end after ten minutes", began.elapsed()));
+    }
     let lost = calls.iter().filter(|call| call.answer == Answer::Lost).count();
     let found = resolve(&mut calls)?;
     let refused = calls.iter().filter(|call| matches!(call.answer, Answer::Refused(_))).count();
