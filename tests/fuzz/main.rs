@@ -3,7 +3,7 @@
 //!
 //! `cargo test --test fuzz` runs the corpus of each target and some thousand mutations of it.
 //! `tests/fuzz/run` runs a million inputs of each, which the coverage of the code guides. No input
-//! may panic, be answered with a 5xx, allocate out of proportion or take ten seconds.
+//! may panic, be answered with a 5xx, allocate out of proportion or take two minutes.
 #![cfg_attr(libfuzzer, no_main)]
 
 mod bodies;
