@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::Map;
 use utoipa::openapi::{RefOr, Schema};
 
+use crate::domain::availability::open_time::CalendarView;
+use crate::domain::availability::taken_time::TakenInterval;
 use crate::domain::decisions::book::permit_booking;
-use crate::domain::records::account::Account;
 use crate::domain::records::customfield::Model;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, VeventId};
@@ -30,7 +31,7 @@ use crate::http::limits::limited_move::move_within_limits;
 use crate::http::openapi::records::{booked_fiche, customs_given};
 use crate::http::permissions::{OWN_ACCOUNT, OWN_OR_ALLOWED, OWN_OR_SECRET, Resource, Verb};
 use crate::http::request::{GroupRequest, wrapped_object};
-use crate::http::resources::pagination::list_response;
+use crate::http::resources::pagination::{INLINE_COST_MAX, list_response};
 use crate::http::response::{HandlerResult, object_response, to_json};
 use crate::http::writes::prepared_write::PreparedWrite;
 use crate::wire::appointment::{self, table_for_audience};
@@ -185,26 +186,20 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let include_past = parse_flag(params, "include_past", false)?;
     let after = if include_past { INSTANT_MIN } else { now };
     let sight = request.sight();
-    let wanted = move |vevent: &Vevent, _: &GroupState| {
+    let own = match request.caller() {
+        Caller::Account(account) => Some(account.own().collect::<Vec<_>>()),
+        Caller::Application | Caller::Pro(_) => None,
+    };
+    let search = AppointmentSearch { wanted, own, after };
+    let rows = search.find(&request.state).take(INLINE_COST_MAX + 1).count();
+    let shown = move |vevent: &Vevent, _: &GroupState| {
         sight.shows_vevent(vevent) && wanted.includes(vevent)
     };
     let write = move |vevent: &Vevent, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
         appointment::append(vevent, scope, audience, now, &Map::new(), bytes);
     };
-    match request.caller() {
-        Caller::Account(account) => {
-            let mut rows = 0;
-            for fiche in account.own() {
-                rows += request.state.appointments_of(fiche).len();
-            }
-            let own = find_own(Arc::clone(account), after);
-            list_response(&request, rows, query, own, wanted, write).await
-        }
-        Caller::Application | Caller::Pro(_) => {
-            let rows = request.state.rows.len();
-            list_response(&request, rows, query, find_all(after), wanted, write).await
-        }
-    }
+    list_response(&request, rows, query, move |state| search.find(state).collect(), shown, write)
+        .await
 }
 
 /// The appointments that a list is asked for. What is `None` chooses none out.
@@ -257,34 +252,39 @@ impl Wanted {
     }
 }
 
-/// Returns a search for all uncancelled appointments that end after a moment. It looks at no other.
-fn find_all(after: Instant) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Vevent> + Send + 'static {
-    move |state| {
-        let mut vevents: Vec<&Vevent> = Vec::new();
-        for view in state.calendars.values() {
-            for taken in view.taken.ending_after(after) {
-                vevents.push(state.rows.get(&taken.id).expect("taken time has a vevent"));
-            }
-        }
-        vevents
-    }
+/// Where a list looks for uncancelled appointments. It passes over the other clients and calendars,
+/// over what ends before the span of starts, and on calendars over what starts after it.
+struct AppointmentSearch {
+    wanted: Wanted,
+    /// The clients that an account owns; `None` for callers who see those of others.
+    own: Option<Vec<FicheId>>,
+    /// They end after this moment.
+    after: Instant,
 }
 
-/// Returns a search for an account's own uncancelled appointments that end after a moment.
-fn find_own(
-    account: Arc<Account>,
-    after: Instant,
-) -> impl for<'r> Fn(&'r GroupState) -> Vec<&'r Vevent> + Send + 'static {
-    move |state| {
-        let mut vevents: Vec<&Vevent> = Vec::new();
-        for fiche in account.own() {
-            for taken in state.appointments_of(fiche) {
-                if taken.interval.end > after {
-                    vevents.push(state.rows.get(&taken.id).expect("taken time has a vevent"));
+impl AppointmentSearch {
+    /// Finds the appointments that may be wanted: of some clients, of one calendar, or of all.
+    fn find<'r>(&self, state: &'r GroupState) -> impl Iterator<Item = &'r Vevent> + use<'r> {
+        let Self { wanted, own, after } = self;
+        let (Wanted { calendar, fiche, from, to, .. }, after) = (*wanted, *after);
+        let clients = fiche.map(|fiche| vec![fiche]).or_else(|| own.clone());
+        let taken: Box<dyn Iterator<Item = TakenInterval> + 'r> = if let Some(clients) = clients {
+            let all = clients.into_iter().flat_map(|client| state.appointments_of(client));
+            Box::new(all.copied().filter(move |taken| taken.interval.end > after))
+        } else {
+            let after = from.map_or(after, |from| from.max(after));
+            let in_time = move |view: &'r Arc<CalendarView>| {
+                let later = view.taken.ending_after(after);
+                later.take_while(move |taken| to.is_none_or(|to| taken.interval.start < to))
+            };
+            match calendar {
+                Some(calendar) => {
+                    Box::new(state.calendars.get(&calendar).into_iter().flat_map(in_time))
                 }
+                None => Box::new(state.calendars.values().flat_map(in_time)),
             }
-        }
-        vevents
+        };
+        taken.map(|taken| state.rows.get(&taken.id).expect("taken time has a vevent").as_ref())
     }
 }
 

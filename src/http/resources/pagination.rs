@@ -23,7 +23,7 @@ use crate::wire::field::Scope;
 use crate::wire::list::{EnvelopeHead, PagePlace, Query};
 
 /// Maximum cost of a search on a thread that serves connections: some hundred microseconds.
-const INLINE_COST_MAX: usize = 1_000;
+pub(crate) const INLINE_COST_MAX: usize = 1_000;
 /// Maximum number of records in a response that is rendered at once, unless their texts are long.
 const INLINE_RECORDS_MAX: usize = 50;
 /// Size in bytes, of those that are read for it too, at which a part of a longer response ends:
