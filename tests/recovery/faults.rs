@@ -1,6 +1,7 @@
 //! A disk that refuses: strace makes the nth call of some kind fail. Nobody is answered for what is not there, the
 //! process ends with 70, and the next start finds all that was answered.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -192,8 +193,24 @@ async fn run_with(fault: Fault, nth: u64, patience: Duration) -> (bool, u64) {
         !hit || may_go_on || code == Some(70) || code.is_none(),
         "{fault:?} at {nth}: ended with {code:?}"
     );
+    let calls = std::fs::read_to_string(&log).unwrap_or_default();
+    assert_eq!(find_sync_again(&calls), None, "{fault:?} at {nth}: a failed sync was tried again");
     witness.examine(&exported(&data));
     (hit && (may_go_on || code == Some(70)), witness.answered())
+}
+
+/// Finds a sync of data by the thread and of the file for which one was made to fail before, in the
+/// lines of strace: `29889 fdatasync(16) = 0`.
+fn find_sync_again(calls: &str) -> Option<&str> {
+    let mut failed = BTreeSet::new();
+    calls.lines().filter(|line| line.contains(" fdatasync(")).find(|line| {
+        let call = line.split(')').next();
+        if line.contains("INJECTED") {
+            failed.insert(call);
+            return false;
+        }
+        failed.contains(&call)
+    })
 }
 
 /// Meets a fault at each of the calls `short`, or 1,000 times at one call after the other in a long
