@@ -111,7 +111,7 @@ pub(crate) enum Answer {
     Free(Slots),
     Seen(Shown),
     Rows(BTreeMap<u64, Row>),
-    /// It was not carried out, and may not have been: not sent, or 503.
+    /// It was not carried out, and may not have been: not sent, 429 or 503.
     Nothing,
     /// The answer was lost. The call may have had its effect until its end, or not.
     Lost,

@@ -176,7 +176,8 @@ fn read(request: &Request, status: u16, body: &Value) -> Reply {
     let plain = |answer| Reply { answer, secret: None };
     let unexpected = || -> ! { panic!("{request} was answered with {status}: {body}") };
     match (request, status) {
-        (_, 503) => plain(Answer::Nothing),
+        // A source with many refusals is kept out for an hour.
+        (_, 429 | 503) => plain(Answer::Nothing),
         (_, 400) => {
             let errors = body["errors"].as_array().unwrap_or_else(|| unexpected());
             let codes = errors.iter().map(|error| error["code"].as_u64().expect("a code"));

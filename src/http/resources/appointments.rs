@@ -252,7 +252,7 @@ impl Wanted {
     }
 }
 
-/// Where a list looks for uncancelled appointments. It passes over the other clients and calendars,
+/// The search of a list for uncancelled appointments. It passes over other clients and calendars,
 /// over what ends before the span of starts, and on calendars over what starts after it.
 struct AppointmentSearch {
     wanted: Wanted,
