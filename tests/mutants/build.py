@@ -109,8 +109,12 @@ class Build:
                 kind, numbers = plant.blame(planted, *place)
                 numbers = numbers or plant.find_hidden_types(planted, *place)
             mutants = [self.mutants[n] for n in numbers if not self.mutants[n].dropped]
+            if kind != "m" and mutants and mutants[0].genre == "FnValue":
+                # The replacements of a hidden type fail together. The first one is the empty
+                # iterator, which fits; the others often have items of another type.
+                mutants = mutants[1:] or mutants
             for mutant in mutants:
-                own = kind == "m" and is_own_error(mutant, code)
+                own = (kind == "m" and is_own_error(mutant, code)) or code == "E0271"
                 mutant.dropped = "unviable" if own else f"its form does not compile ({code})"
             if mutants:
                 return mutants
