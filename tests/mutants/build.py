@@ -4,6 +4,7 @@ A mutant that the compiler refuses is dropped, until the copy compiles. It is *u
 cargo-mutants would see the same error, and *not judged* if only its planted form is wrong.
 """
 
+import hashlib
 import json
 import os
 import subprocess
@@ -36,7 +37,9 @@ def list_mutants(copy: Path, files: str) -> list[Mutant]:
 
 
 class Build:
-    def __init__(self, copy: Path, folder: Path, mutants: list[Mutant]):
+    """`folder` gets the programs. `known` remembers what was dropped, by the content of a file."""
+
+    def __init__(self, copy: Path, folder: Path, mutants: list[Mutant], known: Path):
         self.copy, self.folder = copy, folder
         self.mutants = {mutant.number: mutant for mutant in mutants}
         self.by_file: dict[str, list[Mutant]] = defaultdict(list)
@@ -44,12 +47,14 @@ class Build:
             self.by_file[mutant.file].append(mutant)
         self.sources = {file: (copy / file).read_bytes() for file in self.by_file}
         self.planted: dict[str, bytes] = {}
+        self.known = known
 
     def make(self, tests: list[str]) -> list[Path]:
         """Returns the test programs with every mutant that compiles."""
         (self.copy / "src/mutants.rs").write_bytes((HERE / "mutants.rs").read_bytes())
         root = self.copy / "src/lib.rs"
         root.write_text(f"{HEADER}{root.read_text()}\npub mod mutants;\n")
+        self.recall_dropped()
         self.plant(self.by_file)
         for arguments in (["check", "--lib"], ["test", "--no-run", *tests]):
             while True:
@@ -57,7 +62,26 @@ class Build:
                 if succeeded:
                     break
                 self.drop(messages)
+        self.remember_dropped()
         return [Path(m["executable"]) for m in messages if is_test_program(m)]
+
+    def recall_dropped(self) -> None:
+        """Drops what an earlier run dropped from the same text: that spares most of the builds."""
+        rows = json.loads(self.known.read_text()) if self.known.exists() else {}
+        for mutant in self.mutants.values():
+            row = rows.get(mutant.file, {})
+            if row.get("digest") == self.digest(mutant.file):
+                mutant.dropped = row["dropped"].get(mutant.name, "")
+
+    def remember_dropped(self) -> None:
+        rows = json.loads(self.known.read_text()) if self.known.exists() else {}
+        for file, mutants in self.by_file.items():
+            dropped = {m.name: m.dropped for m in mutants if m.dropped}
+            rows[file] = {"digest": self.digest(file), "dropped": dropped}
+        self.known.write_text(json.dumps(rows))
+
+    def digest(self, file: str) -> str:
+        return hashlib.sha256(self.sources[file]).hexdigest()
 
     def plant(self, files) -> None:
         for file in files:

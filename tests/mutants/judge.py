@@ -1,54 +1,79 @@
-"""Runs the tests that pass a mutant, the quickest first, until one fails."""
+"""Runs the tests that pass a mutant, the quickest first, until one fails.
+
+Times are processor times: a busy machine neither fails a test nor changes their order. What is
+known is kept in files, so that a run that was ended goes on where it was.
+"""
 
 import array
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import tempfile
 import threading
-import time
 from collections import defaultdict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from plant import Mutant
 
-WORKERS = 2
+WORKERS = int(os.environ.get("SLOTBOOK_MUTANTS_WORKERS", "2"))
 # A mutant that allocates for ever ends here.
 MEMORY_BYTES = 6 << 30
-# What follows the name of a mutant that is missed for want of a test that passes it.
-NOT_PASSED = " (no test gets there)"
+# A longer test is slow. The mutants that it passes are not all known, and it runs last.
+SLOW_SECONDS = 10
+# A slow test that has not failed by then sees nothing.
+SLOW_SECONDS_MAX = 60
+# The quick tests of one mutant end after this time together.
+QUICK_SECONDS_MAX = 60
 # Tests run together until their times add up to the next of these; the last holds for the rest.
-BATCH_SECONDS = [0.5, 2, 8, 30]
+BATCH_SECONDS = [0.3, 1, 3, 10]
 
 
 @dataclass
 class Test:
-    program: Path
+    program: str
     name: str
     seconds: float = 0.0
+    slow: bool = False
     fails: bool = False
     reached: set[int] = field(default_factory=set)
 
+    @property
+    def key(self) -> str:
+        return f"{Path(self.program).name.split('-')[0]} {self.name}"
+
 
 class Judge:
-    def __init__(self, copy: Path):
-        self.copy = copy
+    def __init__(self, copy: Path, known: Path):
+        self.copy, self.known = copy, known
         self.tests: list[Test] = []
         self.by_mutant: dict[int, list[Test]] = defaultdict(list)
         # How many mutants of a file a test has caught: what caught one is tried first.
-        self.kills: dict[tuple[str, Path, str], int] = defaultdict(int)
+        self.kills: dict[tuple[str, str], int] = defaultdict(int)
+        # The test that caught a mutant in an earlier run of the tool: it is tried before all.
+        self.killers: dict[str, str] = {}
 
-    def record(self, programs: list[Path]) -> None:
+    def record(self, programs: list[str]) -> None:
         """Runs each test alone, for its time and for the mutants that it passes."""
+        recorded = self.known / "tests.jsonl"
+        rows = read_rows(recorded)
+        self.tests = [Test(**{**row, "reached": set(row["reached"])}) for row in rows]
+        done = {(test.program, test.name) for test in self.tests}
+        missing = []
         for program in programs:
             listed = self.output([program, "--list", "--format", "terse"])
             names = [line.removesuffix(": test") for line in listed.splitlines()]
-            self.tests += [Test(program, name) for name in names if name]
-        with ThreadPoolExecutor(WORKERS) as pool:
-            list(pool.map(self.record_one, self.tests))
+            missing += [Test(program, n) for n in names if n and (program, n) not in done]
+        with ThreadPoolExecutor(WORKERS) as pool, recorded.open("a") as file:
+            for test in pool.map(self.record_one, missing):
+                row = {**asdict(test), "reached": sorted(test.reached)}
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+                self.tests.append(test)
         for test in self.tests:
             for number in test.reached if not test.fails else ():
                 self.by_mutant[number].append(test)
@@ -59,49 +84,72 @@ class Judge:
         )
         return result.stdout
 
-    def record_one(self, test: Test) -> None:
+    def record_one(self, test: Test) -> Test:
         with tempfile.NamedTemporaryFile() as file:
-            started = time.monotonic()
             variables = {"SLOTBOOK_MUTANTS_REACHED": file.name}
-            test.fails = self.fails([test], variables, seconds_max=600)
-            test.seconds = time.monotonic() - started
+            ended = self.run([test], variables, SLOW_SECONDS)
             numbers = array.array("I", Path(file.name).read_bytes())
-            test.reached = set(numbers)
+        test.reached = set(numbers)
+        test.seconds, test.slow = ended.seconds, ended.late
+        test.fails = bool(ended.failed) and not ended.late
+        return test
 
-    def find_missed(self, mutants: list[Mutant], found: Path) -> list[Mutant]:
-        """Returns the mutants that no test catches. A file gets each name once it is known."""
-        missed: list[Mutant] = []
-        with ThreadPoolExecutor(WORKERS) as pool, found.open("w") as names:
-            printed = time.monotonic()
-            verdicts = zip(mutants, pool.map(self.is_caught, mutants), strict=True)
-            for done, (mutant, caught) in enumerate(verdicts, 1):
-                if not caught:
-                    missed.append(mutant)
-                    gets_there = bool(self.by_mutant[mutant.number])
-                    names.write(f"{mutant.name}{'' if gets_there else NOT_PASSED}\n")
-                    names.flush()
-                if time.monotonic() > printed + 60:
-                    printed = time.monotonic()
-                    print(f"{done} of {len(mutants)}: {len(missed)} missed", flush=True)
-        return missed
+    def find_verdicts(self, mutants: list[Mutant], name: str, judge: Callable) -> dict[str, str]:
+        """Returns the test that catches each mutant, or an empty text."""
+        file = self.known / f"{name}.jsonl"
+        verdicts = {row["mutant"]: row["caught_by"] for row in read_rows(file)}
+        left = [mutant for mutant in mutants if mutant.name not in verdicts]
+        lock = threading.Lock()
 
-    def is_caught(self, mutant: Mutant) -> bool:
+        def judge_one(mutant: Mutant) -> None:
+            caught_by = judge(mutant)
+            with lock:
+                verdicts[mutant.name] = caught_by
+                out.write(json.dumps({"mutant": mutant.name, "caught_by": caught_by}) + "\n")
+                out.flush()
+
+        with ThreadPoolExecutor(WORKERS) as pool, file.open("a") as out:
+            list(pool.map(judge_one, left))
+        return verdicts
+
+    def judge_quickly(self, mutant: Mutant) -> str:
+        """Runs the quick tests that pass it, those that caught its like first."""
+
         def cost(test: Test) -> float:
-            return test.seconds / (1 + 3 * self.kills[mutant.file, test.program, test.name])
+            if self.killers.get(mutant.name) == test.key:
+                return 0
+            return test.seconds / (1 + 3 * self.kills[mutant.file, test.key])
 
-        variables = {"SLOTBOOK_MUTANT": str(mutant.number)}
-        for batch in make_batches(sorted(self.by_mutant[mutant.number], key=cost)):
+        tests = [test for test in self.by_mutant[mutant.number] if not test.slow]
+        spent = 0.0
+        for batch in make_batches(sorted(tests, key=cost)):
             seconds = sum(test.seconds for test in batch)
-            failed = self.fails(batch, variables, seconds_max=max(20, 5 * seconds))
+            spent += seconds
+            if spent > QUICK_SECONDS_MAX:
+                break
+            variables = {"SLOTBOOK_MUTANT": str(mutant.number)}
+            failed = self.run(batch, variables, max(10, 5 * seconds)).failed
             if failed:
-                self.kills[mutant.file, batch[0].program, failed] += 1
-                return True
-        return False
+                caught_by = next(test.key for test in batch if test.name == failed)
+                self.kills[mutant.file, caught_by] += 1
+                return caught_by
+        return ""
 
-    def fails(self, tests: list[Test], variables: dict, seconds_max: float) -> str:
-        """Returns the first test that fails, or an empty text. One that ends late or not fails."""
-        bound = ["prlimit", f"--as={MEMORY_BYTES}"]
-        command = [*bound, tests[0].program, "--exact", "--test-threads=1"]
+    def judge_slowly(self, mutant: Mutant) -> str:
+        """Runs the slow tests that pass it."""
+        for test in self.by_mutant[mutant.number]:
+            if not test.slow:
+                continue
+            variables = {"SLOTBOOK_MUTANT": str(mutant.number)}
+            ended = self.run([test], variables, SLOW_SECONDS_MAX)
+            if ended.failed and not ended.late:
+                return test.key
+        return ""
+
+    def run(self, tests: list[Test], variables: dict, seconds_max: float) -> "Ended":
+        """Runs tests one after another until one fails. One that ends late has failed."""
+        limits = ["prlimit", f"--as={MEMORY_BYTES}", f"--cpu={round(seconds_max) + 1}"]
+        command = [*limits, tests[0].program, "--exact", "--test-threads=1"]
         process = subprocess.Popen(
             [*command, *(test.name for test in tests)],
             cwd=self.copy,
@@ -111,23 +159,46 @@ class Judge:
             stdin=subprocess.DEVNULL,
             text=True,
             errors="replace",
-            start_new_session=True,
+            process_group=0,
         )
-        timer = threading.Timer(seconds_max, kill, [process])
-        timer.start()
+        is_over = threading.Event()
+        threading.Thread(target=end_if_idle, args=[process, is_over]).start()
+        ended = Ended()
         running = tests[0].name
-        try:
-            for line in process.stdout:
-                if line.startswith("test ") and " ... " in line:
-                    running = line.split()[1]
-                if line.rstrip().endswith("FAILED"):
-                    return running
-            return running if process.wait() else ""
-        finally:
-            timer.cancel()
+        for line in process.stdout:
+            if line.startswith("test ") and " ... " in line:
+                running = line.split()[1]
+            if line.rstrip().endswith("FAILED"):
+                ended.failed = running
+                break
+        if ended.failed:
             kill(process)
-            process.wait()
-            process.stdout.close()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        is_over.set()
+        # What the test has started is not left behind.
+        kill(process)
+        process.stdout.close()
+        if process.returncode and not ended.failed:
+            ended.failed = running
+            ended.late = process.returncode in {-signal.SIGXCPU, -signal.SIGKILL}
+        ended.seconds = usage.ru_utime + usage.ru_stime
+        return ended
+
+
+@dataclass
+class Ended:
+    # The first test that failed, or an empty text.
+    failed: str = ""
+    # Whether it was ended for its time.
+    late: bool = False
+    seconds: float = 0.0
+
+
+def read_rows(file: Path) -> list[dict]:
+    """Returns the lines of a file of JSON; none if there is no file."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def make_batches(tests: list[Test]):
@@ -148,6 +219,22 @@ def split_by_program(tests: list[Test]) -> list[list[Test]]:
     for test in tests:
         by_program[test.program].append(test)
     return list(by_program.values())
+
+
+def end_if_idle(process: subprocess.Popen, is_over: threading.Event) -> None:
+    """Ends a test that waits for ever: for a minute none of its threads has run or wants to."""
+    idle, before = 0, -1
+    while not is_over.wait(10):
+        wants, ticks = False, 0
+        for stat in Path(f"/proc/{process.pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):
+                fields = stat.read_text().rpartition(")")[2].split()
+                wants |= fields[0] in "RD"
+                ticks += int(fields[11]) + int(fields[12])
+        idle = 0 if wants or ticks != before else idle + 1
+        before = ticks
+        if idle == 6:
+            kill(process)
 
 
 def kill(process: subprocess.Popen) -> None:
