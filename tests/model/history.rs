@@ -9,7 +9,9 @@ use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{Vevent, VeventKind};
 use slotbook::domain::state::command::{CancelRight, Command, EndHistory};
 use slotbook::domain::state::group_state::GroupState;
-use slotbook::domain::state::history::row::{HistoryField, HistoryRow, HistoryVerb, ObjectKind};
+use slotbook::domain::state::history::row::{
+    HistoryField, HistoryObject, HistoryRow, HistoryVerb, ObjectKind,
+};
 use slotbook::domain::time::DAY;
 
 use super::replay::{Story, a_step, again};
@@ -130,6 +132,26 @@ fn a_history_says_where_it_begins() {
         shop.group_state.history.latest_first(u64::MAX).map(|found| found.row.verb).collect();
     assert_eq!(verbs.last(), Some(&HistoryVerb::Begun));
     assert_eq!(verbs.iter().filter(|verb| **verb == HistoryVerb::Begun).count(), 1);
+    let object = |id| HistoryObject { kind: ObjectKind::Vevent, id };
+    let booked = shop.group_state.rows.keys().next_back().expect("it was booked").number();
+    let history = &shop.group_state.history;
+    assert!(history.tells_of(object(booked)) && !history.tells_of(object(booked + 1)));
+}
+
+#[test]
+fn values_of_fields_are_times_of_the_wall_clock_flags_or_numbers() {
+    for (field, is_civil, is_flag) in [
+        (HistoryField::Start, true, false),
+        (HistoryField::End, true, false),
+        (HistoryField::StartUtc, false, false),
+        (HistoryField::Deleted, false, true),
+        (HistoryField::Plage, false, true),
+        (HistoryField::Availability, false, true),
+        (HistoryField::Note, false, true),
+        (HistoryField::Length, false, false),
+    ] {
+        assert_eq!((field.is_civil(), field.is_flag()), (is_civil, is_flag), "{field:?}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use slotbook::domain::availability::bookable::bookable;
+use slotbook::domain::availability::obstacle::Obstacle;
 use slotbook::domain::availability::slot_request::{
     BookingMode, ChainSearch, OwnTime, SlotRequest,
 };
@@ -496,7 +497,9 @@ fn bookings_by_a_key_alone_take_no_more_of_a_day_than_their_share_and_holds_do_n
     assert_eq!(offered_to_strangers(&shop), 4);
     shop.book(&unverified("Cid", "2026-03-03 11:00")).expect("the share");
     assert_eq!(offered_to_strangers(&shop), 0);
-    assert!(shop.book(&unverified("Dan", "2026-03-03 11:30")).is_err());
+    let obstacles = vec![Obstacle::UnverifiedShare { percent: 34 }];
+    let refused = shop.refusal_of(&unverified("Dan", "2026-03-03 11:30"));
+    assert_eq!(refused, Refusal::NotAvailable { obstacles });
     shop.releases(held);
     assert_eq!(offered_to_strangers(&shop), 0);
     let by_account = HoldTime { is_by_key: false, ..wish(0, &[1]) };

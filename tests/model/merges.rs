@@ -227,3 +227,32 @@ fn a_merged_record_does_not_change_and_takes_no_booking() {
     let Refusal::InvalidParameter(fault) = refused else { panic!("{refused:?}") };
     assert!(fault.rule.contains("was merged into"), "{}", fault.rule);
 }
+
+#[test]
+fn an_account_of_the_merged_client_owns_the_kept_one_too() {
+    let mut shop = two_calendars();
+    let kept = shop.knows("Ada", "ada@example.org");
+    let merged = shop.knows("Byron", "byron@example.org");
+    let other = shop.knows("Cid", "cid@example.org");
+    let email = Email::new("login@example.org").expect("an address");
+    // The client that the account books for and the others that it owns, before and after.
+    for (before, after) in [
+        ((merged, vec![]), (kept, vec![merged])),
+        ((merged, vec![kept]), (kept, vec![merged])),
+        ((merged, vec![other, kept]), (kept, vec![other, merged])),
+        ((other, vec![merged]), (other, vec![merged, kept])),
+        ((other, vec![merged, kept]), (other, vec![merged, kept])),
+        ((other, vec![]), (other, vec![])),
+        ((kept, vec![]), (kept, vec![])),
+    ] {
+        let mut shop = shop.clone();
+        let (fiche_id, former) = before.clone();
+        let password_hash = Text::default();
+        let account =
+            Account { email: email.clone(), fiche_id, password_hash, former, last_login: None };
+        shop.group_state.accounts.insert(email.folded(), account.into());
+        assert_eq!(shop.changes(&merge(kept, merged)), Ok(true));
+        let account = shop.group_state.accounts.get(&email.folded()).expect("it is kept");
+        assert_eq!((account.fiche_id, account.former.clone()), after, "{before:?}");
+    }
+}

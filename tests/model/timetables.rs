@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use slotbook::domain::availability::timetable::{
     DayHours, OpenWeeks, TimetableChange, TimetableKey, Validity, change_hours, changes_after,
-    find_conflict, hours_from, timetables,
+    drop_ended, find_conflict, hours_from, timetables,
 };
 use slotbook::domain::availability::weekly_hours::{
     DayTimes, Rhythm, WeeklyRange, WeeklyRule, sort_ranges,
@@ -158,5 +158,58 @@ proptest! {
         prop_assert_eq!(&twice, &again, "nothing is cut in two");
         sort_ranges(&mut twice);
         prop_assert_eq!(twice, again);
+    }
+
+    #[test]
+    fn the_weeks_of_a_timetable_are_alike_from_one_change_up_to_the_next(
+        ranges in some_ranges(),
+        from in 0..60_i32,
+    ) {
+        let keys = timetables(&ranges);
+        prop_assert!(keys.is_sorted() && keys.windows(2).all(|pair| pair[0] != pair[1]));
+        prop_assert!(ranges.iter().all(|range| keys.contains(&TimetableKey::new(range))));
+        for key in &keys {
+            prop_assert!(ranges.iter().any(|range| TimetableKey::new(range) == *key));
+            let period = if key.weeks == OpenWeeks::Every { 7 } else { 14 };
+            let mut changes = changes_after(&ranges, key, day(from));
+            // The first weeks are those that a form shows; a change is told after them.
+            let mut since = day(from);
+            changes.push(day(DAYS + 40));
+            for change in changes {
+                prop_assert!(since.plus_days(period) <= change, "{:?} {:?}", since, change);
+                let mut at = since;
+                while at.plus_days(period) < change {
+                    let again = times_on(&ranges, key, at.plus_days(period));
+                    prop_assert_eq!(times_on(&ranges, key, at), again, "{:?} {:?}", key, at);
+                    at = at.plus_days(1);
+                }
+                since = change;
+            }
+        }
+    }
+
+    #[test]
+    fn of_too_many_hours_those_that_ended_first_are_left_out(
+        ranges in some_ranges(),
+        before in 0..120_i32,
+        kept_max in 0..25_usize,
+    ) {
+        let before = day(before);
+        let mut kept = ranges.clone();
+        drop_ended(&mut kept, before, kept_max);
+        let ended = |range: &&WeeklyRange| range.last().is_some_and(|last| last < before);
+        let excess = ranges.len().saturating_sub(kept_max);
+        let mut dropped: Vec<&WeeklyRange> = ranges.iter().filter(|one| !kept.contains(one)).collect();
+        prop_assert_eq!(dropped.len(), excess.min(ranges.iter().filter(ended).count()));
+        prop_assert!(dropped.iter().all(ended));
+        let latest = dropped.iter().filter_map(|range| range.last()).max();
+        prop_assert!(kept.iter().filter(ended).all(|range| latest <= range.last()));
+        let mut sorted = kept.clone();
+        sort_ranges(&mut sorted);
+        prop_assert_eq!(&sorted, &kept, "what is left keeps its order");
+        let mut all = kept;
+        all.extend(dropped.drain(..).cloned());
+        sort_ranges(&mut all);
+        prop_assert_eq!(all, ranges);
     }
 }

@@ -43,3 +43,28 @@ pub(crate) fn find_contact_fault(needed: ContactNeeded, given: GivenContact<'_>)
     };
     Some(Fault::new(field, rule))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_booking_gives_the_contact_that_its_group_needs() {
+        let none = ["", ""];
+        for (needed, has_email, phones, lacks) in [
+            (ContactNeeded::None, false, none, None),
+            (ContactNeeded::Email, true, none, None),
+            (ContactNeeded::Email, false, ["0123456789", ""], Some("fiche.email")),
+            (ContactNeeded::Phone, true, none, Some("fiche.firstphone")),
+            (ContactNeeded::Phone, true, ["aucun 123", ""], Some("fiche.firstphone")),
+            (ContactNeeded::Phone, false, ["", "poste 12 34"], None),
+            (ContactNeeded::Either, true, none, None),
+            (ContactNeeded::Either, false, ["1234", ""], None),
+            (ContactNeeded::Either, false, ["123", "1"], Some("fiche.email")),
+        ] {
+            let fault = find_contact_fault(needed, GivenContact { has_email, phones });
+            let case = (needed, has_email, phones);
+            assert_eq!(fault.map(|fault| fault.field), lacks.map(Into::into), "{case:?}");
+        }
+    }
+}

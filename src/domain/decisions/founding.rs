@@ -147,7 +147,8 @@ impl GroupState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::records::text::Name;
+    use crate::domain::directory::roles::ProRole;
+    use crate::domain::records::text::{Email, Name};
 
     #[test]
     fn a_founded_group_has_the_given_fields_and_a_urlname_of_its_own() {
@@ -165,5 +166,37 @@ mod tests {
             (Instant(9), Instant(9), 1)
         );
         assert!(GroupState::founded_by(None, &Event::nothing(Instant(9))).is_none());
+    }
+
+    #[test]
+    fn a_urlname_gets_the_first_number_that_is_free() {
+        let taken = ["name", "name-2", "name-3"];
+        assert_eq!(unique_slug("Name", 7, |slug| taken.contains(&slug)), "name-4");
+        assert_eq!(unique_slug("!", 7, |_| false), "group-7");
+    }
+
+    #[test]
+    fn the_owner_of_a_shop_works_for_its_group_and_for_no_other() {
+        let group = |id| GroupId::new(id).expect("an id");
+        let owner = ProDraft {
+            email: Email::new("ann@example.org").expect("an address"),
+            password_hash: None,
+            lastname: Name::default(),
+            firstname: Name::default(),
+            cellphone: Text::default(),
+            groups: BTreeSet::from([group(1)]),
+            main: Some(group(1)),
+            role: ProRole::Administrator,
+        };
+        let shop = FoundShop {
+            group: FoundGroup { fields: Patch::default() },
+            calendar: Patch::default(),
+            interventions: Vec::new(),
+            hours: Vec::new(),
+            owner,
+        };
+        let owner = shop.owner_of(group(7));
+        assert_eq!((owner.groups, owner.main), (BTreeSet::from([group(7)]), Some(group(7))));
+        assert_eq!(owner.email.as_str(), "ann@example.org");
     }
 }

@@ -472,3 +472,36 @@ fn the_event_itself_is_looked_at_beside_the_days_of_its_rule() {
     assert_eq!(series.occurrences_overlapping(paris, from, to).count(), 5);
     assert_eq!(series.count_looked_at(paris, from, to), 5);
 }
+
+#[test]
+fn an_event_ends_after_it_begins_on_the_wall_clock_or_in_elapsed_time() {
+    let paris = zone(Tz::Europe__Paris);
+    let at = |day, hour, minute| {
+        Civil::from_ymd_hms(2026, 3, day, hour, minute, 0).expect("a civil time")
+    };
+    let stored = |start, end| Series::from_stored(paris, start, end, None, Exceptions::default());
+    assert_eq!(stored(at(3, 10, 0), at(3, 9, 0)), Err(SeriesError::EndNotAfterStart));
+    assert_eq!(stored(at(3, 10, 0), at(3, 10, 0)), Err(SeriesError::EndNotAfterStart));
+    assert!(stored(at(3, 10, 0), at(3, 10, 1)).is_ok());
+    // Clocks leave out the hour from 2 to 3 on 29 March: 2:50 is 3:50.
+    assert!(stored(at(29, 2, 50), at(29, 3, 10)).is_ok(), "it does on the wall clock");
+    let through_the_gap = stored(at(29, 3, 10), at(29, 2, 50)).expect("40 minutes");
+    // Where clocks leave out nothing, it would end before it begins.
+    let moved = through_the_gap.in_zone(zone(Tz::Etc__UTC), paris);
+    assert_eq!(moved, Err("would end before it begins"));
+    let berlin = zone(Tz::Europe__Berlin);
+    assert!(through_the_gap.in_zone(berlin, paris).is_ok(), "its clocks leave out the same hour");
+}
+
+#[test]
+fn the_keys_of_a_rule_are_named_in_capitals() {
+    for (key, name) in [
+        (RuleKey::Freq, "FREQ"),
+        (RuleKey::Interval, "INTERVAL"),
+        (RuleKey::Count, "COUNT"),
+        (RuleKey::Until, "UNTIL"),
+        (RuleKey::ByDay, "BYDAY"),
+    ] {
+        assert_eq!(key.name(), name);
+    }
+}

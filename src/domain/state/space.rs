@@ -99,3 +99,34 @@ pub(crate) fn password_link_bytes(email: &Email, pending_rdv: Option<&PendingRdv
 fn text_bytes(texts: &[&str]) -> u64 {
     texts.iter().map(|text| text.len() as u64).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::directory::link_secret::LinkSecret;
+    use crate::domain::directory::password_link::{AccountStamp, PasswordLink};
+    use crate::domain::records::ids::{GroupId, ID_MAX};
+    use crate::domain::records::message::LinkPurpose;
+    use crate::domain::state::outbox::Outbox;
+    use crate::domain::time::Instant;
+
+    #[test]
+    fn the_space_that_a_link_needs_is_known_before_it_is_sealed() {
+        let secret = LinkSecret::new([7; 32]);
+        for (email, pending) in
+            [("a@example.org", None), ("a@example.org", Some("{}")), ("long.name@x.org", Some("é"))]
+        {
+            let email = Email::new(email).expect("an address");
+            let pending_rdv = pending.map(|text| PendingRdv::new(&text.repeat(500)).expect("text"));
+            let foreseen = password_link_bytes(&email, pending_rdv.as_ref());
+            let (expires, stamp) = (Instant(0), AccountStamp::from_account(None));
+            let link = PasswordLink { email: email.clone(), stamp, expires, pending_rdv };
+            let group = GroupId::new(ID_MAX).expect("the largest id");
+            let (purpose, token) = (LinkPurpose::Confirm, link.seal(group, &secret));
+            let content = MessageContent::AccountLink { purpose, token, expires };
+            let message = Outbox::default().draft(0, Instant(0), content, email.as_str());
+            let needed = message_bytes(&message);
+            assert!((needed..needed + 4).contains(&foreseen), "{needed} {foreseen}");
+        }
+    }
+}

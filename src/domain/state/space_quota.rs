@@ -39,3 +39,39 @@ pub const fn is_nearly_full(bytes: u64, bytes_max: u64) -> bool {
 const fn share(bytes_max: u64, percent: u64) -> u64 {
     bytes_max / 100 * percent + bytes_max % 100 * percent / 100
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::records::account::Account;
+    use crate::domain::records::ids::{FicheId, ProId};
+    use crate::domain::records::text::{Email, Text};
+
+    #[test]
+    fn strangers_stop_at_80_percent_accounts_at_90_and_the_practice_never() {
+        let account = Caller::Account(Arc::new(Account {
+            email: Email::new("ada@example.org").expect("an address"),
+            fiche_id: FicheId::new(1).expect("an id"),
+            password_hash: Text::default(),
+            former: Vec::new(),
+            last_login: None,
+        }));
+        let pro = Caller::Pro(ProId::new(1).expect("an id"));
+        for (bytes_max, of_strangers, of_accounts) in
+            [(1_000, 800, 900), (1_073_741_824, 858_993_459, 966_367_641), (99, 79, 89), (0, 0, 0)]
+        {
+            for bytes in [0, 1, of_strangers - of_strangers.min(1), of_strangers, of_accounts] {
+                let is_full = |caller: &Caller| is_full_for(caller, bytes, Some(bytes_max));
+                let case = (bytes, bytes_max);
+                assert_eq!(is_full(&Caller::Application), bytes >= of_strangers, "{case:?}");
+                assert_eq!(is_nearly_full(bytes, bytes_max), bytes >= of_strangers, "{case:?}");
+                assert_eq!(is_full(&account), bytes >= of_accounts, "{case:?}");
+                assert!(!is_full(&pro), "{case:?}");
+                assert!(!is_full_for(&account, bytes, None), "no quota");
+            }
+        }
+        assert!(is_nearly_full(u64::MAX, u64::MAX), "the share of the largest quota is computed");
+    }
+}

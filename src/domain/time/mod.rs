@@ -258,6 +258,8 @@ mod tests {
     fn dates_that_the_calendar_lacks_are_refused() {
         for (y, m, d) in [
             (2025, 2, 29),
+            (1900, 2, 29),
+            (2100, 2, 29),
             (2025, 4, 31),
             (2025, 13, 1),
             (2025, 0, 1),

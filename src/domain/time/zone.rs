@@ -404,6 +404,8 @@ mod tests {
             Instant(instant_by_chrono(tz, instant)),
             "{tz} at civil {instant}"
         );
+        let is_left_out = tz.offset_from_local_datetime(&naive(instant)) == MappedLocalTime::None;
+        assert_eq!(zone.leaves_out(Civil(instant)), is_left_out, "{tz} at civil {instant}");
     }
 
     #[test]

@@ -1,3 +1,9 @@
+mod history;
+mod keys;
+mod logins;
+mod office;
+mod team;
+
 use super::*;
 use crate::domain::records::text::Name;
 

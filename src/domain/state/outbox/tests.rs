@@ -272,3 +272,146 @@ fn a_change_takes_the_place_of_one_that_has_not_left() {
         assert_eq!(outbox.replace_unsent_change(trusted).id.number(), 2, "of another cause");
     }
 }
+
+/// An outbox with messages about an appointment, each with its progress.
+fn outbox_about(id: VeventId, messages: &[(MessageContent, Progress, bool)]) -> Outbox {
+    let mut outbox = Outbox::default();
+    for (content, progress, by_key) in messages {
+        let draft = outbox.draft(0, Instant(10), content.clone(), "a@example.org");
+        let draft = if *by_key { draft.caused_by_key() } else { draft };
+        outbox.put(Message { progress: progress.clone(), ..draft }.into(), Instant(10));
+        assert_eq!(outbox.messages_about(id).count(), outbox.messages().len());
+    }
+    outbox
+}
+
+#[test]
+fn a_mail_has_left_unless_the_server_keeps_it_and_is_withheld_by_a_quota_only() {
+    let id = VeventId::new(9).expect("an id");
+    let standing = AppointmentTime { id, start: Instant(500) };
+    let confirmation = MessageContent::Confirmation(vec![standing]);
+    let cancellation = MessageContent::Cancellation(standing);
+    let at = Instant(20);
+    let sent = Progress::Sent { at, attempts: 1 };
+    let many = Progress::Suppressed { at, why: SuppressionReason::TooMany };
+    let expired = Progress::Suppressed { at, why: SuppressionReason::Expired };
+    for (messages, is_mailed_about, is_withheld) in [
+        (vec![], false, false),
+        (vec![(confirmation.clone(), sent.clone(), true)], true, false),
+        (vec![(confirmation.clone(), Progress::Claimed { attempt: 1, at }, true)], true, false),
+        (vec![(confirmation.clone(), Progress::Kept { at }, true)], false, false),
+        (vec![(confirmation.clone(), many.clone(), true)], false, true),
+        (vec![(confirmation.clone(), many.clone(), false)], false, false),
+        (vec![(confirmation.clone(), expired, true)], false, false),
+        (vec![(cancellation, sent.clone(), true)], false, false),
+        // Sent at last, or before: the client knows.
+        (
+            vec![(confirmation.clone(), many.clone(), true), (confirmation.clone(), sent, true)],
+            true,
+            false,
+        ),
+        (
+            vec![(confirmation.clone(), many.clone(), true), (confirmation, many, false)],
+            false,
+            true,
+        ),
+    ] {
+        let outbox = outbox_about(id, &messages);
+        let is_mailed = |now| outbox.is_mailed_about(id, Instant(0), Instant(now));
+        assert_eq!(is_mailed(90 * DAY - 1), is_mailed_about, "{messages:?}");
+        assert!(is_mailed(90 * DAY), "an older booking counts as mailed about");
+        assert_eq!(outbox.is_withheld(id), is_withheld, "{messages:?}");
+    }
+}
+
+#[test]
+fn a_change_tells_of_the_start_that_the_client_knew_last() {
+    let id = VeventId::new(9).expect("an id");
+    let standing = |start| AppointmentTime { id, start: Instant(start) };
+    let confirmation = |start| MessageContent::Confirmation(vec![standing(start)]);
+    let change =
+        |start, was| MessageContent::Change { appointment: standing(start), was: Instant(was) };
+    let withdrawn = MessageContent::Withdrawal(Box::new(WithdrawnAppointment {
+        appointment: standing(100),
+        length_seconds: 1_800,
+        client: FicheId::new(1).expect("an id"),
+        calendar: CalendarId::new(1).expect("an id"),
+        intervention: InterventionId::new(1).expect("an id"),
+        key: AppointmentKey::new("abcdefghijklmnopqrst").expect("a key"),
+    }));
+    let at = Instant(20);
+    let sent = || Progress::Sent { at, attempts: 1 };
+    let failed = || Progress::Failed { at, reason: Text::default() };
+    // The messages before, of a change from 400; and the start that was notified last.
+    for (messages, start) in [
+        (vec![], 400),
+        (vec![(confirmation(300), sent(), false)], 300),
+        (vec![(confirmation(300), Progress::Kept { at }, false)], 300),
+        (vec![(confirmation(300), failed(), false)], 400),
+        (vec![(confirmation(100), sent(), false), (change(200, 100), failed(), false)], 100),
+        (vec![(change(200, 100), failed(), false), (change(300, 200), failed(), false)], 100),
+        (vec![(confirmation(100), sent(), false), (change(200, 100), sent(), false)], 200),
+        // What another client heard does not count.
+        (vec![(confirmation(100), sent(), false), (withdrawn, sent(), false)], 400),
+    ] {
+        let outbox = outbox_about(id, &messages);
+        let next = outbox.draft(0, at, change(500, 400), "a@example.org").id;
+        let known = outbox.last_notified_start(next, id, Instant(400));
+        assert_eq!(known, Instant(start), "{messages:?}");
+        let first = MessageId::new(1).expect("an id");
+        assert_eq!(outbox.last_notified_start(first, id, Instant(400)), Instant(400));
+    }
+}
+
+#[test]
+fn the_last_warning_of_each_kind_is_known() {
+    let mut outbox = Outbox::default();
+    for (at, warning) in [
+        (5, ShopWarning::CodesHalfUsed),
+        (10, ShopWarning::CodesAsked),
+        (20, ShopWarning::CodesAsked),
+    ] {
+        let content = MessageContent::ShopWarning(warning);
+        let message = outbox.draft(0, Instant(at), content, "a@example.org");
+        outbox.put(message.into(), Instant(at));
+    }
+    assert_eq!(outbox.last_warning(ShopWarning::CodesHalfUsed), Some(Instant(5)));
+    assert_eq!(outbox.last_warning(ShopWarning::CodesAsked), Some(Instant(20)));
+    assert_eq!(outbox.last_warning(ShopWarning::CodesNoLongerAsked), None);
+}
+
+#[test]
+fn two_links_for_a_password_are_mailed_to_a_professional_within_an_hour() {
+    use crate::domain::records::account_link::LinkToken;
+    use crate::domain::records::text::Email;
+    use crate::domain::state::login_notice::LoginNotice;
+    let (now, expires) = (Instant(100_000), Instant(200_000));
+    let token = || LinkToken::new("abc").expect("a token");
+    let room = |outbox: &Outbox, email: &str| {
+        let notice = LoginNotice::NewPassword { token: token(), expires };
+        let email = Email::new(email).expect("an address");
+        outbox.has_room_for_login(&NotifyOfLogin { email, notice }, now)
+    };
+    // The age in seconds of each mail, its purpose and its recipient; then whether there is room.
+    let (password, login) = (LinkPurpose::ProPassword, LinkPurpose::Login);
+    for (mails, has_room) in [
+        (vec![], true),
+        (vec![(0, password, "a@example.org")], true),
+        (vec![(3_599, password, "a@example.org"), (0, password, "A@Example.org")], false),
+        (vec![(3_600, password, "a@example.org"), (0, password, "a@example.org")], true),
+        (vec![(0, login, "a@example.org"), (0, password, "a@example.org")], true),
+        (vec![(0, password, "b@example.org"), (0, password, "a@example.org")], true),
+        // The stamps of the group may be ahead of the clock.
+        (vec![(-50, password, "a@example.org"), (-50, password, "a@example.org")], false),
+    ] {
+        let mut outbox = Outbox::default();
+        for (age, purpose, recipient) in &mails {
+            let (purpose, token) = (*purpose, Text::new("abc").expect("a text"));
+            let content = MessageContent::AccountLink { purpose, token, expires };
+            let at = now.plus_seconds(-i64::from(*age));
+            let message = outbox.draft(0, at, content, recipient);
+            outbox.put(message.into(), at);
+        }
+        assert_eq!(room(&outbox, "a@example.org"), has_room, "{mails:?}");
+    }
+}

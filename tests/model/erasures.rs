@@ -1,0 +1,165 @@
+//! What tells of a client, and goes with it: accounts, kept answers, records. Reference 17.
+
+use std::sync::Arc;
+
+use slotbook::domain::decisions::erasure::{erase_again, find_person};
+use slotbook::domain::records::account::Account;
+use slotbook::domain::records::ids::{FicheId, VeventId};
+use slotbook::domain::records::text::{Email, Text};
+use slotbook::domain::state::command::{
+    Client, Command, EraseClients, MergeFiches, Patch, RecordChange,
+};
+use slotbook::domain::state::idempotency::{IdempotencyRecord, IdempotencyShare};
+use slotbook::domain::state::refusal::Refusal;
+
+use super::shop::{Draws, Shop, booking_of, by_pro};
+
+fn account(email: &str, fiche_id: FicheId, former: &[FicheId]) -> Account {
+    Account {
+        email: Email::new(email).expect("an address"),
+        fiche_id,
+        password_hash: Text::default(),
+        former: former.to_vec(),
+        last_login: None,
+    }
+}
+
+fn erasing(ids: &[FicheId], records: &[FicheId]) -> Command {
+    let (ids, records) = (ids.to_vec(), records.to_vec());
+    Command::EraseClients(EraseClients { ids, records, cancels_upcoming: false, idle_since: None })
+}
+
+fn erase(shop: &mut Shop, command: Command) -> Result<(), Refusal> {
+    let draws = Draws::none(shop.now);
+    shop.does(command, draws).map(|_| ()).map_err(|mut refusals| refusals.remove(0))
+}
+
+#[test]
+fn an_account_outlives_a_client_if_it_is_another_ones_too() {
+    let mut shop = Shop::open_on_tuesday();
+    let ada = shop.knows("Ada", "ada@example.org");
+    let bob = shop.knows("Bob", "bob@example.org");
+    let cid = shop.knows("Cid", "cid@example.org");
+    // The accounts before, and the client that each books for afterwards; `None` for one that goes.
+    for (email, books_for, former, after) in [
+        ("ada@example.org", ada, &[][..], None),
+        ("other@example.org", ada, &[], None),
+        // The address is that of the client who is left.
+        ("bob@example.org", ada, &[bob], Some((bob, &[][..]))),
+        ("bob@example.org", ada, &[cid, bob], Some((bob, &[cid]))),
+        // It is the erased client's own address, or no one's.
+        ("ada@example.org", ada, &[bob], None),
+        ("other@example.org", ada, &[bob], None),
+        ("ada@example.org", bob, &[ada], None),
+        // It books for another client.
+        ("other@example.org", bob, &[ada], Some((bob, &[]))),
+        ("bob@example.org", bob, &[ada, cid], Some((bob, &[cid]))),
+        ("cid@example.org", bob, &[ada, cid], Some((bob, &[cid]))),
+    ] {
+        let before = account(email, books_for, former);
+        let expected = after.map(|(fiche_id, former)| account(email, fiche_id, former));
+        let left = shop.group_state.account_without(&before, &[ada]);
+        assert_eq!(left, expected, "{before:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_has_an_id_or_a_text_of_the_client_is_repeated_no_more() {
+    let mut shop = Shop::open_on_tuesday();
+    for _ in 0..5 {
+        shop.id();
+    }
+    let ada = shop.knows("Lovelace", "ada@example.org");
+    let bob = shop.knows("Boole", "bob@example.org");
+    assert_eq!((ada.number(), bob.number()), (7, 8));
+    let mut booking = by_pro(booking_of("Lovelace", "2026-03-03 09:30"), false);
+    let (email, fields, customs) = (None, Patch::default(), Vec::new());
+    booking.client = Client { id: Some(ada), email, fields, customs };
+    let booked: VeventId = shop.book(&booking).expect("free")[0];
+    let of_booking = format!("[{{\"vevent_id\":{booked}}}]");
+    let answers = [
+        // By a number, which stands alone.
+        (r#"{"fiche_id":7,"start":"x"}"#, true),
+        (r#"[1,2,7]"#, true),
+        (r#"[7"#, true),
+        (&*of_booking, true),
+        (r#"{"fiche_id":8,"more":[70,17,177,77]}"#, false),
+        // By a text, which is whole.
+        (r#"{"lastname":"Lovelace"}"#, true),
+        (r#"{"lastname":"Love\u006cace"}"#, true),
+        (r#"{"comments":"she said \"no\" 5","lastname":"Lovelace"}"#, true),
+        (r#"{"path":"C:\\","lastname":"Lovelace"}"#, true),
+        (r#"{"path":"\\\"","lastname":"Lovelace"}"#, true),
+        (r#"{"lastname":"Boole","of":"Lovelace's friend","id":"7"}"#, false),
+        (r#"{"comments":"\"Lovelace\""}"#, false),
+        (r#"{"comments":"\\\\","lastname":"Boole"}"#, false),
+        // By an address in any spelling.
+        (r#"{"email":"ADA@Example.org"}"#, true),
+        (r#"{"email":"bob@example.org"}"#, false),
+        ("", false),
+    ];
+    for (number, (answer, _)) in (0..).zip(&answers) {
+        shop.group_state.idempotency_records.insert(Arc::new(IdempotencyRecord {
+            scope: [number; 32],
+            body: [0; 32],
+            at: shop.now,
+            answer: answer.as_bytes().into(),
+            share: IdempotencyShare::default(),
+            awaits_code: false,
+        }));
+    }
+    let command = EraseClients {
+        ids: vec![ada],
+        records: vec![ada],
+        cancels_upcoming: true,
+        idle_since: None,
+    };
+    erase(&mut shop, Command::EraseClients(command)).expect("she is known");
+    for (number, (answer, goes)) in (0..).zip(&answers) {
+        let kept = shop.group_state.idempotency_records.find(&[number; 32], shop.now);
+        assert_eq!(kept.is_none(), *goes, "{answer}");
+    }
+}
+
+#[test]
+fn a_person_is_erased_with_all_records_once_and_not_over_what_is_to_come() {
+    let mut shop = Shop::open_on_tuesday();
+    let ada = shop.knows("Ada", "ada@example.org");
+    let former = shop.knows("Byron", "byron@example.org");
+    let bob = shop.knows("Bob", "bob@example.org");
+    let merge = MergeFiches { kept: ada, merged: former, fields: Patch::default() };
+    shop.changes(&RecordChange::MergeFiches(merge)).expect("both are known");
+    let mut booking = by_pro(booking_of("Ada", "2026-03-03 09:30"), false);
+    booking.client.id = Some(ada);
+    let booked = shop.book(&booking).expect("free");
+    for id in [ada, former] {
+        let found = find_person(&shop.group_state, id);
+        assert_eq!((found.fiches, found.vevents), (vec![ada, former], booked.clone()), "{id}");
+    }
+    assert_eq!(find_person(&shop.group_state, bob).fiches, [bob]);
+    let unknown = FicheId::new(999).expect("an id");
+    let refused = erase(&mut shop, erasing(&[unknown], &[unknown]));
+    assert_eq!(refused, Err(Refusal::NoResult));
+    // Without the record that was merged, the caller does not know all that goes.
+    let refused = erase(&mut shop, erasing(&[ada], &[ada]));
+    assert_eq!(refused, Err(Refusal::PreconditionFailed(None)));
+    let whole = erasing(&[former], &[ada, former]);
+    let refused = erase(&mut shop, whole.clone());
+    assert_eq!(refused, Err(Refusal::UpcomingAppointments { ids: booked.clone() }));
+    // An import brings the person back as it was, and erases it without a question.
+    let again = erase_again(&shop.group_state, &[former], shop.now).expect("she is there");
+    let erased = shop.group_state.apply(&again);
+    for id in [ada, former] {
+        let fiche = &erased.fiches[&id];
+        assert!(fiche.erased_at.is_some() && fiche.email.is_none(), "{fiche:?}");
+    }
+    assert!(erased.rows.get(&booked[0]).expect("its time is told").deleted);
+    assert!(erase_again(&erased, &[ada], shop.now).is_none(), "she is erased");
+    assert!(erased.fiches[&bob].erased_at.is_none());
+    // After the appointment nothing is in the way.
+    let mut shop = shop.at("2026-03-03 10:00");
+    erase(&mut shop, whole.clone()).expect("all is over");
+    let events = shop.events.len();
+    erase(&mut shop, erasing(&[former], &[])).expect("nothing is left to erase");
+    assert_eq!(shop.events.len(), events);
+}
