@@ -4,17 +4,19 @@
 mod decisions;
 pub(crate) mod environment;
 mod idempotency;
+mod open_entry;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use imbl::OrdMap;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use smallvec::smallvec;
 
 use crate::clock::Clock;
 use crate::domain::availability::open_time::CalendarView;
-use crate::domain::decisions::announcement::apply_with_messages;
+use crate::domain::decisions::announcement::{apply_with_messages, book_with_messages};
 use crate::domain::decisions::decision::{Outcome, Pending};
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::hold::HoldState;
@@ -25,7 +27,8 @@ use crate::domain::state::event::Event;
 use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::engine::calendar::{self, CalendarMessage};
+use crate::engine::calendar::CalendarLink;
+use crate::engine::group::open_entry::{ClosedEntry, OpenBooking, OpenEntry};
 use crate::engine::journal::{EntryEffect, JournalEntry, JournalHandle, PendingReply};
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::messages::{GroupMessage, SupervisorMessage};
@@ -50,6 +53,14 @@ pub(crate) struct GroupParts {
     pub(crate) supervisor: Mailbox<SupervisorMessage>,
 }
 
+/// Maximum number of commands decided, and of calendars asked without a message, before other tasks
+/// have their turn.
+const TURN_COMMANDS_MAX: usize = 64;
+const TURN_QUERIES_MAX: usize = 64;
+
+/// The views of all calendars of a state.
+type CalendarViews = OrdMap<CalendarId, Arc<CalendarView>>;
+
 struct GroupActor;
 
 /// State of the actor.
@@ -61,12 +72,17 @@ struct GroupActorState {
     queue: VecDeque<Envelope>,
     /// The command that waits for a calendar's reply. While it is set, no other is decided.
     waiting: Option<WaitingCommand>,
-    /// Number of queries sent. A reply with another number is late and is ignored.
+    /// The bookings that the newest state has and the journal has not. There are none at the end of
+    /// a turn.
+    open_entry: Option<OpenEntry>,
+    /// Number of queries sent as messages. A reply with another number is late and is ignored.
     queries: u64,
+    /// Number of calendars that were asked in this turn.
+    asked: usize,
     /// Number of commands received.
     received: u64,
     /// Actors of the calendars that have been queried.
-    calendars: BTreeMap<CalendarId, (ActorRef<CalendarMessage>, Mailbox<CalendarMessage>)>,
+    calendars: BTreeMap<CalendarId, CalendarLink>,
     /// Granted ids that the newest state has not used, ascending.
     ids: BTreeMap<IdKind, VecDeque<std::ops::Range<u64>>>,
     /// Kinds of ids that were requested and not granted yet.
@@ -106,7 +122,9 @@ impl Actor for GroupActor {
             group_state: parts.group_state,
             queue: VecDeque::new(),
             waiting: None,
+            open_entry: None,
             queries: 0,
+            asked: 0,
             received: 0,
             calendars: BTreeMap::new(),
             ids: parts.ids,
@@ -192,10 +210,22 @@ impl GroupActorState {
         }
     }
 
-    /// Decides waiting commands until one waits for a calendar's reply, or for ids.
+    /// Decides waiting commands until one waits for a calendar's reply or for ids, or the turn is
+    /// long. Then hands their bookings to the journal.
     fn advance(&mut self) {
+        self.asked = 0;
+        self.decide_waiting();
+        self.close_entry();
+    }
+
+    fn decide_waiting(&mut self) {
+        let mut decided = 0;
         while self.waiting.is_none() {
             let Some(next) = self.queue.front() else { return };
+            if decided >= TURN_COMMANDS_MAX {
+                return self.own_mailbox.send(GroupMessage::Decide);
+            }
+            decided += 1;
             let kinds = next.command.needed_ids();
             let needed = next.command.ids_max();
             if !self.has_ids(&kinds, needed) {
@@ -215,6 +245,10 @@ impl GroupActorState {
     /// Makes an event's outcome the newest state, and hands the event to the journal, which answers
     /// the caller.
     fn commit(&mut self, mut envelope: Envelope, event: Event, outcome: Outcome, now: Instant) {
+        if self.joins_bookings(&envelope, &event) {
+            return self.commit_booking(envelope, event, outcome, now);
+        }
+        self.close_entry();
         let loses_claim = PlantedFault::ClaimNotRecorded.is_active() && is_claim(&event);
         // An event that cannot be applied or encoded never reaches the disk; the state stays.
         let prepared = guarded(|| self.prepare_commit(&envelope, event, outcome, now));
@@ -231,19 +265,90 @@ impl GroupActorState {
             hook.call();
         }
         let next = Arc::clone(&committed.group_state);
-        self.update_views(&next, changed_calendars, now);
+        let before = std::mem::replace(&mut self.group_state, Arc::clone(&next));
+        self.update_views(Some(&before.calendars), changed_calendars, now);
         let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);
-        self.group_state = Arc::clone(&next);
         self.remove_used_ids();
-        if PlantedFault::ViewBeforeDurable.is_active() {
-            let early = (Arc::clone(&next), changed_records.clone());
-            self.published.publish_groups(BTreeMap::from([(self.id, early)]));
-        }
+        self.publish_early(&changed_records);
         self.journal.append(JournalEntry {
             records: smallvec![record],
             effect: EntryEffect::PublishGroup(self.id, next, changed_records),
-            reply: Some(PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit)),
+            replies: smallvec![PendingReply::to_caller(
+                envelope.reply,
+                Ok(committed),
+                envelope.permit
+            )],
         });
+    }
+
+    /// Whether an event can share an entry with other bookings: it is a booking that changes no
+    /// record of a client, so that no answer shows more than its own, and its answer is not kept.
+    fn joins_bookings(&self, envelope: &Envelope, event: &Event) -> bool {
+        let Event::AppointmentsBooked { fiche, .. } = event else { return false };
+        let changes_client =
+            fiche.as_ref().is_some_and(|fiche| self.group_state.fiches.contains_key(&fiche.id));
+        envelope.idempotent_request.is_none() && !changes_client
+    }
+
+    /// Commits a booking as [`GroupActorState::commit`] does, with those decided in the same turn.
+    fn commit_booking(
+        &mut self,
+        mut envelope: Envelope,
+        event: Event,
+        outcome: Outcome,
+        now: Instant,
+    ) {
+        if self.open_entry.as_ref().is_some_and(OpenEntry::is_full) {
+            self.close_entry();
+        }
+        let entry =
+            self.open_entry.get_or_insert_with(|| OpenEntry::new(Arc::clone(&self.group_state)));
+        let changed_calendars = self.group_state.calendars_changed_by(&event);
+        // The views are compared in tests only: a second reader of the map costs copies of it.
+        let is_compared = cfg!(debug_assertions) || PlantedFault::ViewOneBehind.is_active();
+        let before = is_compared.then(|| self.group_state.calendars.clone());
+        let newest = &mut self.group_state;
+        let prepared = guarded(|| {
+            let state = Arc::make_mut(newest);
+            let author = envelope.author;
+            let event = book_with_messages(state, Some(author), &envelope.command, event, now);
+            let event = GroupRecord::new(author, event);
+            let bytes = codec::encode(&event);
+            Ok((event, JournalRecord::new(Stream::Group(self.id), 0, state.sequence, bytes)))
+        });
+        let (event, record) = match prepared {
+            Ok(prepared) => prepared,
+            Err(rejection) => {
+                // It may be half applied.
+                self.group_state = entry.replay();
+                return self.answer_when_durable(envelope, Err(rejection));
+            }
+        };
+        envelope.timing.record_decision();
+        if let Some(hook) = envelope.on_acceptance.take() {
+            hook.call();
+        }
+        let Envelope { reply, permit, .. } = envelope;
+        let changed = ChangedRecords::by_event(&event.event);
+        entry.add_booking(OpenBooking { event, record, changed, outcome, reply, permit });
+        self.update_views(before.as_ref(), changed_calendars, now);
+        self.remove_used_ids();
+    }
+
+    /// Hands the bookings of this turn to the journal, which answers their callers.
+    fn close_entry(&mut self) {
+        let Some(entry) = self.open_entry.take() else { return };
+        let ClosedEntry { records, changed, replies } = entry.close(&self.group_state);
+        self.publish_early(&changed);
+        let effect = EntryEffect::PublishGroup(self.id, Arc::clone(&self.group_state), changed);
+        self.journal.append(JournalEntry { records, effect, replies });
+    }
+
+    fn publish_early(&self, changed: &ChangedRecords) {
+        if PlantedFault::ViewBeforeDurable.is_active() {
+            let early = (Arc::clone(&self.group_state), changed.clone());
+            self.published.publish_groups(BTreeMap::from([(self.id, early)]));
+        }
     }
 
     /// Applies and encodes an event, with its messages and the recorded answer.
@@ -264,7 +369,8 @@ impl GroupActorState {
             None => false,
         };
         let unchanged = Committed::unchanged(&self.group_state, outcome);
-        let committed = Committed { group_state, hold, awaits_code, ..unchanged };
+        let sequence = group_state.sequence;
+        let committed = Committed { group_state, sequence, hold, awaits_code, ..unchanged };
         let changed_calendars = self.group_state.calendars_changed_by(&event);
         let changed_records = ChangedRecords::by_event(&event);
         let (event, committed) = self.record_answer(envelope, event, committed)?;
@@ -272,40 +378,52 @@ impl GroupActorState {
         Ok(PreparedCommit { committed, bytes, changed_calendars, changed_records })
     }
 
-    /// Sends the next views to the calendars that an event changed: `changed`, or any if `None`.
-    fn update_views(&self, next: &GroupState, changed: Option<Vec<CalendarId>>, now: Instant) {
+    /// Sends their newest views to the calendars that an event changed: `changed`, or any if
+    /// `None`. Those that are the same as `before` stay.
+    fn update_views(
+        &self,
+        before: Option<&CalendarViews>,
+        changed: Option<Vec<CalendarId>>,
+        now: Instant,
+    ) {
         // The cost is that of the calendars touched, not of all that the group has.
         let candidates = match changed {
             Some(changed) => changed,
             None => self.calendars.keys().copied().collect(),
         };
+        let next = &self.group_state;
+        let is_same = |id: &CalendarId| {
+            let views = before.and_then(|before| before.get(id)).zip(next.calendars.get(id));
+            views.map(|(before, view)| Arc::ptr_eq(before, view))
+        };
         debug_assert!(self.calendars.keys().all(|id| {
-            let is_same = |(a, b)| Arc::ptr_eq(a, b);
-            let views = self.group_state.calendars.get(id).zip(next.calendars.get(id));
             // A refused batch leaves the actor of a calendar that it would have made.
-            candidates.contains(id) || views.is_none_or(is_same)
+            candidates.contains(id) || is_same(id).unwrap_or(true)
         }));
         for id in candidates {
-            let (Some(view), Some((_, link))) = (next.calendars.get(&id), self.calendars.get(&id))
+            let (Some(view), Some(calendar)) = (next.calendars.get(&id), self.calendars.get(&id))
             else {
                 continue;
             };
-            let before = self.group_state.calendars.get(&id);
-            if !before.is_some_and(|before| Arc::ptr_eq(before, view)) {
-                let view = match before {
-                    Some(before) if PlantedFault::ViewOneBehind.is_active() => before,
-                    _ => view,
-                };
-                let catalogue = Arc::clone(&next.catalogue);
-                link.send(CalendarMessage::UpdateView(Arc::clone(view), catalogue, now));
+            if is_same(&id) == Some(true) {
+                continue;
             }
+            let view = match before.and_then(|before| before.get(&id)) {
+                Some(before) if PlantedFault::ViewOneBehind.is_active() => before,
+                _ => view,
+            };
+            calendar.update_view(Arc::clone(view), &next.catalogue, now);
         }
     }
 
     /// Answers at once if the newest state is durable, else after it in the journal.
-    fn answer_when_durable(&self, envelope: Envelope, answer: WriteResult) {
+    fn answer_when_durable(&mut self, envelope: Envelope, answer: WriteResult) {
         let reply = PendingReply::to_caller(envelope.reply, answer, envelope.permit);
-        if self.newest_is_durable() || PlantedFault::RefusalBeforeDurable.is_active() {
+        if PlantedFault::RefusalBeforeDurable.is_active() {
+            reply.send();
+        } else if let Some(entry) = &mut self.open_entry {
+            entry.add_reply(reply);
+        } else if self.newest_is_durable() {
             reply.send();
         } else {
             self.journal.append(JournalEntry::reply(reply));
@@ -320,16 +438,12 @@ impl GroupActorState {
         }
     }
 
-    /// Returns a calendar's mailbox, and starts its actor with this view for the first query.
-    fn calendar(&mut self, id: CalendarId, view: Arc<CalendarView>) -> Mailbox<CalendarMessage> {
-        if let Some((_, link)) = self.calendars.get(&id) {
-            return link.clone();
-        }
-        let started =
-            calendar::start(view, self.own_mailbox.clone(), &self.transport, self.cell.clone());
-        let link = started.1.clone();
-        self.calendars.insert(id, started);
-        link
+    /// Returns a calendar's actor, and starts it with this view for the first query.
+    fn calendar(&mut self, id: CalendarId, view: Arc<CalendarView>) -> &CalendarLink {
+        self.calendars.entry(id).or_insert_with(|| {
+            let group = self.own_mailbox.clone();
+            CalendarLink::start(view, group, &self.transport, self.cell.clone())
+        })
     }
 
     /// Forgets a dead calendar, which restarts with its next query. The waiting command gets a 500.
@@ -344,13 +458,9 @@ impl GroupActorState {
         self.advance();
     }
 
-    fn find_calendar(&self, cell: &ActorCell) -> Option<CalendarId> {
-        for (id, (actor, _)) in &self.calendars {
-            if actor.get_id() == cell.get_id() {
-                return Some(*id);
-            }
-        }
-        None
+    fn find_calendar(&self, who: &ActorCell) -> Option<CalendarId> {
+        let mut calendars = self.calendars.iter();
+        calendars.find(|(_, calendar)| calendar.is(who)).map(|(id, _)| *id)
     }
 
     /// Tells the supervisor that the group is idle, if it is and has received all commands sent.

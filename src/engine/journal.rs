@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant as Stopwatch;
 
@@ -34,24 +34,28 @@ const BATCH_ENTRIES_MAX: usize = 4_096;
 /// One unit of work of the writer: records to make durable, then an effect, then a reply.
 #[derive(Debug)]
 pub struct JournalEntry {
-    /// The records to write, all or none; nearly always one. None for a reply that only waits for
-    /// earlier entries.
+    /// The records to write, all or none. None for a reply that only waits for earlier entries.
     pub records: SmallVec<[JournalRecord; 1]>,
     /// The effect once the records are durable.
     pub effect: EntryEffect,
-    /// The reply to send after the effects of the whole batch.
-    pub reply: Option<PendingReply>,
+    /// The replies to send, in order, after the effects of the whole batch.
+    pub replies: SmallVec<[PendingReply; 1]>,
 }
 
 impl JournalEntry {
     /// Creates the entry of an effect without a record.
     pub(crate) const fn effect(effect: EntryEffect) -> Self {
-        Self { records: SmallVec::new_const(), effect, reply: None }
+        Self { records: SmallVec::new_const(), effect, replies: SmallVec::new_const() }
+    }
+
+    /// The number of writes and effects that wait in it.
+    fn weight(&self) -> usize {
+        self.replies.len().max(1)
     }
 
     /// Creates the entry of a reply that only waits for earlier entries.
-    pub(crate) const fn reply(reply: PendingReply) -> Self {
-        Self { records: SmallVec::new_const(), effect: EntryEffect::None, reply: Some(reply) }
+    pub(crate) fn reply(reply: PendingReply) -> Self {
+        Self { records: SmallVec::new(), effect: EntryEffect::None, replies: smallvec![reply] }
     }
 }
 
@@ -133,11 +137,11 @@ impl JournalHandle {
     /// Appends an entry; entries become durable in the order of the calls. An entry for a journal
     /// that has ended is dropped: its process is ending too.
     pub fn append(&self, entry: JournalEntry) {
-        let has_record = !entry.records.is_empty();
+        let records = entry.records.len() as u64;
         // A record that is counted is in the queue already: the journal takes as many as it wants.
         drop(self.entries.send(entry));
-        if has_record {
-            self.arrivals.count_record();
+        if records > 0 {
+            self.arrivals.count(records);
         }
     }
 
@@ -246,9 +250,7 @@ impl<L: Log> JournalWriter<L> {
             drop(reply.send(turned));
         }
         for entry in batch.drain(..) {
-            if let Some(reply) = entry.reply {
-                reply.send();
-            }
+            entry.replies.into_iter().for_each(PendingReply::send);
         }
         Ok(())
     }
@@ -325,7 +327,8 @@ impl GroupCommit {
 /// journal's thread.
 ///
 /// The thread sets `wake_at` and then reads `appended`; a sender counts and then reads `wake_at`.
-/// In one order for all threads, one of the two sees the other. Each number is reached once.
+/// In one order for all threads, one of the two sees the other. Each number is reached or passed
+/// once.
 #[derive(Debug, Default)]
 struct Arrivals {
     /// Records appended since the start.
@@ -337,10 +340,12 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    /// Counts an entry with records that was appended.
-    fn count_record(&self) {
-        let appended = self.appended.fetch_add(1, Ordering::SeqCst) + 1;
-        if appended == self.wake_at.load(Ordering::SeqCst)
+    /// Counts the records of an entry that was appended.
+    fn count(&self, records: u64) {
+        let before = self.appended.fetch_add(records, Ordering::SeqCst);
+        let wake_at = self.wake_at.load(Ordering::SeqCst);
+        if before < wake_at
+            && wake_at <= before + records
             && let Some(thread) = self.thread.get()
         {
             thread.unpark();
@@ -411,7 +416,7 @@ impl<L: Log> Journal<L> {
     /// Waits for more entries of a batch, as long as [`GroupCommit`] tells, after batches with
     /// `taken` records. Returns the number of its records.
     fn gather(&mut self, batch: &mut Vec<JournalEntry>, last: GroupCommit, taken: u64) -> usize {
-        let mut records = batch.iter().filter(|entry| !entry.records.is_empty()).count();
+        let mut records = batch.iter().map(|entry| entry.records.len()).sum();
         while let Some(longest) = last.wait_time(records, last.ended.elapsed())
             && batch.len() < BATCH_ENTRIES_MAX
             && !self.entries.is_closed()
@@ -421,7 +426,7 @@ impl<L: Log> Journal<L> {
             while batch.len() < BATCH_ENTRIES_MAX
                 && let Ok(entry) = self.entries.try_recv()
             {
-                records += usize::from(!entry.records.is_empty());
+                records += entry.records.len();
                 batch.push(entry);
             }
             let has_room = batch.len() < BATCH_ENTRIES_MAX;
@@ -441,7 +446,7 @@ impl<L: Log> Journal<L> {
         commit: impl FnOnce(&mut JournalWriter<L>, &mut Vec<JournalEntry>) -> Result<(), StoreError>,
     ) -> Result<(), JournalError> {
         let began = Stopwatch::now();
-        let entries = batch.len();
+        let entries = batch.iter().map(JournalEntry::weight).sum();
         self.health.batch_began();
         let committed =
             std::panic::catch_unwind(AssertUnwindSafe(|| commit(&mut self.writer, batch)));
@@ -531,14 +536,14 @@ mod tests {
     fn the_last_record_wanted_ends_the_wait() {
         let arrivals = Arrivals::default();
         arrivals.wait(3, Duration::ZERO);
-        (0..2).for_each(|_| arrivals.count_record());
+        (0..2).for_each(|_| arrivals.count(1));
         // The third one leaves a wake-up behind, by which the next wait ends at once.
-        arrivals.count_record();
+        arrivals.count(2);
         let began = Stopwatch::now();
         let longest = Duration::from_secs(60);
-        arrivals.wait(4, longest);
+        arrivals.wait(5, longest);
         assert!(began.elapsed() < longest, "it was woken");
-        arrivals.wait(3, longest);
+        arrivals.wait(4, longest);
         assert!(began.elapsed() < longest, "as many have arrived already");
     }
 }

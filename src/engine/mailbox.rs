@@ -31,6 +31,11 @@ impl<M> Clone for Mailbox<M> {
 }
 
 impl<M: Message> Mailbox<M> {
+    /// Whether messages arrive at once.
+    pub(crate) const fn is_direct(&self) -> bool {
+        matches!(self.0, Delivery::Direct(_))
+    }
+
     /// Puts a message into the actor's mailbox; never waits.
     pub fn send(&self, message: M) {
         match &self.0 {

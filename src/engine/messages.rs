@@ -35,13 +35,15 @@ pub(crate) enum GroupMessage {
     CheckIdle(u64),
 }
 
+/// The verdict on a query for one start; `Err` if the check panicked, which is a bug.
+pub(crate) type Checked = Result<Verdict, ()>;
+
 /// A calendar's reply to a query for one start.
 #[derive(Debug)]
 pub(crate) struct SlotReply {
     /// Number of the query that it answers.
     pub(crate) number: u64,
-    /// `Err` if the check panicked, which is a bug.
-    pub(crate) verdict: Result<Verdict, ()>,
+    pub(crate) verdict: Checked,
 }
 
 /// Messages to the supervisor.

@@ -388,7 +388,7 @@ impl SupervisorState {
         self.parts.journal.append(JournalEntry {
             records,
             effect: EntryEffect::PublishShop(Arc::clone(&state), directory),
-            reply: Some(PendingReply::Shop(reply, Ok(state))),
+            replies: smallvec![PendingReply::Shop(reply, Ok(state))],
         });
     }
 
@@ -408,7 +408,7 @@ impl SupervisorState {
         self.parts.journal.append(JournalEntry {
             records: smallvec![record],
             effect: EntryEffect::PublishNewGroup(Arc::clone(&founded)),
-            reply: Some(PendingReply::Founded(reply, founded)),
+            replies: smallvec![PendingReply::Founded(reply, founded)],
         });
     }
 
@@ -434,7 +434,7 @@ impl SupervisorState {
         self.parts.journal.append(JournalEntry {
             records: smallvec![record],
             effect: EntryEffect::PublishDirectory(next),
-            reply,
+            replies: reply.into_iter().collect(),
         });
     }
 

@@ -27,10 +27,15 @@ pub type ShopAnswer = Result<Arc<GroupState>, ShopRefusal>;
 /// A command carried out, durable and visible.
 #[derive(Clone, Debug)]
 pub struct Committed {
-    /// The group's state right before the command; it still holds what the command removed.
+    /// The group's state before the command; it still holds what the command removed. That of a
+    /// booking is the one before all bookings of its turn.
     pub before: Arc<GroupState>,
-    /// The group's state right after the command; the answer is rendered from it.
+    /// The group's state after the command; the answer is rendered from it. All that the command
+    /// was about is as right after it. That of a booking may also have bookings that were decided
+    /// in the same turn, before or after it.
     pub group_state: Arc<GroupState>,
+    /// The sequence number of the command's event; that of `group_state` if it changed nothing.
+    pub sequence: u64,
     /// Id of the object that the command named or created, of several appointments the first; 0 if
     /// the command is about no object.
     pub object: u64,
@@ -55,6 +60,7 @@ impl Committed {
         Self {
             before: Arc::clone(group_state),
             group_state: Arc::clone(group_state),
+            sequence: group_state.sequence,
             object: outcome.object,
             appointments: outcome.appointments,
             hold: None,
@@ -68,7 +74,8 @@ impl Committed {
     /// Returns the answer of one command of a batch, or its refusals.
     fn of_step(step: Step) -> Result<Self, Refusals> {
         let Step { before, after, outcome } = step;
-        Ok(Self { group_state: after, ..Self::unchanged(&before, outcome?) })
+        let sequence = after.sequence;
+        Ok(Self { group_state: after, sequence, ..Self::unchanged(&before, outcome?) })
     }
 
     /// Whether the answer is that of an earlier request under the same Idempotency-Key.

@@ -80,11 +80,11 @@ impl Client {
         command.date = command.date.plus_seconds(half_hour * 30 * MINUTE);
         command.calendar_id = on.map(calendar);
         let done = self.write(author, Command::BookAppointment(Box::new(command))).await?;
-        Ok(Answer::Booked { id: done.appointments[0], sequence: done.group_state.sequence })
+        Ok(Answer::Booked { id: done.appointments[0], sequence: done.sequence })
     }
 
     async fn change(&self, author: Author, command: Command) -> Result<Answer, Answer> {
-        Ok(Answer::Done(self.write(author, command).await?.group_state.sequence))
+        Ok(Answer::Done(self.write(author, command).await?.sequence))
     }
 
     /// Returns the command that gives the client of an appointment another address.

@@ -314,6 +314,12 @@ impl CalendarView {
         fresh
     }
 
+    /// Whether the open time around `now` is in the cache.
+    pub fn is_prepared(&self, now: Instant) -> bool {
+        let expanded = self.expanded.load();
+        expanded.as_ref().is_some_and(|expanded| expanded.span.covers(usual_span(now)))
+    }
+
     /// Expands the open time around `now`, so that the first reader finds it in the cache.
     pub fn prepare_open_time(&self, zone: Zone, now: Instant) {
         drop(self.open_time(zone, usual_span(now), now));

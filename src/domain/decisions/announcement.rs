@@ -48,6 +48,30 @@ pub fn apply_with_messages(
     (event.announced_by(messages), next)
 }
 
+/// Applies the event of a booking in place, as [`apply_with_messages`] does. Returns it with its
+/// messages: they follow from the state after it alone.
+///
+/// # Panics
+/// As [`GroupState::apply_in_place`].
+pub fn book_with_messages(
+    state: &mut GroupState,
+    author: Option<Author>,
+    command: &Command,
+    event: Event,
+    now: Instant,
+) -> Event {
+    debug_assert!(matches!(event, Event::AppointmentsBooked { .. }), "{event:?}");
+    state.apply_in_place(author, &event);
+    if command.is_quiet() {
+        return event;
+    }
+    let messages = draft_at_once(state, state, command, &event, now);
+    for message in &messages {
+        state.enqueue(message);
+    }
+    event.announced_by(messages)
+}
+
 /// Makes the messages that an event causes and that need not wait.
 fn draft_at_once(
     state: &GroupState,

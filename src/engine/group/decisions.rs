@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::domain::decisions::decide;
-use crate::domain::decisions::decision::{Context, Decision};
+use crate::domain::decisions::decision::{Context, Decision, Pending};
 use crate::domain::state::refusal::Refusals;
 use crate::domain::time::Instant;
-use crate::engine::calendar::{CalendarMessage, SlotQuery};
+use crate::engine::calendar::SlotQuery;
 use crate::engine::group::environment::GroupEnvironment;
-use crate::engine::group::{GroupActorState, WaitingCommand, guarded};
-use crate::engine::messages::SlotReply;
+use crate::engine::group::{GroupActorState, TURN_QUERIES_MAX, WaitingCommand, guarded};
+use crate::engine::messages::{Checked, SlotReply};
 use crate::engine::write::{Committed, Envelope, Rejection};
 use crate::planted_faults::PlantedFault;
 
@@ -30,10 +30,7 @@ impl GroupActorState {
             return;
         }
         let Some(WaitingCommand { envelope, now, pending }) = self.waiting.take() else { return };
-        let decided = match reply.verdict {
-            Ok(verdict) => self.run(now, |context| pending.on_reply(context, verdict)),
-            Err(()) => Err(Rejection::InternalError),
-        };
+        let decided = self.decide_on(pending, reply.verdict, now);
         self.carry_out(envelope, decided, now);
         self.advance();
     }
@@ -65,40 +62,69 @@ impl GroupActorState {
     fn carry_out(
         &mut self,
         envelope: Envelope,
-        decided: Result<Decision, Rejection>,
+        mut decided: Result<Decision, Rejection>,
         now: Instant,
     ) {
-        match decided {
-            Ok(Decision::Event(event, outcome)) => self.commit(envelope, event, outcome, now),
-            Ok(Decision::Ask(pending)) => self.ask(WaitingCommand { envelope, now, pending }),
-            Ok(Decision::Unchanged(outcome)) => {
-                let unchanged = Committed::unchanged(&self.group_state, outcome);
-                self.answer_when_durable(envelope, Ok(unchanged));
+        loop {
+            match decided {
+                Ok(Decision::Event(event, outcome)) => {
+                    return self.commit(envelope, event, outcome, now);
+                }
+                Ok(Decision::Ask(pending)) => match self.ask(&pending, now) {
+                    Some(checked) => decided = self.decide_on(pending, checked, now),
+                    None => {
+                        self.waiting = Some(WaitingCommand { envelope, now, pending });
+                        return;
+                    }
+                },
+                Ok(Decision::Unchanged(outcome)) => {
+                    let unchanged = Committed::unchanged(&self.group_state, outcome);
+                    return self.answer_when_durable(envelope, Ok(unchanged));
+                }
+                // A refusal may depend on a state that is not durable yet.
+                Err(rejection) => return self.answer_when_durable(envelope, Err(rejection)),
             }
-            // A refusal may depend on a state that is not durable yet.
-            Err(rejection) => self.answer_when_durable(envelope, Err(rejection)),
         }
     }
 
-    /// Sends a query to the one calendar that can answer it.
-    fn ask(&mut self, waiting: WaitingCommand) {
-        self.queries += 1;
-        let slot = waiting.pending.slot();
+    /// Continues a decision with the verdict of the calendar that it asked.
+    fn decide_on(
+        &mut self,
+        pending: Pending,
+        checked: Checked,
+        now: Instant,
+    ) -> Result<Decision, Rejection> {
+        match checked {
+            Ok(verdict) => self.run(now, |context| pending.on_reply(context, verdict)),
+            Err(()) => Err(Rejection::InternalError),
+        }
+    }
+
+    /// Asks the one calendar that can answer. `None` if its reply comes as a message.
+    fn ask(&mut self, pending: &Pending, now: Instant) -> Option<Checked> {
+        let slot = pending.slot();
         let calendar_id = slot.calendar_id;
-        let ahead = waiting.pending.state_ahead();
+        let ahead = pending.state_ahead();
         let state = ahead.unwrap_or(&self.group_state);
         let view = state.calendars.get(&calendar_id);
         let view = Arc::clone(view.expect("a candidate is a calendar of the group"));
         let query = SlotQuery {
-            number: self.queries,
             catalogue: Arc::clone(&state.catalogue),
             view_ahead: ahead.map(|_| Arc::clone(&view)),
             request: slot.request.clone(),
-            now: waiting.now,
+            now,
         };
-        self.waiting = Some(waiting);
+        self.asked += 1;
+        let may_ask_now = self.asked <= TURN_QUERIES_MAX;
         // A calendar that the same batch makes has no other view yet.
         let own_view = self.group_state.calendars.get(&calendar_id).cloned().unwrap_or(view);
-        self.calendar(calendar_id, own_view).send(CalendarMessage::Ask(query));
+        let number = self.queries + 1;
+        let calendar = self.calendar(calendar_id, own_view);
+        if may_ask_now && let Some(checked) = calendar.ask_at_rest(&query) {
+            return Some(checked);
+        }
+        calendar.ask(number, query);
+        self.queries = number;
+        None
     }
 }
