@@ -17,6 +17,8 @@ pub(crate) enum PlantedFault {
     BackupWithoutMessages,
     /// A client booking is decided without the bookings that are not durable yet.
     BookingsInFlightIgnored,
+    /// A calendar is asked without the messages that are under way to it.
+    BusyCalendarAsked,
     /// The claim of an attempt to send a message is not recorded.
     ClaimNotRecorded,
     /// The hourly limit of a client counts the bookings of all groups together.
@@ -59,6 +61,8 @@ pub(crate) enum PlantedFault {
     IdempotencyAnswerNotStored,
     /// An Idempotency-Key is answered for another person of the same kind.
     IdempotencyKeyOfAnyPerson,
+    /// A booking that changes its client's record shares a state with earlier ones.
+    LaterClientShown,
     /// A decoder allocates by a length that it has read.
     LengthBelieved,
     /// Journals of many lives cause no new generation.

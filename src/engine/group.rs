@@ -19,6 +19,7 @@ use crate::domain::availability::open_time::CalendarView;
 use crate::domain::decisions::announcement::{apply_with_messages, book_with_messages};
 use crate::domain::decisions::decision::{Outcome, Pending};
 use crate::domain::directory::id_blocks::IdKind;
+use crate::domain::records::fiche::Fiche;
 use crate::domain::records::hold::HoldState;
 use crate::domain::records::ids::{CalendarId, GroupId};
 use crate::domain::records::message::Progress;
@@ -285,9 +286,10 @@ impl GroupActorState {
     /// record of a client, so that no answer shows more than its own, and its answer is not kept.
     fn joins_bookings(&self, envelope: &Envelope, event: &Event) -> bool {
         let Event::AppointmentsBooked { fiche, .. } = event else { return false };
-        let changes_client =
-            fiche.as_ref().is_some_and(|fiche| self.group_state.fiches.contains_key(&fiche.id));
-        envelope.idempotent_request.is_none() && !changes_client
+        let is_known = |fiche: &Fiche| self.group_state.fiches.contains_key(&fiche.id);
+        let changes_client = fiche.as_deref().is_some_and(is_known);
+        envelope.idempotent_request.is_none()
+            && (!changes_client || PlantedFault::LaterClientShown.is_active())
     }
 
     /// Commits a booking as [`GroupActorState::commit`] does, with those decided in the same turn.

@@ -9,7 +9,7 @@ use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::{Bounded, LongText};
 use slotbook::domain::state::command::{
-    BookAppointment, CancelAppointment, CancelRight, Client, Command, Patch,
+    BookAppointment, CancelAppointment, CancelRight, Client, Command, Patch, PutVevent,
 };
 use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::state::refusal::Refusal;
@@ -172,4 +172,17 @@ fn a_booking_that_is_cancelled_in_the_same_turn_is_answered_as_booked() {
         done.group_state.rows[&done.appointments[0]].deleted
     });
     assert_eq!(deleted.collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn hours_that_end_in_the_same_turn_take_no_booking() {
+    let shop = Shop::open_on_tuesday();
+    let hours = *shop.group_state.rows.keys().next().expect("it is open");
+    let answers = write_in_one_turn(&shop, |_| {
+        let end = Command::PutVevent(PutVevent::Delete(hours));
+        vec![end, book("Ada", "2026-03-03 10:00")]
+    });
+    assert!(answers[0].is_ok(), "{answers:?}");
+    let Err(Rejection::Refused(refusals)) = &answers[1] else { panic!("{answers:?}") };
+    assert!(matches!(refusals[..], [Refusal::NotAvailable { .. }]), "{refusals:?}");
 }
