@@ -9,7 +9,6 @@ use crate::domain::records::text::Name;
 #[test]
 fn the_history_of_access_names_each_act_and_its_groups() {
     let mut office = Office::new();
-    let now = office.now;
     let [ann, bob] = [pro(ANN), pro(BOB)];
     let key = KeyId::of_hash(&[7; 32]);
     let named = |text: &str| ApikeyName { hash: [7; 32], text: text.to_owned() };
@@ -66,7 +65,12 @@ fn the_history_of_access_names_each_act_and_its_groups() {
         let authors = office.directory.access_history.iter().skip_while(|(n, _)| *n <= rows);
         assert!(authors.into_iter().all(|(_, row)| row.author == Some(Author::Operator)));
     }
-    // An invitation, withdrawn; and one that is accepted.
+}
+
+#[test]
+fn the_history_of_access_names_an_invitation_that_is_withdrawn_and_one_that_is_accepted() {
+    let mut office = Office::new();
+    let now = office.now;
     let rows = office.directory.access_history.last();
     office.by(ANN, invite("dora@x.org", ProRole::Reception, now)).expect("new");
     let first = office.last_invitation();
@@ -82,9 +86,9 @@ fn the_history_of_access_names_each_act_and_its_groups() {
         AccessAct::Invited { number: second },
         ended(second, Some(dora)),
         AccessAct::ProAdded(dora),
-        role(dora, 1),
+        AccessAct::RoleSet { pro: dora, role: 1 },
     ];
-    assert_eq!(office.acts_since(rows), expected.map(|act| row(act, &[1])));
+    assert_eq!(office.acts_since(rows), expected.map(|act| (act, Some(vec![1]))));
 }
 
 #[test]
