@@ -639,6 +639,18 @@ fn a_mail_that_was_claimed_goes_to_no_address_that_its_client_has_left() {
     assert_eq!(recipients, ["new@example.org"]);
 }
 
+#[test]
+fn a_client_who_cancelled_before_the_confirmation_left_is_told_of_the_last_restoration() {
+    let mut post = Post::new(600);
+    post.gives_to(post.bob);
+    post.cancels_on_the_page();
+    post.restores();
+    post.cancels();
+    post.restores();
+    post.comes_to_rest();
+    post.assert_last(post.bob, post.truth(post.bob));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Moves(u64, usize),

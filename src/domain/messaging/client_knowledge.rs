@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::domain::messaging::recipient::email_address;
 use crate::domain::records::channel::Channel;
-use crate::domain::records::ids::{FicheId, VeventId};
+use crate::domain::records::ids::{FicheId, MessageId, VeventId};
 use crate::domain::records::known_appointment::{
     AppointmentDetails, Expectation, KnownAppointment, News,
 };
@@ -382,6 +382,10 @@ pub fn has_open_confirmation(next: &GroupState, id: VeventId, client: FicheId) -
         if is_known_already(next, message) {
             continue;
         }
+        // Its client has heard of another change since. A new notice takes its place.
+        if message.known.is_some() && has_heard_since(next, id, client, message.id) {
+            continue;
+        }
         let MessageContent::Confirmation(appointments) = &message.content else { continue };
         let Progress::Waiting { attempts, .. } = message.progress else { continue };
         // Before its first attempt, the quota may still suppress a message caused by a key alone.
@@ -393,6 +397,18 @@ pub fn has_open_confirmation(next: &GroupState, id: VeventId, client: FicheId) -
         }
     }
     false
+}
+
+/// Whether a message without knowledge went to a client after another one: about a change by the
+/// client itself, nearly always.
+fn has_heard_since(state: &GroupState, id: VeventId, client: FicheId, after: MessageId) -> bool {
+    let address = email_address(state, client);
+    let mut later = state.outbox.messages_about(id).rev().take_while(|later| later.id > after);
+    later.any(|later| {
+        later.known.is_none()
+            && later.reminder().is_none()
+            && went_to(later, client, address.as_deref())
+    })
 }
 
 /// Whether a message tells of an appointment that has changed between two states, and a notice
