@@ -144,11 +144,19 @@ impl CalendarLink {
         self.actor.get_id() == who.get_id()
     }
 
+    /// Whether the actor has carried out all messages, and others would arrive at once.
+    fn is_at_rest(&self, time: &CalendarTime) -> bool {
+        time.under_way == 0 && self.mailbox.is_direct()
+    }
+
     /// Asks a calendar at rest. `None` if messages to it are under way, or take their time.
     pub(crate) fn ask_at_rest(&self, query: &SlotQuery) -> Option<Checked> {
         let time = self.time.lock();
-        let is_at_rest = time.under_way == 0 || PlantedFault::BusyCalendarAsked.is_active();
-        (is_at_rest && self.mailbox.is_direct()).then(|| time.check(query))
+        if self.is_at_rest(&time) || PlantedFault::BusyCalendarAsked.is_active() {
+            Some(time.check(query))
+        } else {
+            None
+        }
     }
 
     /// Sends a query, whose reply comes as a message with its number.
@@ -163,14 +171,12 @@ impl CalendarLink {
         catalogue: &Arc<Catalogue>,
         now: Instant,
     ) {
-        {
-            let mut time = self.time.lock();
-            let is_at_rest = time.under_way == 0 && self.mailbox.is_direct();
-            if is_at_rest && view.is_prepared(now) {
-                time.view = view;
-                return;
-            }
+        let mut time = self.time.lock();
+        if self.is_at_rest(&time) && view.is_prepared(now) {
+            time.view = view;
+            return;
         }
+        drop(time);
         self.send(CalendarMessage::UpdateView(view, Arc::clone(catalogue), now));
     }
 

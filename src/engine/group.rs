@@ -29,7 +29,7 @@ use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::calendar::CalendarLink;
-use crate::engine::group::open_entry::{ClosedEntry, OpenBooking, OpenEntry};
+use crate::engine::group::open_entry::{OpenBooking, OpenEntry};
 use crate::engine::journal::{EntryEffect, JournalEntry, JournalHandle, PendingReply};
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::messages::{GroupMessage, SupervisorMessage};
@@ -54,9 +54,10 @@ pub(crate) struct GroupParts {
     pub(crate) supervisor: Mailbox<SupervisorMessage>,
 }
 
-/// Maximum number of commands decided, and of calendars asked without a message, before other tasks
-/// have their turn.
+/// Maximum number of commands that are decided before other tasks have their turn. It bounds the
+/// bookings of an entry too.
 const TURN_COMMANDS_MAX: usize = 64;
+/// Maximum number of calendars that are asked without a message in a turn.
 const TURN_QUERIES_MAX: usize = 64;
 
 /// The views of all calendars of a state.
@@ -261,24 +262,18 @@ impl GroupActorState {
         if loses_claim {
             return envelope.send_answer(Ok(committed));
         }
-        envelope.timing.record_decision();
-        if let Some(hook) = envelope.on_acceptance.take() {
-            hook.call();
-        }
+        envelope.accept();
         let next = Arc::clone(&committed.group_state);
         let before = std::mem::replace(&mut self.group_state, Arc::clone(&next));
         self.update_views(Some(&before.calendars), changed_calendars, now);
         let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);
         self.remove_used_ids();
         self.publish_early(&changed_records);
+        let reply = PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit);
         self.journal.append(JournalEntry {
             records: smallvec![record],
             effect: EntryEffect::PublishGroup(self.id, next, changed_records),
-            replies: smallvec![PendingReply::to_caller(
-                envelope.reply,
-                Ok(committed),
-                envelope.permit
-            )],
+            replies: smallvec![reply],
         });
     }
 
@@ -300,9 +295,6 @@ impl GroupActorState {
         outcome: Outcome,
         now: Instant,
     ) {
-        if self.open_entry.as_ref().is_some_and(OpenEntry::is_full) {
-            self.close_entry();
-        }
         let entry =
             self.open_entry.get_or_insert_with(|| OpenEntry::new(Arc::clone(&self.group_state)));
         let changed_calendars = self.group_state.calendars_changed_by(&event);
@@ -326,13 +318,9 @@ impl GroupActorState {
                 return self.answer_when_durable(envelope, Err(rejection));
             }
         };
-        envelope.timing.record_decision();
-        if let Some(hook) = envelope.on_acceptance.take() {
-            hook.call();
-        }
+        envelope.accept();
         let Envelope { reply, permit, .. } = envelope;
-        let changed = ChangedRecords::by_event(&event.event);
-        entry.add_booking(OpenBooking { event, record, changed, outcome, reply, permit });
+        entry.add_booking(OpenBooking { event, record, outcome, reply, permit });
         self.update_views(before.as_ref(), changed_calendars, now);
         self.remove_used_ids();
     }
@@ -340,10 +328,8 @@ impl GroupActorState {
     /// Hands the bookings of this turn to the journal, which answers their callers.
     fn close_entry(&mut self) {
         let Some(entry) = self.open_entry.take() else { return };
-        let ClosedEntry { records, changed, replies } = entry.close(&self.group_state);
-        self.publish_early(&changed);
-        let effect = EntryEffect::PublishGroup(self.id, Arc::clone(&self.group_state), changed);
-        self.journal.append(JournalEntry { records, effect, replies });
+        self.publish_early(entry.changed());
+        self.journal.append(entry.close(&self.group_state));
     }
 
     fn publish_early(&self, changed: &ChangedRecords) {

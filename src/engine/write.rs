@@ -180,6 +180,14 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
+    /// Tells that the command is decided and cannot be refused any more.
+    pub(crate) fn accept(&mut self) {
+        self.timing.record_decision();
+        if let Some(hook) = self.on_acceptance.take() {
+            hook.call();
+        }
+    }
+
     /// Answers the caller at once and gives the permit back.
     pub(crate) fn send_answer(self, answer: WriteResult) {
         drop(self.permit);

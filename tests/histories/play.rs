@@ -165,10 +165,11 @@ impl Play {
     /// Reads until there is an answer: a server under load closes connections that wait too long.
     async fn read_surely(&self, life: &Life, index: usize, request: &Request) {
         for _ in 0..100 {
-            match self.call(life, u64::MAX, index, request.clone(), None).await {
-                Some((_, reply)) if reply.answer != Answer::Nothing => return,
-                Some(_) | None => tokio::time::sleep(Duration::from_millis(100)).await,
+            let called = self.call(life, u64::MAX, index, request.clone(), None).await;
+            if called.is_some_and(|(_, reply)| reply.answer != Answer::Nothing) {
+                return;
             }
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
         panic!("{request}: no answer in 100 attempts");
     }

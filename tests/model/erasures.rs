@@ -25,7 +25,8 @@ fn account(email: &str, fiche_id: FicheId, former: &[FicheId]) -> Account {
 }
 
 fn erasing(ids: &[FicheId], records: &[FicheId]) -> Command {
-    let (ids, records) = (ids.to_vec(), records.to_vec());
+    let ids = ids.to_vec();
+    let records = records.to_vec();
     Command::EraseClients(EraseClients { ids, records, cancels_upcoming: false, idle_since: None })
 }
 
@@ -73,7 +74,9 @@ fn an_answer_that_has_an_id_or_a_text_of_the_client_is_repeated_no_more() {
     let bob = shop.knows("Boole", "bob@example.org");
     assert_eq!((ada.number(), bob.number()), (7, 8));
     let mut booking = by_pro(booking_of("Lovelace", "2026-03-03 09:30"), false);
-    let (email, fields, customs) = (None, Patch::default(), Vec::new());
+    let email = None;
+    let fields = Patch::default();
+    let customs = Vec::new();
     booking.client = Client { id: Some(ada), email, fields, customs };
     let booked: VeventId = shop.book(&booking).expect("free")[0];
     let of_booking = format!("[{{\"vevent_id\":{booked}}}]");

@@ -28,7 +28,8 @@ struct Practice {
 
 impl Practice {
     fn new() -> Self {
-        let (from, to) = ("2026-03-03 09:00", "2026-03-03 12:00");
+        let from = "2026-03-03 09:00";
+        let to = "2026-03-03 12:00";
         let mut shop = Shop::open_on_tuesday().opened(2, from, to, "", Permits::All);
         let ada = shop.knows("Ada", "ada@example.org");
         let bob = shop.knows("Bob", "bob@example.org");
@@ -76,7 +77,8 @@ fn lacks(right: GroupRight) -> Result<(), Refusals> {
 #[test]
 fn a_professional_writes_on_own_calendars_only() {
     let practice = Practice::new();
-    let (of_ada, of_bob) = (practice.of_ada, practice.of_bob);
+    let of_ada = practice.of_ada;
+    let of_bob = practice.of_bob;
     let cancels =
         |id| Command::CancelAppointment(CancelAppointment { id, right: CancelRight::Pro });
     let moves = |id, on| {
@@ -138,7 +140,8 @@ fn a_professional_writes_on_own_calendars_only() {
 #[test]
 fn a_professional_writes_the_records_of_clients_with_an_appointment_on_own_calendars() {
     let mut practice = Practice::new();
-    let (ada, bob) = (practice.ada, practice.bob);
+    let ada = practice.ada;
+    let bob = practice.bob;
     let roles = [professional(false), professional(true)];
     // `Bob` is his name already: a change of nothing would show the record too.
     for (command, is_own) in [

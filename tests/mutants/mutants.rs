@@ -8,6 +8,9 @@ use std::intrinsics::const_eval_select;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
+/// The iterator of a mutant, or the original one.
+pub use itertools::Either;
+
 const UNKNOWN: u32 = u32::MAX;
 const RECORDING: u32 = u32::MAX - 1;
 const NONE: u32 = u32::MAX - 2;
@@ -50,49 +53,4 @@ fn look_up(mutant: u32) -> bool {
         file.write_all(&mutant.to_le_bytes()).expect("is written");
     }
     false
-}
-
-/// The iterator of a mutant, or the original one.
-#[derive(Clone)]
-pub enum Either<A, B> {
-    Left(A),
-    Right(B),
-}
-
-impl<A: Iterator<Item = B::Item>, B: Iterator> Iterator for Either<A, B> {
-    type Item = B::Item;
-
-    fn next(&mut self) -> Option<B::Item> {
-        match self {
-            Self::Left(left) => left.next(),
-            Self::Right(right) => right.next(),
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        match self {
-            Self::Left(left) => left.size_hint(),
-            Self::Right(right) => right.size_hint(),
-        }
-    }
-}
-
-impl<A, B> DoubleEndedIterator for Either<A, B>
-where
-    A: DoubleEndedIterator<Item = B::Item>,
-    B: DoubleEndedIterator,
-{
-    fn next_back(&mut self) -> Option<B::Item> {
-        match self {
-            Self::Left(left) => left.next_back(),
-            Self::Right(right) => right.next_back(),
-        }
-    }
-}
-
-impl<A, B> ExactSizeIterator for Either<A, B>
-where
-    A: ExactSizeIterator<Item = B::Item>,
-    B: ExactSizeIterator,
-{
 }

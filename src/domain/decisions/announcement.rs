@@ -42,10 +42,7 @@ pub fn apply_with_messages(
     } else {
         draft_at_once(state, &next, command, &event, now)
     };
-    for message in &messages {
-        next.enqueue(message);
-    }
-    (event.announced_by(messages), next)
+    (enqueue_all(&mut next, event, messages), next)
 }
 
 /// Applies the event of a booking in place, as [`apply_with_messages`] does. Returns it with its
@@ -66,8 +63,13 @@ pub fn book_with_messages(
         return event;
     }
     let messages = draft_at_once(state, state, command, &event, now);
+    enqueue_all(state, event, messages)
+}
+
+/// Adds the messages of an event to the state after it. Returns the event with them.
+fn enqueue_all(next: &mut GroupState, event: Event, messages: Vec<Message>) -> Event {
     for message in &messages {
-        state.enqueue(message);
+        next.enqueue(message);
     }
     event.announced_by(messages)
 }

@@ -119,10 +119,12 @@ mod tests {
             let email = Email::new(email).expect("an address");
             let pending_rdv = pending.map(|text| PendingRdv::new(&text.repeat(500)).expect("text"));
             let foreseen = password_link_bytes(&email, pending_rdv.as_ref());
-            let (expires, stamp) = (Instant(0), AccountStamp::from_account(None));
+            let expires = Instant(0);
+            let stamp = AccountStamp::from_account(None);
             let link = PasswordLink { email: email.clone(), stamp, expires, pending_rdv };
             let group = GroupId::new(ID_MAX).expect("the largest id");
-            let (purpose, token) = (LinkPurpose::Confirm, link.seal(group, &secret));
+            let purpose = LinkPurpose::Confirm;
+            let token = link.seal(group, &secret);
             let content = MessageContent::AccountLink { purpose, token, expires };
             let message = Outbox::default().draft(0, Instant(0), content, email.as_str());
             let needed = message_bytes(&message);

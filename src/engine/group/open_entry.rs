@@ -11,14 +11,11 @@ use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Permit;
-use crate::engine::journal::PendingReply;
+use crate::engine::journal::{EntryEffect, JournalEntry, PendingReply};
 use crate::engine::write::{Committed, WriteResult};
 use crate::store::JournalRecord;
 
-/// Maximum number of bookings of an entry. It bounds what is repeated after a panic.
-pub(crate) const ENTRY_BOOKINGS_MAX: usize = 64;
-
-/// Bookings that were decided and not handed to the journal yet.
+/// The bookings of a turn that are not handed to the journal yet.
 pub(crate) struct OpenEntry {
     /// The state before the first of them.
     base: Arc<GroupState>,
@@ -34,7 +31,6 @@ pub(crate) struct OpenBooking {
     pub(crate) event: GroupRecord,
     /// The event as the journal stores it.
     pub(crate) record: JournalRecord,
-    pub(crate) changed: ChangedRecords,
     pub(crate) outcome: Outcome,
     pub(crate) reply: oneshot::Sender<WriteResult>,
     pub(crate) permit: Permit,
@@ -47,13 +43,6 @@ enum WaitingReply {
     Booking { sequence: u64, outcome: Outcome, reply: oneshot::Sender<WriteResult>, permit: Permit },
     /// To another command that was decided meanwhile, and that changes nothing.
     Other(PendingReply),
-}
-
-/// An entry for the journal: records, the records of the state that they change, replies.
-pub(crate) struct ClosedEntry {
-    pub(crate) records: SmallVec<[JournalRecord; 1]>,
-    pub(crate) changed: ChangedRecords,
-    pub(crate) replies: SmallVec<[PendingReply; 1]>,
 }
 
 impl OpenEntry {
@@ -70,11 +59,11 @@ impl OpenEntry {
 
     /// Adds a booking.
     pub(crate) fn add_booking(&mut self, booking: OpenBooking) {
-        let OpenBooking { event, record, changed, outcome, reply, permit } = booking;
+        let OpenBooking { event, record, outcome, reply, permit } = booking;
         let sequence = record.sequence;
+        self.changed.extend(ChangedRecords::by_event(&event.event));
         self.events.push(event);
         self.records.push(record);
-        self.changed.extend(changed);
         self.replies.push(WaitingReply::Booking { sequence, outcome, reply, permit });
     }
 
@@ -83,9 +72,9 @@ impl OpenEntry {
         self.replies.push(WaitingReply::Other(reply));
     }
 
-    /// Whether no booking may be added.
-    pub(crate) fn is_full(&self) -> bool {
-        self.events.len() >= ENTRY_BOOKINGS_MAX
+    /// The records that its bookings changed.
+    pub(crate) const fn changed(&self) -> &ChangedRecords {
+        &self.changed
     }
 
     /// Makes the state after its bookings again.
@@ -98,7 +87,7 @@ impl OpenEntry {
     }
 
     /// Ends it. `newest` is the state after its bookings.
-    pub(crate) fn close(self, newest: &Arc<GroupState>) -> ClosedEntry {
+    pub(crate) fn close(self, newest: &Arc<GroupState>) -> JournalEntry {
         let Self { base, records, changed, replies, .. } = self;
         let close = |reply| match reply {
             WaitingReply::Booking { sequence, outcome, reply, permit } => {
@@ -109,6 +98,9 @@ impl OpenEntry {
             }
             WaitingReply::Other(reply) => reply,
         };
-        ClosedEntry { records, changed, replies: replies.into_iter().map(close).collect() }
+        let replies = replies.into_iter().map(close).collect();
+        let group = newest.catalogue.group.id;
+        let effect = EntryEffect::PublishGroup(group, Arc::clone(newest), changed);
+        JournalEntry { records, effect, replies }
     }
 }

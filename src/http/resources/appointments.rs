@@ -263,30 +263,42 @@ struct AppointmentSearch {
 }
 
 impl AppointmentSearch {
-    /// Finds the appointments that may be wanted: of some clients, of one calendar, or of all.
+    /// Finds the appointments that may be wanted.
     fn find<'r>(&self, state: &'r GroupState) -> impl Iterator<Item = &'r Vevent> + use<'r> {
-        let Self { wanted, own, after } = self;
-        let (Wanted { calendar, fiche, from, to, .. }, after) = (*wanted, *after);
-        let clients = fiche.map(|fiche| vec![fiche]).or_else(|| own.clone());
-        let taken: Box<dyn Iterator<Item = TakenInterval> + 'r> = if let Some(clients) = clients {
-            let all = clients.into_iter().flat_map(|client| state.appointments_of(client));
-            Box::new(all.copied().filter(move |taken| taken.interval.end > after))
+        let taken = if let Some(client) = self.wanted.fiche {
+            self.find_of(state, vec![client])
+        } else if let Some(own) = &self.own {
+            self.find_of(state, own.clone())
         } else {
-            let after = from.map_or(after, |from| from.max(after));
-            let in_time = move |view: &'r Arc<CalendarView>| {
-                let later = view.taken.ending_after(after);
-                later.take_while(move |taken| to.is_none_or(|to| taken.interval.start < to))
-            };
-            match calendar {
-                Some(calendar) => {
-                    Box::new(state.calendars.get(&calendar).into_iter().flat_map(in_time))
-                }
-                None => Box::new(state.calendars.values().flat_map(in_time)),
-            }
+            self.find_on_calendars(state)
         };
         taken.map(|taken| state.rows.get(&taken.id).expect("taken time has a vevent").as_ref())
     }
+
+    /// Finds those of some clients.
+    fn find_of<'r>(&self, state: &'r GroupState, clients: Vec<FicheId>) -> TakenTimes<'r> {
+        let after = self.after;
+        let all = clients.into_iter().flat_map(|client| state.appointments_of(client));
+        Box::new(all.copied().filter(move |taken| taken.interval.end > after))
+    }
+
+    /// Finds those of the calendar that is asked for, or of all.
+    fn find_on_calendars<'r>(&self, state: &'r GroupState) -> TakenTimes<'r> {
+        let Wanted { calendar, from, to, .. } = self.wanted;
+        let after = from.map_or(self.after, |from| from.max(self.after));
+        let find_on = move |view: &'r Arc<CalendarView>| {
+            let later = view.taken.ending_after(after);
+            later.take_while(move |taken| to.is_none_or(|to| taken.interval.start < to))
+        };
+        match calendar {
+            Some(id) => Box::new(state.calendars.get(&id).into_iter().flat_map(find_on)),
+            None => Box::new(state.calendars.values().flat_map(find_on)),
+        }
+    }
 }
+
+/// Taken times of a state.
+type TakenTimes<'r> = Box<dyn Iterator<Item = TakenInterval> + 'r>;
 
 /// GET /api/v1/groups/{group_id}/appointments/{id}, by a professional, by the client's account, or
 /// with the appointment's secret.

@@ -385,7 +385,8 @@ fn two_links_for_a_password_are_mailed_to_a_professional_within_an_hour() {
     use crate::domain::records::account_link::LinkToken;
     use crate::domain::records::text::Email;
     use crate::domain::state::login_notice::LoginNotice;
-    let (now, expires) = (Instant(100_000), Instant(200_000));
+    let now = Instant(100_000);
+    let expires = Instant(200_000);
     let token = || LinkToken::new("abc").expect("a token");
     let room = |outbox: &Outbox, email: &str| {
         let notice = LoginNotice::NewPassword { token: token(), expires };
@@ -393,7 +394,8 @@ fn two_links_for_a_password_are_mailed_to_a_professional_within_an_hour() {
         outbox.has_room_for_login(&NotifyOfLogin { email, notice }, now)
     };
     // The age in seconds of each mail, its purpose and its recipient; then whether there is room.
-    let (password, login) = (LinkPurpose::ProPassword, LinkPurpose::Login);
+    let password = LinkPurpose::ProPassword;
+    let login = LinkPurpose::Login;
     for (mails, has_room) in [
         (vec![], true),
         (vec![(0, password, "a@example.org")], true),
@@ -406,7 +408,8 @@ fn two_links_for_a_password_are_mailed_to_a_professional_within_an_hour() {
     ] {
         let mut outbox = Outbox::default();
         for (age, purpose, recipient) in &mails {
-            let (purpose, token) = (*purpose, Text::new("abc").expect("a text"));
+            let purpose = *purpose;
+            let token = Text::new("abc").expect("a text");
             let content = MessageContent::AccountLink { purpose, token, expires };
             let at = now.plus_seconds(-i64::from(*age));
             let message = outbox.draft(0, at, content, recipient);

@@ -86,11 +86,15 @@ fn a_group_makes_50_public_keys_and_revokes_its_own_only() {
     let mut office = Office::new();
     let refuse = |refusal| Err(AccessRefusal::GroupKey(refusal));
     let add = |in_group, hash: u8| {
-        let (group, hash, label, origins) = (group(in_group), [hash; 32], text("k"), Vec::new());
+        let group = group(in_group);
+        let hash = [hash; 32];
+        let label = text("k");
+        let origins = Vec::new();
         ChangeAccess::ChangeGroupKeys(ChangeGroupKeys::Add { group, hash, label, origins })
     };
     let revoke = |in_group, hash: u8| {
-        let (group, hash) = (group(in_group), [hash; 32]);
+        let group = group(in_group);
+        let hash = [hash; 32];
         ChangeAccess::ChangeGroupKeys(ChangeGroupKeys::Revoke { group, hash })
     };
     for number in 0..GROUP_KEYS_MAX {
@@ -107,7 +111,8 @@ fn a_group_makes_50_public_keys_and_revokes_its_own_only() {
         (202, ApikeyHolder::Public, Some(BTreeSet::from([group(1), group(2)]))),
         (203, ApikeyHolder::Public, None),
     ] {
-        let (label, origins) = (text("o"), Vec::new());
+        let label = text("o");
+        let origins = Vec::new();
         let groups = covered;
         let made = ChangeAccess::AddApikey { hash: [hash; 32], label, groups, holder, origins };
         office.operator(made).expect("new");
@@ -121,7 +126,10 @@ fn a_group_makes_50_public_keys_and_revokes_its_own_only() {
 fn the_use_of_a_key_is_recorded_once_a_day() {
     let mut office = Office::new();
     let add = |hash: u8| {
-        let (group, hash, label, origins) = (group(1), [hash; 32], text("k"), Vec::new());
+        let group = group(1);
+        let hash = [hash; 32];
+        let label = text("k");
+        let origins = Vec::new();
         ChangeAccess::ChangeGroupKeys(ChangeGroupKeys::Add { group, hash, label, origins })
     };
     for hash in [1, 2] {

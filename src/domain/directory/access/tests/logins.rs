@@ -77,7 +77,8 @@ fn a_second_factor_is_set_up_with_a_code_and_asked_at_every_login() {
     }
     assert_eq!(office.by(ANN, code("999999")), refuse(FactorRefusal::CodesExhausted));
     let password_hash = text("hash of ann@x.org");
-    let (email, former) = (email("ann@x.org"), None);
+    let email = email("ann@x.org");
+    let former = None;
     let same = ChangeAccess::SetPassword { email, former, password_hash };
     office.operator(same).expect("known");
     assert_eq!(office.by(ANN, code("999999")), refuse(FactorRefusal::CodesExhausted));

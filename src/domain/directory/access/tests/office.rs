@@ -91,13 +91,16 @@ pub(super) fn login(id: u64, address: &str, token: u8, second_step: SecondStep) 
 }
 
 pub(super) fn proof(code: &str) -> FactorProof {
-    let (pro, code) = (pro(ANN), GivenCode::read(code));
+    let pro = pro(ANN);
+    let code = GivenCode::read(code);
     FactorProof { pro, password_hash: text("hash of ann@x.org"), code }
 }
 
 pub(super) fn enrol(code: &str, login: u8) -> ChangeAccess {
     let recovery = vec![hash_recovery(pro(ANN), "ONE"), hash_recovery(pro(ANN), "TWO")];
-    let (proof, secret, login) = (proof(code), SECRET, [login; 32]);
+    let proof = proof(code);
+    let secret = SECRET;
+    let login = [login; 32];
     ChangeAccess::ChangeFactor(ChangeFactor::Enrol { proof, secret, recovery, login })
 }
 

@@ -49,7 +49,10 @@ fn only_an_administrator_of_the_group_changes_its_team_and_keys() {
     office.by(ANN, role_put(BOB, &[1], ProRole::Reception)).expect("Ann administers the group");
     assert_eq!((office.role(1, BOB), office.role(1, ANN)), ("reception", "administrator"));
     let key = |hash| {
-        let (group, hash, label, origins) = (group(1), [hash; 32], text("site"), Vec::new());
+        let group = group(1);
+        let hash = [hash; 32];
+        let label = text("site");
+        let origins = Vec::new();
         ChangeAccess::ChangeGroupKeys(ChangeGroupKeys::Add { group, hash, label, origins })
     };
     office.by(ANN, key(7)).expect("Ann administers the group");
