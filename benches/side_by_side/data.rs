@@ -15,8 +15,12 @@ pub(crate) const APIKEY: &str = "side-by-side";
 pub(crate) const STEP: u64 = 15;
 /// Starts of a day with 480 open minutes.
 pub(crate) const STARTS_A_DAY: u64 = 32;
-/// Appointments of a booked day.
+/// Starts of a day of which appointments take the first ones: a quarter of it.
+const STARTS_A_QUARTER: u64 = STARTS_A_DAY / 4;
+/// Appointments of a booked day, of three starts in eight.
 pub(crate) const APPOINTMENTS_A_DAY: u64 = 12;
+/// Appointments of a day that is half full.
+pub(crate) const APPOINTMENTS_A_HALF_FULL_DAY: u64 = 16;
 /// Clients of each group that has appointments.
 const CLIENTS: u64 = 100;
 const DAY_MINUTES: u64 = 1_440;
@@ -43,9 +47,14 @@ impl Shape {
         self.groups * self.calendars
     }
 
+    /// Appointments of each quarter of a day, which take its first starts.
+    fn appointments_a_quarter(&self) -> u64 {
+        self.appointments_a_day / 4
+    }
+
     /// Days with appointments, rounded down.
     pub(crate) fn booked_days(&self) -> u64 {
-        self.appointments / APPOINTMENTS_A_DAY
+        self.appointments / self.appointments_a_day
     }
 
     /// Minute of the day at which calendars open.
@@ -67,10 +76,11 @@ impl Shape {
             let slots = self.open_minutes / STEP;
             (position / slots, position % slots)
         } else {
-            // Appointments take the first 3 of 8 slots, so 5 of 8 are free.
-            let free = STARTS_A_DAY - APPOINTMENTS_A_DAY;
-            let index = position % free;
-            (position / free, index / 5 * 8 + 3 + index % 5)
+            let free = STARTS_A_DAY - self.appointments_a_day;
+            let (index, taken) = (position % free, self.appointments_a_quarter());
+            let free_of_quarter = STARTS_A_QUARTER - taken;
+            let quarter = index / free_of_quarter;
+            (position / free, quarter * STARTS_A_QUARTER + taken + index % free_of_quarter)
         };
         self.booking_at(calendar, self.slot_start(day, slot), number)
     }
@@ -88,8 +98,9 @@ impl Shape {
 
     /// Number of a calendar's appointment -> its start.
     fn appointment_start(&self, number: u64) -> u64 {
-        let index = number % APPOINTMENTS_A_DAY;
-        self.slot_start(number / APPOINTMENTS_A_DAY, index / 3 * 8 + index % 3)
+        let (day, index) = (number / self.appointments_a_day, number % self.appointments_a_day);
+        let taken = self.appointments_a_quarter();
+        self.slot_start(day, index / taken * STARTS_A_QUARTER + index % taken)
     }
 }
 

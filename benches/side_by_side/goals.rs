@@ -9,6 +9,11 @@ const SLOTBOOK: &str = "slotbook";
 const DIRECT: &str = "PostgreSQL, direct";
 const BEHIND_AXUM: &str = "axum + PostgreSQL";
 
+/// Beginnings of the workloads whose processor time has a goal.
+const BOOKING: &str = "bookings, 1 group of 1,000 calendars, 64 ";
+const WEEK: &str = "search, 1 × 7 days";
+const HALF_FULL_MONTH: &str = "search, 10 × 30 days on an agenda half full";
+
 /// Limit that a figure has to keep.
 #[derive(Clone, Copy)]
 enum Limit {
@@ -26,7 +31,49 @@ struct Goal {
     measure: fn(&Table) -> Option<f64>,
 }
 
-const GOALS: [Goal; 15] = [
+const GOALS: [Goal; 21] = [
+    Goal {
+        name: "processor time of a booking, 1 group of 1,000 calendars, 64 connections",
+        limit: Limit::AtMost(50.0),
+        aim: 40.0,
+        unit: " µs",
+        measure: |table| processor_us(table, BOOKING),
+    },
+    Goal {
+        name: "the same against bare axum",
+        limit: Limit::AtMost(3.6),
+        aim: 3.0,
+        unit: "×",
+        measure: |table| processor_times(table, BOOKING),
+    },
+    Goal {
+        name: "processor time of a search of 1 × 7 days",
+        limit: Limit::AtMost(15.0),
+        aim: 13.0,
+        unit: " µs",
+        measure: |table| processor_us(table, WEEK),
+    },
+    Goal {
+        name: "the same against bare axum with the same bytes",
+        limit: Limit::AtMost(1.5),
+        aim: 1.3,
+        unit: "×",
+        measure: |table| processor_times(table, WEEK),
+    },
+    Goal {
+        name: "processor time of a search of 10 × 30 days on an agenda half full",
+        limit: Limit::AtMost(70.0),
+        aim: 45.0,
+        unit: " µs",
+        measure: |table| processor_us(table, HALF_FULL_MONTH),
+    },
+    Goal {
+        name: "the same against bare axum with the same bytes",
+        limit: Limit::AtMost(5.0),
+        aim: 3.5,
+        unit: "×",
+        measure: |table| processor_times(table, HALF_FULL_MONTH),
+    },
     Goal {
         name: "bookings, 1 group of 1,000 calendars, 64 connections, against PostgreSQL behind axum",
         limit: Limit::AtLeast(3.0),
@@ -89,14 +136,14 @@ const GOALS: [Goal; 15] = [
         limit: Limit::AtLeast(0.3),
         aim: 0.4,
         unit: "×",
-        measure: |table| rates(table, "search, 10 × 30 days", BARE),
+        measure: |table| rates(table, "search, 10 × 30 days, ", BARE),
     },
     Goal {
         name: "search of 10 × 30 days against PostgreSQL without HTTP",
         limit: Limit::AtLeast(30.0),
         aim: 50.0,
         unit: "×",
-        measure: |table| rates(table, "search, 10 × 30 days", DIRECT),
+        measure: |table| rates(table, "search, 10 × 30 days, ", DIRECT),
     },
     Goal {
         name: "first start of 50 × 30 days against PostgreSQL without HTTP",
@@ -157,6 +204,16 @@ const GOALS: [Goal; 15] = [
 /// Finds the row of a contender whose workload begins with a text.
 fn find<'t>(table: &'t Table, workload: &str, contender: &str) -> Option<&'t Row> {
     table.rows().iter().find(|row| row.workload.starts_with(workload) && row.contender == contender)
+}
+
+/// Returns the processor time of a request to slotbook, in microseconds.
+fn processor_us(table: &Table, workload: &str) -> Option<f64> {
+    find(table, workload, SLOTBOOK)?.processor_us
+}
+
+/// Returns the processor time of a request to slotbook, in times of that to bare axum.
+fn processor_times(table: &Table, workload: &str) -> Option<f64> {
+    Some(processor_us(table, workload)? / find(table, workload, BARE)?.processor_us?)
 }
 
 /// Returns the rate of slotbook divided by that of another contender.

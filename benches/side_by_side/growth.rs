@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::contenders::{Contender, Context, Load, Slotbook, median_result};
-use crate::data::first_day;
+use crate::data::{APPOINTMENTS_A_DAY, first_day};
 use crate::parameters::{LoadResult, SearchSize, Shape, Work};
 use crate::processes::resident_bytes;
 use crate::report::{Row, Table, grouped};
@@ -27,7 +27,14 @@ struct Size {
 }
 
 fn shape(groups: u64, calendars: u64, appointments: u64) -> Shape {
-    Shape { groups, calendars, open_minutes: 480, appointments, first_day: first_day() }
+    Shape {
+        groups,
+        calendars,
+        open_minutes: 480,
+        appointments,
+        appointments_a_day: APPOINTMENTS_A_DAY,
+        first_day: first_day(),
+    }
 }
 
 pub(crate) fn growth(context: &Context, table: &mut Table) {

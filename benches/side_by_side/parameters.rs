@@ -10,8 +10,10 @@ pub(crate) struct Shape {
     pub(crate) calendars: u64,
     /// Minutes a day during which each calendar is open: 480 from 09:00, or all 1,440.
     pub(crate) open_minutes: u64,
-    /// Appointments of each calendar, 12 a day from `first_day`. They need 480 open minutes.
+    /// Appointments of each calendar, from `first_day` on. They need 480 open minutes.
     pub(crate) appointments: u64,
+    /// Appointments of a booked day: a multiple of 4, below 32.
+    pub(crate) appointments_a_day: u64,
     /// First day of appointments and bookings, in days since 1970-01-01.
     pub(crate) first_day: u64,
 }

@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use crate::contenders::{Contender, Context, Load, Slotbook};
-use crate::data::first_day;
+use crate::data::{APPOINTMENTS_A_DAY, first_day};
 use crate::parameters::{LoadResult, SearchSize, Shape, Work};
 use crate::report::{Row, Table};
 
@@ -29,6 +29,7 @@ pub(crate) fn steps(context: &Context, table: &mut Table) {
         calendars: 10,
         open_minutes: 480,
         appointments: options.choose(120, 1_200),
+        appointments_a_day: APPOINTMENTS_A_DAY,
         first_day: first_day(),
     };
     let folder = tempfile::tempdir_in(context.folder.path()).expect("the folder can be written");

@@ -1,7 +1,7 @@
 //! Workloads on every contender: bookings, bursts, searches and both mixed.
 
 use crate::contenders::{Contenders, Context, Load, Measured};
-use crate::data::{APPOINTMENTS_A_DAY, first_day};
+use crate::data::{APPOINTMENTS_A_DAY, APPOINTMENTS_A_HALF_FULL_DAY, first_day};
 use crate::parameters::{Latencies, SearchSize, Shape, Work};
 use crate::report::{Row, Table, grouped};
 
@@ -58,6 +58,7 @@ pub(crate) fn bookings(context: &Context, table: &mut Table) {
             calendars,
             open_minutes: 1_440,
             appointments: 0,
+            appointments_a_day: APPOINTMENTS_A_DAY,
             first_day: first_day(),
         };
         let mut contenders = Contenders::start(context, name, shape);
@@ -89,6 +90,7 @@ pub(crate) fn burst(context: &Context, table: &mut Table) {
         calendars: 10,
         open_minutes: 480,
         appointments: 0,
+        appointments_a_day: APPOINTMENTS_A_DAY,
         first_day: first_day(),
     };
     let mut contenders = Contenders::start(context, "burst", shape);
@@ -121,31 +123,59 @@ pub(crate) fn searches(context: &Context, table: &mut Table) {
         calendars: 50,
         open_minutes: 480,
         appointments: booked_days * APPOINTMENTS_A_DAY,
+        appointments_a_day: APPOINTMENTS_A_DAY,
         first_day: first_day(),
     };
     let mut contenders = Contenders::start(context, "search", shape);
     if options.includes("search") {
-        let sizes = [(1, 7, false), (10, 30, false), (50, 92, false), (50, 30, true)];
-        for (calendars, days, first) in sizes {
-            let size = SearchSize { calendars, days, first };
-            contenders.start_bare(201, Some(size));
-            let load = Load {
-                work: Work::Searches(size),
-                connections: SEARCH_CONNECTIONS,
-                requests_max: NO_LIMIT,
-            };
-            let all = contenders.measure(options, &load, None);
-            let first = if first { " first=1," } else { "" };
-            let workload = format!(
-                "search, {calendars} × {days} days,{first} {SEARCH_CONNECTIONS} connections"
-            );
-            add_rows(table, &workload, &all, |measured| measured.result.searches);
+        for (calendars, days) in [(1, 7), (10, 30), (50, 92)] {
+            let size = SearchSize { calendars, days, first: false };
+            let workload = format!("search, {calendars} × {days} days");
+            add_search(context, table, &mut contenders, size, &workload);
         }
+        let size = SearchSize { calendars: 50, days: 30, first: true };
+        add_search(context, table, &mut contenders, size, "search, 50 × 30 days, first=1");
     }
     if options.includes("mixed") {
         mixed(context, table, &mut contenders);
     }
     contenders.finish(context);
+    if options.includes("search") {
+        half_full(context, table, shape);
+    }
+}
+
+/// A search of a month in a store whose booked days are half full.
+fn half_full(context: &Context, table: &mut Table, shape: Shape) {
+    let half_full = Shape {
+        appointments: shape.booked_days() * APPOINTMENTS_A_HALF_FULL_DAY,
+        appointments_a_day: APPOINTMENTS_A_HALF_FULL_DAY,
+        ..shape
+    };
+    let mut contenders = Contenders::start(context, "half_full", half_full);
+    let size = SearchSize { calendars: 10, days: 30, first: false };
+    let workload = "search, 10 × 30 days on an agenda half full";
+    add_search(context, table, &mut contenders, size, workload);
+    contenders.finish(context);
+}
+
+/// Adds the rows of one kind of search.
+fn add_search(
+    context: &Context,
+    table: &mut Table,
+    contenders: &mut Contenders,
+    size: SearchSize,
+    workload: &str,
+) {
+    contenders.start_bare(201, Some(size));
+    let load = Load {
+        work: Work::Searches(size),
+        connections: SEARCH_CONNECTIONS,
+        requests_max: NO_LIMIT,
+    };
+    let all = contenders.measure(&context.options, &load, None);
+    let workload = format!("{workload}, {SEARCH_CONNECTIONS} connections");
+    add_rows(table, &workload, &all, |measured| measured.result.searches);
 }
 
 /// 95 % searches and 5 % bookings: the peak in a closed loop, then open loops at half of it.
