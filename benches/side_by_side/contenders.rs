@@ -32,10 +32,13 @@ pub(crate) struct Slotbook {
     pub(crate) address: String,
 }
 
+/// The program that is measured.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slotbook");
+
 /// Returns a command of slotbook for a store, with the default options. It logs as it does by
 /// default, to a file beside the store.
-fn slotbook(data: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
+fn slotbook(program: &Path, data: &Path) -> Command {
+    let mut command = Command::new(program);
     let log = File::options().create(true).append(true).open(data.with_extension("log"));
     command.stderr(log.expect("the folder can be written"));
     // Settings of the caller's environment do not apply.
@@ -54,10 +57,14 @@ fn slotbook(data: &Path) -> Command {
 impl Slotbook {
     /// Imports the content of a shape; returns the data directory.
     pub(crate) fn import(folder: &Path, name: &str, shape: &Shape) -> PathBuf {
+        Self::import_by(Path::new(PROGRAM), folder, name, shape)
+    }
+
+    fn import_by(program: &Path, folder: &Path, name: &str, shape: &Shape) -> PathBuf {
         let document = folder.join(format!("{name}.json"));
         let data = folder.join(format!("{name}-store"));
         write_document(shape, &document).expect("the disk has room");
-        let status = slotbook(&data)
+        let status = slotbook(program, &data)
             .args(["import", "--data"])
             .args([&data, &document])
             .stdout(Stdio::null())
@@ -68,7 +75,11 @@ impl Slotbook {
     }
 
     pub(crate) fn serve(data: &Path) -> Self {
-        let mut command = slotbook(data);
+        Self::serve_by(Path::new(PROGRAM), data)
+    }
+
+    fn serve_by(program: &Path, data: &Path) -> Self {
+        let mut command = slotbook(program, data);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
         let (process, address) = Process::start_server(&mut command);
         Self { process, address }
@@ -79,7 +90,7 @@ impl Slotbook {
         // The port is free again for the server as soon as this listener is dropped.
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let metrics = free.expect("the loopback interface has a free port").to_string();
-        let mut command = slotbook(data);
+        let mut command = slotbook(Path::new(PROGRAM), data);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
         command.args(["--metrics-listen", &metrics]);
         let (process, address) = Process::start_server(&mut command);
@@ -143,6 +154,9 @@ impl Contenders {
             _process: Some(server.process),
             _folder: None,
         }];
+        if let Some(program) = &context.options.against {
+            list.push(Contender::from_program(program, &folder, name, &shape));
+        }
         if let Some(cluster) = &context.cluster {
             let (direct, behind_axum) = (format!("{name}_direct"), format!("{name}_axum"));
             cluster.fill(&direct, &shape, &folder);
@@ -241,12 +255,30 @@ impl Contenders {
             cluster.drop_database(&format!("{}_direct", self.name));
             cluster.drop_database(&format!("{}_axum", self.name));
         }
-        let store = self.folder.join(format!("{}-store", self.name));
-        std::fs::remove_dir_all(store).expect("the store was written");
+        for name in [self.name.clone(), format!("{}_against", self.name)] {
+            let store = self.folder.join(format!("{name}-store"));
+            if store.exists() {
+                std::fs::remove_dir_all(store).expect("the store was written");
+            }
+        }
     }
 }
 
 impl Contender {
+    /// Returns another program of slotbook over a store of its own.
+    fn from_program(program: &Path, folder: &Path, name: &str, shape: &Shape) -> Self {
+        let name = format!("{name}_against");
+        let data = Slotbook::import_by(program, folder, &name, shape);
+        let server = Slotbook::serve_by(program, &data);
+        Self {
+            name: "slotbook, other program",
+            target: server.target(),
+            next_number: 0,
+            _process: Some(server.process),
+            _folder: None,
+        }
+    }
+
     /// Returns slotbook alone, with the folder of its store.
     pub(crate) fn from_slotbook(server: Slotbook, folder: TempDir) -> Self {
         Self {

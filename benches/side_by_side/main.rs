@@ -6,7 +6,8 @@
 //!
 //! `cargo bench --bench side_by_side` runs everything. Arguments after `--`: `quick` for small
 //! sizes, `only=bookings,burst,search,mixed,steps,growth` for a part, `connections=64`, `rounds=3`,
-//! `seconds=1.5`. The table, its rows as JSON and a chart are written to `target/side_by_side`.
+//! `seconds=1.5`, `against=PROGRAM` for another program of slotbook beside this one. The table, its
+//! rows as JSON and a chart are written to `target/side_by_side`.
 //!
 //! `cargo test --bench side_by_side -- chart=docs/benchmarks.json` measures nothing. It draws the
 //! runs of that file, and writes the chart beside it as SVG.

@@ -1,5 +1,7 @@
 //! Options of a run, from the arguments after `--`.
 
+use std::path::PathBuf;
+
 /// Options of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
@@ -13,6 +15,8 @@ pub(crate) struct Options {
     connections: Vec<u64>,
     /// Parts of the names of workloads; empty: all run.
     only: Vec<String>,
+    /// Another program of slotbook, measured beside this one.
+    pub(crate) against: Option<PathBuf>,
 }
 
 impl Options {
@@ -29,12 +33,13 @@ impl Options {
             seconds: if quick { 0.25 } else { 1.5 },
             connections: Vec::new(),
             only: Vec::new(),
+            against: None,
         };
         for argument in arguments {
             let wrong = || {
                 format!(
-                    "{argument}: give quick, only=NAME,…, connections=NUMBER,…, rounds=NUMBER or \
-                     seconds=NUMBER"
+                    "{argument}: give quick, only=NAME,…, connections=NUMBER,…, rounds=NUMBER, \
+                     seconds=NUMBER or against=PROGRAM"
                 )
             };
             match argument.split_once('=') {
@@ -44,6 +49,7 @@ impl Options {
                         options.connections.push(number.parse().map_err(|_| wrong())?);
                     }
                 }
+                Some(("against", program)) => options.against = Some(program.into()),
                 Some(("rounds", number)) => {
                     options.rounds = number.parse().map_err(|_| wrong())?;
                 }
