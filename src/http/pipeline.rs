@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::HttpBody as _;
 use axum::extract::{RawPathParams, Request};
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts as HttpParts;
@@ -15,6 +16,7 @@ use crate::domain::state::command::Caller;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::published::Published;
+use crate::http::answer::compression::accepts_gzip;
 use crate::http::answer::entity_tag::{NamedTags, tag_response};
 use crate::http::answer::page_links::add_page_links;
 use crate::http::answer::piecewise_body::in_pieces;
@@ -53,10 +55,17 @@ pub(crate) async fn respond(
     };
     let uri = if endpoint.is_list() { Some(request.uri().clone()) } else { None };
     let is_strict = is_strict(request.headers());
+    let may_compress = accepts_gzip(request.headers());
     let path_id = id_in_path(ids.as_ref(), "id");
     let answered = handle(server, route, ids, request).await;
     let mut response = match answered {
-        Ok(response) => show(response, endpoint, uri.as_ref(), &known).await,
+        Ok(response) => {
+            let response = show(response, endpoint, uri.as_ref(), &known).await;
+            // Pieces share the thread while one is made or compressed. A body that is there as a
+            // whole, and leaves as it is, would only take a turn and a system call more for each.
+            let is_ready = response.body().size_hint().exact().is_some();
+            if is_ready && !may_compress { response } else { in_pieces(response) }
+        }
         Err(error) => error.naming(&name_asked_object(route, path_id)).into_response(),
     };
     if is_strict {
@@ -68,8 +77,7 @@ pub(crate) async fn respond(
     response
 }
 
-/// Returns the answer of a handler with the links and the tag of its endpoint, in pieces if it is
-/// long.
+/// Returns the answer of a handler with the links and the tag of its endpoint.
 async fn show(
     mut response: Response,
     endpoint: &Endpoint,
@@ -82,7 +90,7 @@ async fn show(
     if endpoint.has_entity_tag() {
         response = tag_response(response, known).await;
     }
-    in_pieces(response)
+    response
 }
 
 /// Returns the kind and the id of the object that the path asks for. The older paths do not say in
