@@ -49,6 +49,8 @@ pub(crate) enum PlantedFault {
     ForeignGroupKeyAccepted,
     /// A mail that was claimed leaves for an address that its client no longer has.
     FormerAddressMailed,
+    /// An appointment leaves the free starts that are kept for searches.
+    FreeStartsKept,
     /// A batch is not synced.
     FsyncDropped,
     /// A failed sync is tried again.

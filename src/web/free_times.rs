@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::domain::availability::bookable::lead_times;
-use crate::domain::availability::merged_starts::{DayStarts, SearchExtent, StartSearch};
+use crate::domain::availability::free_places::DayStarts;
+use crate::domain::availability::merged_starts::{SearchExtent, StartSearch};
 use crate::domain::availability::slot_request::{BookingMode, Chain, ChainSearch, OwnTime};
 use crate::domain::decisions::appointment_move::move_mode_by_secret;
 use crate::domain::records::ids::CalendarId;

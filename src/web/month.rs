@@ -1,6 +1,6 @@
 //! The month view of step 2: a table of days, each with the number of its free starts.
 
-use crate::domain::availability::merged_starts::DayStarts;
+use crate::domain::availability::free_places::DayStarts;
 use crate::domain::recurrence::WEEK;
 use crate::domain::time::CivilDay;
 use crate::notify::language::weekday_name;

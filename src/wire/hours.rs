@@ -163,7 +163,7 @@ pub fn render_hours(state: &GroupState, id: CalendarId) -> Option<Vec<u8>> {
     let zone = state.catalogue.zone();
     let mut ranges = Vec::new();
     let mut others: Vec<&Vevent> = Vec::new();
-    for row in view.rules.availabilities() {
+    for row in view.rules().availabilities() {
         match read_ranges(row, zone) {
             Some(opened) => ranges.extend(opened),
             None => others.push(row),

@@ -8,8 +8,7 @@ use std::ops::Range;
 
 use utoipa::openapi::{RefOr, Schema};
 
-use crate::domain::availability::free_places::FreePlaces;
-use crate::domain::availability::merged_starts::DayStarts;
+use crate::domain::availability::free_places::{DayStarts, FreePlaces};
 use crate::domain::records::ids::{CalendarId, GroupId};
 use crate::domain::time::zone::Zone;
 use crate::domain::time::{DAY, Instant};
@@ -92,8 +91,11 @@ pub struct SlotsAnswer {
     head: Vec<u8>,
     /// JSON between `firstSlot`'s value and the first slot.
     middle: Vec<u8>,
-    /// The searched calendars, in the order of the search.
-    calendars: Vec<CalendarId>,
+    /// The texts of the ids of the searched calendars, one after the other in the order of the
+    /// search, each with a comma.
+    id_texts: Vec<u8>,
+    /// The places in `id_texts` where they end.
+    id_ends: Vec<usize>,
     /// The words of the free calendars of the last slot; empty without one.
     last_free: Vec<(u32, u64)>,
     /// Bytes of `out` that hold the last slot that is no copy, with its comma.
@@ -125,12 +127,20 @@ impl SlotsAnswer {
         middle.extend_from_slice(br#","calendar_ids":["#);
         append_ids(search.calendar_ids.iter().map(|id| id.number()), &mut middle);
         middle.extend_from_slice(br#","availabletimeslots":["#);
+        let mut id_texts = Vec::with_capacity(8 * search.calendars.len());
+        let mut id_ends = Vec::with_capacity(search.calendars.len());
+        for id in &search.calendars {
+            append_value(&id.number(), &mut id_texts);
+            id_texts.push(b',');
+            id_ends.push(id_texts.len());
+        }
         Self {
             out: Vec::new(),
             times: LocalTimes::new(zone),
             head,
             middle,
-            calendars: search.calendars.clone(),
+            id_texts,
+            id_ends,
             last_free: Vec::new(),
             last_slot: 0..0,
             last_end: 0,
@@ -143,8 +153,8 @@ impl SlotsAnswer {
 
     /// Makes room for about this many further slots, so that the answer is not copied as it grows.
     pub fn reserve(&mut self, slots: usize) {
-        let ids = self.calendars.iter().take(RESERVED_CALENDARS_MAX);
-        let mut slot = SLOT_BYTES + ids.map(|id| digits(*id) + 1).sum::<usize>();
+        let ids = self.id_ends.iter().take(RESERVED_CALENDARS_MAX).next_back();
+        let mut slot = SLOT_BYTES + ids.copied().unwrap_or(0);
         if self.instants {
             slot += INSTANT_BYTES;
         }
@@ -157,7 +167,7 @@ impl SlotsAnswer {
     /// `free` holds the places of its free calendars in the list of searched calendars.
     pub fn append_slot(&mut self, start: Instant, free: FreePlaces<'_>) {
         // Neighbouring slots mostly have the same free calendars, and the same date.
-        let has_same_calendars = free.words().eq(self.last_free.iter().copied());
+        let has_same_calendars = free.has_words(&self.last_free);
         if has_same_calendars && self.append_copy(start) {
             return;
         }
@@ -255,12 +265,12 @@ impl SlotsAnswer {
         self.out.extend_from_slice(br#"","capacity":"#);
         append_value(&count, &mut self.out);
         self.out.extend_from_slice(br#","calendar_ids":["#);
-        for (nth, place) in places.enumerate() {
-            if nth > 0 {
-                self.out.push(b',');
-            }
-            append_value(&self.calendars[place].number(), &mut self.out);
+        for place in places {
+            let begin = if place == 0 { 0 } else { self.id_ends[place - 1] };
+            self.out.extend_from_slice(&self.id_texts[begin..self.id_ends[place]]);
         }
+        // The comma of the last id; each slot has one.
+        self.out.pop();
         self.out.extend_from_slice(b"]},");
     }
 
@@ -291,11 +301,6 @@ fn append_ids(ids: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
         append_value(&id, out);
     }
     out.push(b']');
-}
-
-/// The length of an id as text.
-fn digits(id: CalendarId) -> usize {
-    id.number().ilog10() as usize + 1
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ fn what_was_answered_survives_a_power_cut_at_any_moment() {
                 );
             }
             for view in group_state.calendars.values() {
-                let all: Vec<_> = view.taken.iter().collect();
+                let all: Vec<_> = view.taken().iter().collect();
                 assert!(
                     all.windows(2).all(|p| p[0].interval.end <= p[1].interval.start),
                     "no hour is given away twice"
@@ -183,7 +183,7 @@ fn everybody_is_answered_once_and_nobody_gets_a_taken_start() {
     assert!(told.iter().all(Option::is_some));
     let (directory, group_state) = recovered(&shop, &disk);
     assert_eq!(
-        group_state.calendars.values().map(|view| view.taken.iter().count()).sum::<usize>(),
+        group_state.calendars.values().map(|view| view.taken().iter().count()).sum::<usize>(),
         booked
     );
     assert_eq!(

@@ -119,7 +119,7 @@ fn opened_naively(week: &[WeeklyRange], shop: &Shop) -> BTreeSet<(Interval, Perm
 
 fn availabilities(state: &GroupState) -> Vec<Vevent> {
     let view = &state.calendars[&calendar(1)];
-    view.rules.availabilities().iter().map(|row| Vevent::clone(row)).collect()
+    view.rules().availabilities().iter().map(|row| Vevent::clone(row)).collect()
 }
 
 /// The times that the availabilities of calendar 1 open in the same days.

@@ -20,6 +20,7 @@ mod hours;
 mod idempotency;
 mod images;
 mod in_flight;
+mod kept_starts;
 mod merges;
 mod naive_agenda;
 mod notices;

@@ -123,8 +123,8 @@ fn merges_well(shop: &mut Shop, kept: FicheId, merged: FicheId) -> Result<(), Te
     prop_assert_eq!(live_of(after, kept), both(live_of));
     prop_assert!(events_of(after, merged).is_empty() && live_of(after, merged).is_empty());
     for (id, view) in &before.calendars {
-        let taken: Vec<_> = after.calendars[id].taken.iter().collect();
-        prop_assert_eq!(view.taken.iter().collect::<Vec<_>>(), taken, "no time changes");
+        let taken: Vec<_> = after.calendars[id].taken().iter().collect();
+        prop_assert_eq!(view.taken().iter().collect::<Vec<_>>(), taken, "no time changes");
     }
     for (id, fiche) in &before.fiches {
         let expected =

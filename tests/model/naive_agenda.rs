@@ -1225,7 +1225,7 @@ impl Pair {
         for on in [1, 2] {
             let view = state.calendars.get(&calendar(on)).expect("a calendar");
             let taken: BTreeSet<_> =
-                view.taken.iter().map(|taken| (taken.interval.start, taken.id)).collect();
+                view.taken().iter().map(|taken| (taken.interval.start, taken.id)).collect();
             let expected = self.naive.appointments(on).into_iter();
             let expected: BTreeSet<_> = expected.map(|(id, at)| (at.start, id)).collect();
             prop_assert_eq!(taken, expected);

@@ -677,7 +677,7 @@ fn only_taken(outcome: &Result<bool, Refusals>) -> bool {
 /// No calendar has given an hour away twice.
 fn never_overlaps(group_state: &GroupState) -> Result<(), TestCaseError> {
     for view in group_state.calendars.values() {
-        let all: Vec<_> = view.taken.iter().collect();
+        let all: Vec<_> = view.taken().iter().collect();
         prop_assert!(all.windows(2).all(|pair| pair[0].interval.end <= pair[1].interval.start));
     }
     Ok(())

@@ -372,7 +372,7 @@ impl World {
             return Err("an earlier start read other events".to_owned());
         }
         for view in recovered.group_state.calendars.values() {
-            let taken: Vec<_> = view.taken.iter().collect();
+            let taken: Vec<_> = view.taken().iter().collect();
             if let Some(pair) = taken.windows(2).find(|p| p[0].interval.end > p[1].interval.start) {
                 return Err(format!("two appointments at one time: {pair:?}"));
             }

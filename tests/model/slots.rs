@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use slotbook::domain::availability::bookable::bookable;
+use slotbook::domain::availability::merged_starts::StartSearch;
 use slotbook::domain::availability::obstacle::Obstacle;
 use slotbook::domain::availability::slot_request::{BookingMode, ChainSearch, SlotRequest};
 use slotbook::domain::availability::slots::free_starts;
@@ -49,6 +50,9 @@ fn a_story() -> impl Strategy<Value = Story> {
         Just(("London", "2026-10-23 00:00")),
         Just(("Newfoundland", "2026-03-07 00:00")),
         Just(("UTC", "2026-06-01 00:00")),
+        // Midnight is left out, and shown after a second pass of 23:00.
+        Just(("Africa/Cairo", "2026-04-23 00:00")),
+        Just(("Africa/Cairo", "2026-10-28 00:00")),
     ];
     let mode = prop_oneof![
         2 => Just(BookingMode::Module),
@@ -64,7 +68,7 @@ fn a_story() -> impl Strategy<Value = Story> {
         proptest::collection::vec(opened, 0..6),
         (proptest::collection::vec(span(), 0..3), proptest::collection::vec(booked, 0..6), percent),
         (
-            prop_oneof![Just(7), Just(15), Just(30), Just(60)],
+            (prop_oneof![Just(5), Just(7), Just(15), Just(20), Just(60)], any::<bool>()),
             0..600_i64,
             1_000..4_000_i64,
             -600..1_440_i64,
@@ -73,7 +77,14 @@ fn a_story() -> impl Strategy<Value = Story> {
     )
         .prop_map(
             |(((zone, midnight), mode, chain), open, (plages, appointments, percent), numbers)| {
-                let (generate_interval, mintime_rdv, maxrdv_period, now, window) = numbers;
+                let (grid, mintime_rdv, maxrdv_period, now, window) = numbers;
+                let (generate_interval, is_rounded) = grid;
+                // Starts on five minutes are kept by day, and others found anew.
+                let round = |minutes: i64| if is_rounded { minutes / 5 * 5 } else { minutes };
+                let mut open = open;
+                for ((start, length), ..) in &mut open {
+                    (*start, *length) = (round(*start), round(*length));
+                }
                 Story {
                     zone,
                     midnight,
@@ -330,8 +341,18 @@ proptest! {
         let window = Interval { start, end: start.plus_minutes(story.window.1) };
         let view = shop.group_state.calendars.get(&calendar(1)).expect("a calendar");
         let mut offered = Vec::new();
-        let search = ChainSearch::new(&chain, story.mode);
-        free_starts(&shop.group_state.catalogue, view, search, window, shop.now, &mut offered);
+        let search = StartSearch {
+            catalogue: &shop.group_state.catalogue,
+            views: &shop.group_state.calendars,
+            search: ChainSearch::new(&chain, story.mode),
+            calendars: &[calendar(1)],
+            at_least: 1,
+            now: shop.now,
+        };
+        // A long search keeps the days that the short one takes.
+        let days = Interval { start: window.start, end: window.start.plus_minutes(5 * 1_440) };
+        search.for_each_start(days, |_, _| {});
+        search.for_each_start(window, |start, _| offered.push(start));
         let mut expected = Vec::new();
         for minute in 0..story.window.1 {
             let start = window.start.plus_minutes(minute);

@@ -48,7 +48,7 @@ pub fn bookable(
         // A professional may put an appointment over a plage, a hold or closed time, not over
         // another client.
         BookingMode::Agenda(own) => {
-            for other in view.taken.overlapping(interval) {
+            for other in view.taken().overlapping(interval) {
                 if other.id != own {
                     obstacles.push(appointment_obstacle(other));
                 }
@@ -165,7 +165,7 @@ fn add_taken(
     now: Instant,
 ) {
     let interval = request.interval();
-    for taken in view.taken.overlapping(interval) {
+    for taken in view.taken().overlapping(interval) {
         if request.own.appointment != Some(taken.id) {
             obstacles.push(appointment_obstacle(taken));
         }
@@ -173,7 +173,7 @@ fn add_taken(
     let zone = catalogue.zone();
     // The expanded plages do not tell which plage takes the time. Only a taken time asks for it.
     if view.open_time(zone, interval, now).plages().overlaps(interval) {
-        for (id, interval) in view.rules.plages_overlapping(zone, interval) {
+        for (id, interval) in view.rules().plages_overlapping(zone, interval) {
             obstacles.push(Obstacle::Taken { id, interval, by: TakenBy::Plage });
         }
     }

@@ -1,11 +1,13 @@
 //! Free starts of several calendars, merged as they are found. Reference 4.7.
 
+use crate::domain::time::{CivilDay, Instant};
+
 /// Number of calendars whose places fit into one word.
-const WORD_PLACES: usize = 64;
+pub(crate) const WORD_PLACES: usize = 64;
 
 /// The free calendars of one start among those of one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct FreeWord {
+pub(crate) struct FreeWord {
     /// The start, in seconds from some moment.
     seconds: u32,
     /// Number of the word: its first bit stands for 64 times as many places.
@@ -14,14 +16,37 @@ struct FreeWord {
     bits: u64,
 }
 
+impl FreeWord {
+    /// Adds the free calendars of one word at a start, if there is one. Numbers must ascend.
+    #[inline]
+    pub(crate) fn push(start: &mut Vec<Self>, number: u32, bits: u64) {
+        if bits != 0 {
+            start.push(Self { seconds: 0, word: number, bits });
+        }
+    }
+}
+
 /// A set of places in the list of searched calendars.
 #[derive(Clone, Copy, Debug)]
 pub struct FreePlaces<'f>(&'f [FreeWord]);
 
 impl<'f> FreePlaces<'f> {
+    /// Returns the set of these words.
+    #[inline]
+    pub(crate) fn new(words: &'f [FreeWord]) -> Self {
+        Self(words)
+    }
+
     /// Returns the number of places.
     pub fn count(self) -> usize {
         self.0.iter().map(|free| free.bits.count_ones() as usize).sum()
+    }
+
+    /// Returns whether it is the set of these words.
+    #[inline]
+    pub(crate) fn has_words(self, words: &[(u32, u64)]) -> bool {
+        let mut pairs = self.0.iter().zip(words);
+        self.0.len() == words.len() && pairs.all(|(free, word)| (free.word, free.bits) == *word)
     }
 
     /// Returns the words that are not 0, ascending, each with its number. Sets with the same words
@@ -42,6 +67,19 @@ impl<'f> FreePlaces<'f> {
             })
         })
     }
+}
+
+/// The free starts of one local day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DayStarts {
+    /// The day.
+    pub day: CivilDay,
+    /// The number of its free starts; at least 1.
+    pub count: usize,
+    /// The first of them.
+    pub first: Instant,
+    /// The places of the first's free calendars in the list of searched calendars, ascending.
+    pub places: Vec<usize>,
 }
 
 /// The free starts of some calendars, each start once, with the calendars that are free at it.

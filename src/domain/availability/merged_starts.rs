@@ -7,13 +7,16 @@ use imbl::OrdMap;
 
 use crate::domain::availability::bookable::lead_times;
 use crate::domain::availability::catalogue::Catalogue;
-use crate::domain::availability::free_places::{FreePlaces, MergedStarts};
+use crate::domain::availability::day_table::DayTable;
+use crate::domain::availability::free_places::{DayStarts, FreePlaces, MergedStarts};
+use crate::domain::availability::kept_search::KeptSearch;
 use crate::domain::availability::open_time::CalendarView;
 use crate::domain::availability::slot_request::ChainSearch;
 use crate::domain::availability::slots::free_starts;
 use crate::domain::records::ids::CalendarId;
 use crate::domain::time::interval_set::Interval;
-use crate::domain::time::{CivilDay, DAY, Instant, MINUTE};
+use crate::domain::time::zone::Zone;
+use crate::domain::time::{DAY, Instant, MINUTE};
 
 /// Maximum length in seconds of one step of a search. It bounds the memory of a search.
 const STEP_SECONDS_MAX: i64 = 31 * DAY;
@@ -80,19 +83,6 @@ pub struct StartSearch<'s> {
     pub now: Instant,
 }
 
-/// The free starts of one local day.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DayStarts {
-    /// The day.
-    pub day: CivilDay,
-    /// The number of its free starts; at least 1.
-    pub count: usize,
-    /// The first of them.
-    pub first: Instant,
-    /// The places of the first's free calendars in the list of searched calendars, ascending.
-    pub places: Vec<usize>,
-}
-
 impl StartSearch<'_> {
     /// Calls `found` with each free start of a window, ascending, and its free calendars. Ends
     /// early when `found` breaks, and returns that.
@@ -118,18 +108,16 @@ impl StartSearch<'_> {
 
     /// Returns the local days of a window with free starts, ascending.
     pub fn count_by_day(&self, window: Interval) -> Vec<DayStarts> {
-        let zone = self.catalogue.zone();
         let mut days: Vec<DayStarts> = Vec::new();
-        self.for_each_start(window, |start, free| {
-            let day = zone.civil_of(start).day();
-            match days.last_mut() {
-                Some(last) if last.day == day => last.count += 1,
-                _ => {
-                    let places = free.iter().collect();
-                    days.push(DayStarts { day, count: 1, first: start, places });
-                }
-            }
+        let end = self.each_step(window, SearchExtent::Whole, |step| {
+            step.each_day(|day| match days.last_mut() {
+                // Two steps met on that day.
+                Some(last) if last.day == day.day => last.count += day.count,
+                _ => days.push(day),
+            });
+            ControlFlow::Continue(())
         });
+        debug_assert!(end.is_continue(), "nothing ends the search early");
         days
     }
 
@@ -150,8 +138,8 @@ impl StartSearch<'_> {
         extent: SearchExtent,
         mut found: impl FnMut(&StartStep<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let catalogue = self.catalogue;
-        let mut starts: Vec<Instant> = Vec::with_capacity(STARTS_RESERVED);
+        let mut starts: Vec<Instant> = Vec::new();
+        let mut table = DayTable::default();
         let mut merged = MergedStarts::default();
         let mut from = window.start;
         let mut step_seconds = extent.first_step();
@@ -160,25 +148,45 @@ impl StartSearch<'_> {
             let step = Interval { start: from, end };
             from = step.end;
             step_seconds = next_step(step_seconds);
-            merged.clear();
-            for (place, id) in self.calendars.iter().enumerate() {
-                let view = self.views.get(id).expect("each calendar has a view");
-                starts.clear();
-                free_starts(catalogue, view, self.search, step, self.now, &mut starts);
-                let seconds = |at: &Instant| u32::try_from(at.seconds_since(step.start));
-                let within = "a start lies within its step, which is a month at most";
-                merged.add(place, starts.iter().map(|at| seconds(at).expect(within)));
-            }
-            merged.finish();
-            let start = step.start;
-            let at_least = self.at_least;
-            found(&StartStep { start, merged: &merged, at_least })?;
+            let starts = if self.fill(step, &mut table) {
+                StepStarts::Kept(&table)
+            } else {
+                merged.clear();
+                self.merge_anew(step, &mut starts, &mut merged);
+                StepStarts::Found(step.start, &merged)
+            };
+            found(&StartStep { zone: self.catalogue.zone(), starts, at_least: self.at_least })?;
         }
         ControlFlow::Continue(())
     }
 
+    /// Fills a table with the starts of a step. Returns `false` if they are not all kept by day.
+    fn fill(&self, step: Interval, table: &mut DayTable) -> bool {
+        let Some(kept) = KeptSearch::new(self.catalogue, self.search, step, self.now) else {
+            return false;
+        };
+        let views = self.calendars.iter().map(|id| self.views.get(id));
+        let views = views.map(|view| view.expect("each calendar has a view").as_ref());
+        table.fill(&kept, step, views)
+    }
+
+    /// Finds the starts of a step that are not kept by day.
+    fn merge_anew(&self, step: Interval, starts: &mut Vec<Instant>, merged: &mut MergedStarts) {
+        starts.reserve(STARTS_RESERVED);
+        for (place, id) in self.calendars.iter().enumerate() {
+            let view = self.views.get(id).expect("each calendar has a view");
+            starts.clear();
+            free_starts(self.catalogue, view, self.search, step, self.now, starts);
+            let seconds = |at: &Instant| u32::try_from(at.seconds_since(step.start));
+            let within = "a start lies within its step, which is a month at most";
+            merged.add(place, starts.iter().map(|at| seconds(at).expect(within)));
+        }
+        merged.finish();
+    }
+
     /// Returns an upper bound on the grid points and the occurrences that a search of a window
-    /// looks at, and the cost of its calendars.
+    /// looks at, and the cost of its calendars. One that finds days to be kept for later searches
+    /// may look at four times as much, once.
     pub fn estimate_cost(&self, window: Interval, extent: SearchExtent) -> i64 {
         let catalogue = self.catalogue;
         let mut cost: i64 = 0;
@@ -197,7 +205,7 @@ impl StartSearch<'_> {
             let view = self.views.get(id).expect("each calendar has a view");
             // The last step looks back at least as far as any other.
             let last_step = Interval { start: end.plus_seconds(-STEP_SECONDS_MAX), end };
-            let occurrences = view.rules.count_looked_at(catalogue.zone(), last_step);
+            let occurrences = view.rules().count_looked_at(catalogue.zone(), last_step);
             let steps = extent.count_steps(seconds);
             let each_step = occurrences.saturating_add(CALENDAR_COST);
             cost = cost.saturating_add(points).saturating_add(each_step.saturating_mul(steps));
@@ -209,15 +217,27 @@ impl StartSearch<'_> {
 /// The free starts of one step of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct StartStep<'f> {
-    start: Instant,
-    merged: &'f MergedStarts,
+    zone: Zone,
+    starts: StepStarts<'f>,
     at_least: usize,
+}
+
+/// The starts of a step, as they were found.
+#[derive(Clone, Copy, Debug)]
+enum StepStarts<'f> {
+    /// In the kept days of the calendars.
+    Kept(&'f DayTable),
+    /// Found anew, in seconds from a moment.
+    Found(Instant, &'f MergedStarts),
 }
 
 impl StartStep<'_> {
     /// Returns a number that is not below that of the starts.
     pub fn count_max(&self) -> usize {
-        self.merged.count_max()
+        match self.starts {
+            StepStarts::Kept(table) => table.count(),
+            StepStarts::Found(_, merged) => merged.count_max(),
+        }
     }
 
     /// Calls `found` with each start of the step, ascending, and its free calendars. Ends early
@@ -226,12 +246,49 @@ impl StartStep<'_> {
         &self,
         mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        for (seconds, free) in self.merged.iter() {
-            // Each start has one free calendar at least.
-            if self.at_least <= 1 || free.count() >= self.at_least {
-                found(self.start.plus_seconds(i64::from(seconds)), free)?;
+        // Each start has one free calendar at least.
+        let is_wanted = |free: FreePlaces<'_>| self.at_least <= 1 || free.count() >= self.at_least;
+        match self.starts {
+            StepStarts::Kept(table) => table.each_start(self.zone, |start, free| {
+                if is_wanted(free) { found(start, free) } else { ControlFlow::Continue(()) }
+            }),
+            StepStarts::Found(from, merged) => {
+                for (seconds, free) in merged.iter() {
+                    if is_wanted(free) {
+                        found(from.plus_seconds(i64::from(seconds)), free)?;
+                    }
+                }
+                ControlFlow::Continue(())
             }
         }
-        ControlFlow::Continue(())
+    }
+
+    /// Calls `found` with each local day of the step that has free starts, ascending.
+    fn each_day(&self, mut found: impl FnMut(DayStarts)) {
+        if let StepStarts::Kept(table) = self.starts
+            && self.at_least <= 1
+        {
+            table.each_day(self.zone, found);
+            return;
+        }
+        let mut last: Option<DayStarts> = None;
+        let end = self.each_start(|start, free| {
+            let day = self.zone.civil_of(start).day();
+            match &mut last {
+                Some(last) if last.day == day => last.count += 1,
+                _ => {
+                    let places = free.iter().collect();
+                    let next = DayStarts { day, count: 1, first: start, places };
+                    if let Some(done) = last.replace(next) {
+                        found(done);
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        debug_assert!(end.is_continue(), "nothing ends the step early");
+        if let Some(done) = last {
+            found(done);
+        }
     }
 }

@@ -3,8 +3,12 @@
 
 pub mod bookable;
 pub mod catalogue;
+pub(crate) mod civil_day;
 pub(crate) mod client_time;
+pub(crate) mod day_table;
+pub(crate) mod free_days;
 pub mod free_places;
+pub(crate) mod kept_search;
 pub mod merged_starts;
 pub mod module_offer;
 pub mod obstacle;

@@ -39,5 +39,5 @@ pub fn offers_all(
 ) -> bool {
     let Some(view) = views.get(&calendar) else { return false };
     let zone = catalogue.zone();
-    interventions.iter().all(|id| view.rules.offers(zone, *id, now))
+    interventions.iter().all(|id| view.rules().offers(zone, *id, now))
 }

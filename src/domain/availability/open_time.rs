@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 
+use crate::domain::availability::free_days::FreeDays;
 use crate::domain::availability::series_index::SeriesIndex;
 use crate::domain::availability::slot_request::OwnTime;
 use crate::domain::availability::taken_time::{TakenInterval, TakenTime, TimeHolder};
@@ -89,10 +90,11 @@ impl Rules {
 
     /// Returns an upper bound on the occurrences that an expansion over `span` looks at.
     pub fn count_looked_at(&self, zone: Zone, span: Interval) -> i64 {
+        let [from, to] = [span.start, span.end].map(|moment| zone.civil_of(moment).day());
         let mut count: i64 = 0;
         for row in self.availabilities.iter().chain(&self.plages) {
             let series = row.series().expect("a rule is a series");
-            count = count.saturating_add(series.count_looked_at(zone, span.start, span.end));
+            count = count.saturating_add(series.count_looked_at_between(from, to));
         }
         count
     }
@@ -254,16 +256,19 @@ pub struct CalendarView {
     /// The calendar.
     pub id: CalendarId,
     /// Time that live appointments take.
-    pub taken: TakenTime,
+    taken: TakenTime,
     /// Time that live appointments take which were booked with a key alone; a part of `taken`.
-    pub unverified: TakenTime,
+    unverified: TakenTime,
     /// Time that holds keep, expired ones included.
     pub held: TakenTime<TimeHolder>,
     /// Availabilities and plages.
-    pub rules: Arc<Rules>,
+    rules: Arc<Rules>,
     /// Cache of `rules` expanded around the now of the last reader. It is computed from the rules
     /// alone and shared by all views with the same rules.
     expanded: Arc<ArcSwapOption<OpenTime>>,
+    /// Cache of the free starts by day. It is computed from the rules and the taken time alone, and
+    /// shared by all views with the same ones.
+    free_days: FreeDays,
 }
 
 impl CalendarView {
@@ -276,13 +281,61 @@ impl CalendarView {
             held: TakenTime::default(),
             rules: Arc::default(),
             expanded: Arc::default(),
+            free_days: FreeDays::default(),
         }
+    }
+
+    /// Time that live appointments take.
+    pub fn taken(&self) -> &TakenTime {
+        &self.taken
+    }
+
+    /// Time that live appointments take which were booked with a key alone; a part of
+    /// [`CalendarView::taken`].
+    pub fn unverified(&self) -> &TakenTime {
+        &self.unverified
+    }
+
+    /// Availabilities and plages.
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
+    }
+
+    /// Free starts by day, as far as they were asked for.
+    pub(crate) fn free_days(&self) -> &FreeDays {
+        &self.free_days
+    }
+
+    /// Returns the calendar with other rules and other taken time, and the same holds.
+    #[must_use]
+    pub(crate) fn with(&self, rules: Rules, taken: TakenTime, unverified: TakenTime) -> Self {
+        let rules = Arc::new(rules);
+        Self { taken, unverified, rules, held: self.held.clone(), ..Self::new(self.id) }
+    }
+
+    /// Adds a live appointment, `by_key` if it was booked with a key alone.
+    pub(crate) fn add_taken(&mut self, taken: TakenInterval, by_key: bool) {
+        self.taken.add(taken);
+        if by_key {
+            self.unverified.add(taken);
+        }
+        self.free_days.forget(taken.interval);
+    }
+
+    /// Removes an appointment that was added in the same way.
+    pub(crate) fn remove_taken(&mut self, taken: TakenInterval, by_key: bool) {
+        self.taken.remove(taken);
+        if by_key {
+            self.unverified.remove(taken);
+        }
+        self.free_days.forget(taken.interval);
     }
 
     /// Changes the rules. Also to be called if they must be read in another zone.
     pub fn change_rules(&mut self, change: impl FnOnce(&mut Rules)) {
         change(Arc::make_mut(&mut self.rules));
         self.expanded = Arc::default();
+        self.free_days = FreeDays::default();
     }
 
     /// Returns the holds of other callers that take a moment of `interval`, ascending by start.

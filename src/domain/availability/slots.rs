@@ -24,8 +24,7 @@ pub fn free_starts(
     now: Instant,
     starts: &mut Vec<Instant>,
 ) {
-    let ChainSearch { chain, mode, own } = search;
-    let Some(calendar) = catalogue.calendars.get(&view.id) else { return };
+    let ChainSearch { chain, mode, .. } = search;
     if catalogue.not_offered(view.id, chain, mode).next().is_some() {
         return;
     }
@@ -39,11 +38,31 @@ pub fn free_starts(
     if window.is_empty() {
         return;
     }
+    let blocked = BlockedTime::new(view, search, searched_span(chain, window), now);
+    append_starts(catalogue, view, search, &blocked, window, now, starts);
+}
+
+/// Returns the time that chains with a start within the window may take.
+fn searched_span(chain: &Chain, window: Interval) -> Interval {
+    Interval { start: window.start, end: window.end.plus_seconds(chain.length_seconds()) }
+}
+
+/// Appends the starts within `window` that remain beside `blocked`, ascending, whether the module
+/// shows the calendar or not, and whatever its lead times are.
+pub(crate) fn append_starts(
+    catalogue: &Catalogue,
+    view: &CalendarView,
+    search: ChainSearch<'_>,
+    blocked: &BlockedTime<'_>,
+    window: Interval,
+    now: Instant,
+    starts: &mut Vec<Instant>,
+) {
+    let ChainSearch { chain, mode, own } = search;
+    let Some(calendar) = catalogue.calendars.get(&view.id) else { return };
     let zone = catalogue.zone();
-    let whole =
-        Interval { start: window.start, end: window.end.plus_seconds(chain.length_seconds()) };
+    let whole = searched_span(chain, window);
     let open = view.open_time(zone, whole, now);
-    let blocked = BlockedTime::new(view, search, whole, now);
     let step_seconds = calendar.generate_interval.number() * MINUTE;
     let first_new = starts.len();
     if mode.follows_module_rules() {
@@ -60,11 +79,11 @@ pub fn free_starts(
             Grid::new(occurrences, longest_seconds, anchors.overlapping, step_seconds, starts);
         if have_same_open_time(&open, chain) {
             // Legs with the same open time are searched as one long leg.
-            free_time(anchors, &blocked, whole, |gap| {
+            free_time(anchors, blocked, whole, |gap| {
                 grid.offer(fitting(gap, chain.length_seconds(), window))
             });
         } else {
-            for range in starts_of_legs(&open, &blocked, chain, whole).as_slice() {
+            for range in starts_of_legs(&open, blocked, chain, whole).as_slice() {
                 grid.offer(clip(*range, window));
             }
         }
@@ -73,7 +92,7 @@ pub fn free_starts(
         let days = civil_days(catalogue, window);
         let mut grid = Grid::new(&days, 2 * DAY, false, step_seconds, starts);
         let free = IntervalSet::from_intervals(vec![whole]).difference(open.plages());
-        walk_gaps(free.as_slice(), &blocked, whole, |gap| {
+        walk_gaps(free.as_slice(), blocked, whole, |gap| {
             grid.offer(fitting(gap, chain.length_seconds(), window))
         });
         grid.finish(first_new);
@@ -119,11 +138,17 @@ impl<'a> BlockedTime<'a> {
         if search.mode.respects_holds() {
             held.extend(view.live_holds(span, search.own, now).map(|hold| hold.interval));
         }
+        let own_appointment = search.own.appointment;
         Self {
-            appointments: &view.taken,
-            own_appointment: search.own.appointment,
+            own_appointment,
             held: IntervalSet::from_intervals(held),
+            ..Self::without_holds(view)
         }
+    }
+
+    /// Returns the time that the appointments of all callers block.
+    pub(crate) fn without_holds(view: &'a CalendarView) -> Self {
+        Self { appointments: view.taken(), own_appointment: None, held: IntervalSet::default() }
     }
 }
 

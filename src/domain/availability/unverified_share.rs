@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::availability::civil_day::civil_day_of;
 use crate::domain::availability::open_time::{CalendarView, OpenTime};
 use crate::domain::availability::slot_request::{BookingMode, OwnTime};
 use crate::domain::time::Instant;
@@ -93,30 +94,11 @@ impl<'a> UnverifiedRoom<'a> {
     /// strangers would fill the share with them.
     fn unverified_seconds(&self, day: Interval) -> i64 {
         let mut seconds = 0;
-        for taken in self.view.unverified.overlapping(day) {
+        for taken in self.view.unverified().overlapping(day) {
             if self.own.appointment != Some(taken.id) {
                 seconds += taken.interval.seconds_within(day);
             }
         }
         seconds
-    }
-}
-
-/// Returns the civil day of a moment, from one midnight to the next. Where the clocks are set back
-/// over midnight, the first one counts. Thus each moment has one day.
-pub(crate) fn civil_day_of(zone: Zone, moment: Instant) -> Interval {
-    let mut day = zone.civil_of(moment).day();
-    let mut start = zone.instant_of(day.midnight());
-    while moment < start {
-        day = day.plus_days(-1);
-        start = zone.instant_of(day.midnight());
-    }
-    loop {
-        day = day.plus_days(1);
-        let end = zone.instant_of(day.midnight());
-        if moment < end {
-            return Interval { start, end };
-        }
-        start = end;
     }
 }

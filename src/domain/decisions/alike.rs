@@ -52,7 +52,7 @@ pub fn find_alike(
     };
     let mut found = AlikeBookings::default();
     for view in state.calendars.values() {
-        for taken in view.taken.ending_after(now) {
+        for taken in view.taken().ending_after(now) {
             let row = state.rows.get(&taken.id).expect("taken time has a vevent");
             if search.is_in_time(row.created_at) && search.means(booking_origin(row), origin) {
                 found.appointments.push(row.id);

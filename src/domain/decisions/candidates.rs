@@ -141,7 +141,7 @@ fn offering_calendars(
         let view = state.calendars.get(id).expect("every calendar has a view");
         let mut legs = request.chain.legs().iter();
         if request.mode.follows_module_rules()
-            && !legs.all(|leg| view.rules.offers(zone, leg.intervention_id, now))
+            && !legs.all(|leg| view.rules().offers(zone, leg.intervention_id, now))
         {
             continue;
         }

@@ -72,8 +72,8 @@ pub fn find_displaced(
         }
         let mut judge = Judge::new(after, view);
         let mut judge_before = Judge::new(before, view_before);
-        let has_same_rules = Arc::ptr_eq(&view_before.rules, &view.rules);
-        for taken in view.taken.ending_after(now) {
+        let has_same_rules = Arc::ptr_eq(view_before.rules(), view.rules());
+        for taken in view.taken().ending_after(now) {
             let Some(was) = before.rows.get(&taken.id) else { continue };
             let row = &after.rows[&taken.id];
             let (Some(appointment), Some(_)) = (row.appointment(), was.appointment()) else {
@@ -110,7 +110,7 @@ pub fn find_under(state: &GroupState, plage: VeventId, now: Instant) -> Vec<Disp
     let zone = state.catalogue.zone();
     let view = state.calendars.get(&row.calendar_id).expect("each calendar has a view");
     let mut under = Vec::new();
-    for taken in view.taken.ending_after(now) {
+    for taken in view.taken().ending_after(now) {
         if series.intervals_overlapping(zone, taken.interval).next().is_some() {
             under.push(DisplacedAppointment {
                 id: taken.id,
@@ -204,7 +204,7 @@ impl<'s> Judge<'s> {
         if !is_expanded {
             let end = interval.start.plus_seconds(EXPANDED_DAYS * DAY).max(interval.end);
             let span = Interval { start: interval.start, end };
-            let open = OpenTime::expand(span, &self.view.rules, self.zone);
+            let open = OpenTime::expand(span, self.view.rules(), self.zone);
             self.expanded = Some((span, open));
         }
         let (_, open) = self.expanded.as_ref().expect("it was expanded");

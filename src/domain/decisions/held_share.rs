@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::availability::unverified_share::civil_day_of;
+use crate::domain::availability::civil_day::civil_day_of;
 use crate::domain::records::booking_origin::NetworkWidth;
 use crate::domain::records::hold::{Hold, HoldId};
 use crate::domain::records::ids::CalendarId;

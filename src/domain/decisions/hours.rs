@@ -23,7 +23,7 @@ pub(crate) fn decide(context: &mut Context<'_>, put: &PutHours) -> Result<Decisi
     let at = context.stamp();
     let outcome = Outcome::object(put.calendar_id.number());
     let mut present = Vec::new();
-    for row in view.rules.availabilities() {
+    for row in view.rules().availabilities() {
         if let Some(ranges) = read_ranges(row, zone) {
             present.push((row.as_ref(), ranges));
         }

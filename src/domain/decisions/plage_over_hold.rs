@@ -38,7 +38,7 @@ pub(crate) fn find_holds_under_plages(state: &GroupState, now: Instant) -> Vec<H
             continue;
         }
         let view = state.calendars.get(&hold.calendar_id).expect("a hold's calendar exists");
-        if view.rules.plages_overlapping(zone, hold.interval()).next().is_some() {
+        if view.rules().plages_overlapping(zone, hold.interval()).next().is_some() {
             met.push(hold.id());
         }
     }

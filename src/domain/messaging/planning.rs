@@ -337,7 +337,7 @@ pub fn calendar_reminders_due_before<'a>(
         start: now.plus_seconds(-MISSED_LOOKBACK_SECONDS),
         end: until.plus_seconds(LEAD_SECONDS_MAX),
     };
-    let rows = view.taken.overlapping(window).filter_map(|taken| state.rows.get(&taken.id));
+    let rows = view.taken().overlapping(window).filter_map(|taken| state.rows.get(&taken.id));
     let planned = rows.flat_map(move |row| plan_for_vevent(state, zone, row, now));
     planned.filter(move |planned| planned.due < until)
 }

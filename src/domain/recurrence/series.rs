@@ -213,13 +213,16 @@ impl Series {
     /// Returns an upper bound on the occurrences that [`Series::occurrences_overlapping`] looks at.
     /// It is computed from the rule, at the same cost for every window.
     pub fn count_looked_at(&self, zone: Zone, from: Instant, to: Instant) -> i64 {
+        self.count_looked_at_between(zone.civil_of(from).day(), zone.civil_of(to).day())
+    }
+
+    /// Does the same for the time from one civil day to the end of another.
+    pub(crate) fn count_looked_at_between(&self, from: CivilDay, to: CivilDay) -> i64 {
         let Some(rule) = self.rule else { return 1 };
-        let from = zone.civil_of(from);
-        let to = zone.civil_of(to);
         let length_days = self.wall_length_seconds().max(0) / DAY;
         let begin = i64::from(self.start.day().0);
-        let first = (i64::from(from.day().0) - length_days - 1).max(begin);
-        let last = (i64::from(to.day().0) + 1).min(self.last_day_counted);
+        let first = (i64::from(from.0) - length_days - 1).max(begin);
+        let last = (i64::from(to.0) + 1).min(self.last_day_counted);
         let days = (last - first + 1).max(0);
         let of_rule = (days / rule.period_days() + 1).saturating_mul(rule.days_per_period());
         // The event itself takes place even where the rule does not fall on its day.

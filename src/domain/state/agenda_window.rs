@@ -94,11 +94,11 @@ impl Agenda {
         let mut count: i64 = 0;
         for id in &window.calendars {
             let view = &state.calendars[id];
-            for day in view.taken.days(window.interval) {
+            for day in view.taken().days(window.interval) {
                 count = count.saturating_add_unsigned(day.len() as u64);
             }
             let [from, to] = wall_clock_bounds(zone, window.interval);
-            for event in view.rules.by_time().near(from, to) {
+            for event in view.rules().by_time().near(from, to) {
                 let series = state.rows[&event].series().expect("an indexed event is a series");
                 count = count.saturating_add(series.count_looked_at(zone, start, end));
             }
@@ -123,7 +123,7 @@ impl AgendaSearch {
         id: CalendarId,
     ) -> Result<(), TooManyOccurrences> {
         let view = &state.calendars[&id];
-        for taken in view.taken.overlapping(self.window) {
+        for taken in view.taken().overlapping(self.window) {
             let event = AgendaEvent {
                 interval: taken.interval,
                 id: taken.id,
@@ -136,7 +136,7 @@ impl AgendaSearch {
         let mut opened = Vec::new();
         let mut plages = Vec::new();
         let [from, to] = wall_clock_bounds(self.zone, self.window);
-        for event in view.rules.by_time().near(from, to) {
+        for event in view.rules().by_time().near(from, to) {
             let row = &state.rows[&event];
             match &row.kind {
                 VeventKind::Availability(availability) => {

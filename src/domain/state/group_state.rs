@@ -180,10 +180,11 @@ impl GroupState {
             assert!(state.calendars.contains_key(id), "an event's calendar exists");
         }
         for (id, view) in state.calendars.clone() {
-            let mut view = CalendarView::clone(&view);
-            view.taken = TakenTime::from_rows(taken.remove(&id).unwrap_or_default());
-            view.unverified = TakenTime::from_rows(unverified.remove(&id).unwrap_or_default());
-            view.rules = rules.remove(&id).unwrap_or_default().into();
+            let view = view.with(
+                rules.remove(&id).unwrap_or_default(),
+                TakenTime::from_rows(taken.remove(&id).unwrap_or_default()),
+                TakenTime::from_rows(unverified.remove(&id).unwrap_or_default()),
+            );
             state.calendars.insert(id, Arc::new(view));
         }
         state.clients = ClientTime::from_lists(clients);
@@ -322,11 +323,7 @@ impl GroupState {
                 );
             } else {
                 let taken = TakenInterval { interval: appointment.interval(), id: row.id };
-                let view = self.view(row.calendar_id);
-                view.taken.add(taken);
-                if row.is_booked_by_key() {
-                    view.unverified.add(taken);
-                }
+                self.view(row.calendar_id).add_taken(taken, row.is_booked_by_key());
                 self.clients.add(appointment.fiche_id, taken);
                 self.overwrite_holds(row.calendar_id, taken.interval);
             }
@@ -353,11 +350,7 @@ impl GroupState {
             Some(_) if old.deleted => {}
             Some(appointment) => {
                 let taken = TakenInterval { interval: appointment.interval(), id: old.id };
-                let view = self.view(old.calendar_id);
-                view.taken.remove(taken);
-                if old.is_booked_by_key() {
-                    view.unverified.remove(taken);
-                }
+                self.view(old.calendar_id).remove_taken(taken, old.is_booked_by_key());
                 self.clients.remove(appointment.fiche_id, taken);
             }
             None => self.view(old.calendar_id).change_rules(|rules| rules.remove(old)),

@@ -75,7 +75,7 @@ pub fn find_broken(state: &GroupState) -> Vec<BrokenInvariant> {
 pub fn find_overlaps(state: &GroupState) -> Vec<BrokenInvariant> {
     let mut found = Vec::new();
     for (calendar, view) in &state.calendars {
-        let mut taken = view.taken.iter();
+        let mut taken = view.taken().iter();
         let Some(mut longest) = taken.next() else { continue };
         for next in taken {
             if next.interval.start < longest.interval.end {
@@ -106,7 +106,7 @@ fn find_taken_holds(state: &GroupState) -> Vec<BrokenInvariant> {
         let calendar = hold.calendar_id;
         let interval = hold.interval();
         let Some(view) = state.calendars.get(&calendar) else { continue };
-        for taken in view.taken.overlapping(interval) {
+        for taken in view.taken().overlapping(interval) {
             let appointment = taken.id;
             found.push(BrokenInvariant::HeldAndTaken { calendar, appointment, interval });
         }

@@ -287,7 +287,7 @@ impl AppointmentSearch {
         let Wanted { calendar, from, to, .. } = self.wanted;
         let after = from.map_or(self.after, |from| from.max(self.after));
         let find_on = move |view: &'r Arc<CalendarView>| {
-            let later = view.taken.ending_after(after);
+            let later = view.taken().ending_after(after);
             later.take_while(move |taken| to.is_none_or(|to| taken.interval.start < to))
         };
         match calendar {

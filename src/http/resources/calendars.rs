@@ -103,7 +103,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
                 || (!state.catalogue.group.inactive
                     && state.catalogue.intervention_hidden(*id).is_none());
             let view = state.calendars.get(&calendar.id).expect("each calendar has a view");
-            is_visible && view.rules.offers(state.catalogue.zone(), *id, now)
+            is_visible && view.rules().offers(state.catalogue.zone(), *id, now)
         })
     };
     crud::list_wanted(&request, query, rows, wanted).await

@@ -82,7 +82,7 @@ pub(crate) fn estimate_dry_run(state: &GroupState, now: Instant) -> i64 {
     let mut cost = number * RECORD_COST;
     let span = Interval { start: now, end: now.plus_seconds(SPAN_DAYS * DAY) };
     for view in state.calendars.values() {
-        let occurrences = view.rules.count_looked_at(state.catalogue.zone(), span);
+        let occurrences = view.rules().count_looked_at(state.catalogue.zone(), span);
         cost = cost.saturating_add(occurrences.saturating_mul(SPANS));
     }
     cost

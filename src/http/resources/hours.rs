@@ -64,7 +64,7 @@ fn find_calendar(request: &GroupRequest) -> Result<CalendarId, ApiError> {
 /// GET /api/v1/groups/{group_id}/calendars/{id}/hours.
 async fn show(request: GroupRequest) -> HandlerResult {
     let id = find_calendar(&request)?;
-    let rows = request.state.calendars[&id].rules.availabilities().len();
+    let rows = request.state.calendars[&id].rules().availabilities().len();
     let shown = if rows <= INLINE_ROWS_MAX {
         show_hours(&request.state, id)
     } else {

@@ -91,7 +91,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
                     || (!state.catalogue.group.inactive
                         && state.catalogue.calendar_hidden(*id).is_none());
                 let view = state.calendars.get(id).expect("each calendar has a view");
-                is_visible && view.rules.offers(state.catalogue.zone(), intervention.id, now)
+                is_visible && view.rules().offers(state.catalogue.zone(), intervention.id, now)
             })
     };
     crud::list_wanted(&request, query, rows, wanted).await

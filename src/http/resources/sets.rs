@@ -173,6 +173,6 @@ fn is_offered(
         calendar.calendarset_id == Some(set)
             && !calendar.deleted
             && (is_pro || catalogue.calendar_hidden(calendar.id).is_none())
-            && view.rules.offers(catalogue.zone(), intervention.id, now)
+            && view.rules().offers(catalogue.zone(), intervention.id, now)
     })
 }

@@ -248,7 +248,7 @@ fn estimate_explanation_cost(search: &SlotSearch, state: &GroupState, start: Ins
     let mut cost: i64 = 0;
     for id in &search.calendars {
         let view = state.calendars.get(id).expect("each calendar has a view");
-        let occurrences = view.rules.count_looked_at(state.catalogue.zone(), span);
+        let occurrences = view.rules().count_looked_at(state.catalogue.zone(), span);
         cost = cost.saturating_add(occurrences);
     }
     cost

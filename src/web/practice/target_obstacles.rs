@@ -21,7 +21,7 @@ pub(crate) async fn find_obstacles(
     let state = Arc::clone(&visit.state);
     let now = visit.request.now;
     let view = state.calendars.get(&calendar).expect("each calendar has a view");
-    let cost = view.rules.count_looked_at(state.catalogue.zone(), request.interval());
+    let cost = view.rules().count_looked_at(state.catalogue.zone(), request.interval());
     let judge = move || {
         let view = state.calendars.get(&calendar).expect("each calendar has a view");
         bookable(&state.catalogue, view, &request, now).err().unwrap_or_default()

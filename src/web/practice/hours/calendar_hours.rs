@@ -35,7 +35,7 @@ pub(crate) async fn read_hours(
 ) -> Result<Vec<CalendarHours>, ApiError> {
     let mut rows = 0;
     for id in &ids {
-        rows += visit.state.calendars.get(id).map_or(0, |view| view.rules.availabilities().len());
+        rows += visit.state.calendars.get(id).map_or(0, |view| view.rules().availabilities().len());
     }
     let state = Arc::clone(&visit.state);
     let now = visit.request.now;
@@ -50,7 +50,7 @@ fn read_calendar(state: &GroupState, id: CalendarId, now: Instant) -> Option<Cal
     let view = state.calendars.get(&id)?;
     let zone = state.catalogue.zone();
     let mut hours = CalendarHours { id, ranges: Vec::new(), others: Vec::new() };
-    for row in view.rules.availabilities() {
+    for row in view.rules().availabilities() {
         match read_ranges(row, zone) {
             Some(opened) => hours.ranges.extend(opened),
             None => {

@@ -85,7 +85,7 @@ async fn run_by_size<T: Send + 'static>(
 ) -> Result<T, ApiError> {
     let mut rows = 0;
     for view in visit.state.calendars.values() {
-        rows += view.rules.availabilities().len() + view.rules.plages().len();
+        rows += view.rules().availabilities().len() + view.rules().plages().len();
     }
     if rows <= INLINE_ROWS_MAX {
         return Ok(compute());
@@ -104,7 +104,7 @@ fn find_coming(
     let live = state.catalogue.live_calendars();
     for calendar in live.filter(|calendar| sight.shows_calendar(calendar.id)) {
         let Some(view) = state.calendars.get(&calendar.id) else { continue };
-        let rows = view.rules.availabilities().iter().chain(view.rules.plages());
+        let rows = view.rules().availabilities().iter().chain(view.rules().plages());
         for row in rows {
             let Some(time) = read_exception(row) else { continue };
             if zone.instant_of(time.end) <= now {
@@ -232,7 +232,7 @@ fn draft(
 fn closed_days(state: &GroupState, id: CalendarId, days: &[CivilDay]) -> BTreeSet<CivilDay> {
     let mut closed = BTreeSet::new();
     let Some(view) = state.calendars.get(&id) else { return closed };
-    for row in view.rules.plages() {
+    for row in view.rules().plages() {
         let Some(ExceptionTime { start, end, .. }) = read_exception(row) else { continue };
         let is_covered = |day: &&CivilDay| start <= day.midnight() && day.midnight() < end;
         closed.extend(days.iter().filter(is_covered));

@@ -86,7 +86,7 @@ impl SettingsRecord for Calendar {
 
     fn booked(state: &GroupState, id: CalendarId, after: Instant) -> Vec<VeventId> {
         let Some(view) = state.calendars.get(&id) else { return Vec::new() };
-        view.taken.ending_after(after).map(|taken| taken.id).collect()
+        view.taken().ending_after(after).map(|taken| taken.id).collect()
     }
 }
 
@@ -136,7 +136,7 @@ impl SettingsRecord for Intervention {
         };
         let mut found = Vec::new();
         for view in state.calendars.values() {
-            for taken in view.taken.ending_after(after) {
+            for taken in view.taken().ending_after(after) {
                 if is_booked(taken.id) {
                     found.push((taken.interval.start, taken.id));
                 }

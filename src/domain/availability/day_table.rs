@@ -1,0 +1,257 @@
+//! The free starts of several calendars by civil day, side by side. Reference 4.7.
+
+use std::ops::ControlFlow;
+
+use crate::domain::availability::bookable::lead_times;
+use crate::domain::availability::free_days::{DayBits, UNIT_SECONDS, UNITS, WORDS};
+use crate::domain::availability::free_places::{DayStarts, FreePlaces, FreeWord, WORD_PLACES};
+use crate::domain::availability::kept_search::KeptSearch;
+use crate::domain::availability::open_time::CalendarView;
+use crate::domain::time::interval_set::Interval;
+use crate::domain::time::zone::Zone;
+use crate::domain::time::{CivilDay, Instant, MINUTE};
+
+/// Maximum number of days of all calendars together, which bounds the memory of a table to 2.6 MB.
+const CELLS_MAX: usize = 65_536;
+
+/// A day of a search.
+#[derive(Clone, Copy, Debug)]
+struct SearchedDay {
+    day: CivilDay,
+    /// From its midnight to the next.
+    span: Interval,
+    /// Whether the clocks show each time of the day once: it begins at midnight, and the offset
+    /// from UTC stays.
+    is_even: bool,
+}
+
+impl SearchedDay {
+    fn new(zone: Zone, day: CivilDay) -> Self {
+        let midnight = day.midnight();
+        let start = zone.instant_of(midnight);
+        let end = zone.instant_of(day.plus_days(1).midnight());
+        // In some zones the clocks go forward at midnight, which they leave out.
+        let is_even = zone.civil_of(start) == midnight && zone.same_offset_span(start).end >= end;
+        Self { day, span: Interval { start, end }, is_even }
+    }
+
+    fn instant_of(&self, zone: Zone, unit: usize) -> Instant {
+        let seconds = i64::try_from(unit).expect("a day has few units") * UNIT_SECONDS;
+        if self.is_even {
+            self.span.start.plus_seconds(seconds)
+        } else {
+            zone.instant_of(self.day.midnight().plus_seconds(seconds))
+        }
+    }
+
+    /// The first unit of an even day at or after a moment, from 0 to that of the next midnight.
+    fn unit_from(&self, moment: Instant) -> usize {
+        let seconds = moment.seconds_since(self.span.start);
+        let unit = (seconds + UNIT_SECONDS - 1).div_euclid(UNIT_SECONDS);
+        usize::try_from(unit).unwrap_or(0).min(UNITS)
+    }
+
+    /// Removes the starts within a time, or those outside it.
+    fn remove(&self, zone: Zone, bits: &mut DayBits, time: Interval, within: bool) {
+        if self.is_even {
+            let (from, to) = (self.unit_from(time.start), self.unit_from(time.end));
+            for (word, bits) in bits.iter_mut().enumerate() {
+                let inside = lowest(to, word) & !lowest(from, word);
+                *bits &= if within { !inside } else { inside };
+            }
+            return;
+        }
+        for (word, bits) in bits.iter_mut().enumerate() {
+            for bit in ones(*bits) {
+                let start = self.instant_of(zone, word * 64 + bit);
+                if (time.start <= start && start < time.end) == within {
+                    *bits &= !(1 << bit);
+                }
+            }
+        }
+    }
+}
+
+/// The bits of a word that stand for units before `unit`.
+fn lowest(unit: usize, word: usize) -> u64 {
+    match unit.saturating_sub(word * 64) {
+        bits @ 0..64 => (1 << bits) - 1,
+        _ => u64::MAX,
+    }
+}
+
+/// The places of the bits of a word that are 1, ascending.
+fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        // Removes the lowest bit; without any there is no place.
+        word &= word.checked_sub(1)?;
+        Some(bit)
+    })
+}
+
+/// The free starts of some days on some calendars.
+#[derive(Debug, Default)]
+pub(crate) struct DayTable {
+    days: Vec<SearchedDay>,
+    /// The words of each day in order; each time those of all calendars.
+    words: Vec<u64>,
+    calendars: usize,
+}
+
+impl DayTable {
+    /// Fills the table with the starts of some calendars in a window of a month at most. Returns
+    /// `false`, and leaves it half filled, if some starts are not kept, or there are too many days.
+    pub(crate) fn fill<'v>(
+        &mut self,
+        kept: &KeptSearch<'_>,
+        window: Interval,
+        views: impl ExactSizeIterator<Item = &'v CalendarView>,
+    ) -> bool {
+        let zone = kept.catalogue.zone();
+        self.days.clear();
+        let mut day = zone.civil_of(window.start).day();
+        while self.days.last().is_none_or(|last| last.span.end < window.end) {
+            self.days.push(SearchedDay::new(zone, day));
+            day = day.plus_days(1);
+        }
+        self.calendars = views.len();
+        let cells = self.days.len() * self.calendars;
+        if cells > CELLS_MAX {
+            return false;
+        }
+        self.words.clear();
+        self.words.resize(cells * WORDS, 0);
+        for (place, view) in views.enumerate() {
+            if !self.fill_calendar(kept, window, place, view) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn fill_calendar(
+        &mut self,
+        kept: &KeptSearch<'_>,
+        window: Interval,
+        place: usize,
+        view: &CalendarView,
+    ) -> bool {
+        let KeptSearch { catalogue, search, now, .. } = *kept;
+        let Some(calendar) = catalogue.calendars.get(&view.id) else { return true };
+        let Some((earliest, latest)) = lead_times(catalogue, view.id, now) else { return true };
+        if catalogue.not_offered(view.id, search.chain, search.mode).next().is_some() {
+            return true;
+        }
+        let window = Interval {
+            start: window.start.max(earliest),
+            end: window.end.min(latest.plus_seconds(1)),
+        };
+        if window.is_empty() {
+            return true;
+        }
+        let mut held: Vec<Interval> = Vec::new();
+        if search.mode.respects_holds() {
+            let length_seconds = search.chain.length_seconds();
+            let end = window.end.plus_seconds(length_seconds);
+            let span = Interval { start: window.start, end };
+            for hold in view.live_holds(span, search.own, now) {
+                // The starts whose time would meet the hold.
+                let start = hold.interval.start.plus_seconds(1 - length_seconds);
+                held.push(Interval { start, end: hold.interval.end });
+            }
+        }
+        let step_seconds = calendar.generate_interval.number() * MINUTE;
+        let Some(days) = kept.days(view, step_seconds) else { return false };
+        let zone = catalogue.zone();
+        for (nth, day) in self.days.iter().enumerate() {
+            if !day.span.overlaps(window) {
+                continue;
+            }
+            let Some(found) = kept.starts(view, &days, day.day) else { return false };
+            let mut bits = *found;
+            if !window.covers(day.span) {
+                day.remove(zone, &mut bits, window, false);
+            }
+            for held in &held {
+                day.remove(zone, &mut bits, *held, true);
+            }
+            let first = nth * WORDS * self.calendars + place;
+            let words = self.words[first..].iter_mut().step_by(self.calendars);
+            for (word, bits) in words.zip(bits) {
+                *word = bits;
+            }
+        }
+        true
+    }
+
+    /// Returns each day, with the words of all calendars for each of its words.
+    fn days(&self) -> impl Iterator<Item = (&SearchedDay, impl Iterator<Item = (usize, &[u64])>)> {
+        self.days.iter().enumerate().map(move |(nth, day)| {
+            let words = (0..WORDS).map(move |word| {
+                let first = (nth * WORDS + word) * self.calendars;
+                (word, &self.words[first..first + self.calendars])
+            });
+            (day, words)
+        })
+    }
+
+    /// Returns the number of starts.
+    pub(crate) fn count(&self) -> usize {
+        let mut count = 0;
+        for (_, words) in self.days() {
+            for (_, calendars) in words {
+                count += calendars.iter().fold(0, |any, word| any | word).count_ones() as usize;
+            }
+        }
+        count
+    }
+
+    /// Calls `found` with each start, ascending, and its free calendars. Ends early when `found`
+    /// breaks, and returns that.
+    pub(crate) fn each_start(
+        &self,
+        zone: Zone,
+        mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut free = Vec::with_capacity(self.calendars.div_ceil(WORD_PLACES));
+        for (day, words) in self.days() {
+            for (word, calendars) in words {
+                let any = calendars.iter().fold(0, |any, word| any | word);
+                for bit in ones(any) {
+                    free.clear();
+                    for (number, calendars) in (0..).zip(calendars.chunks(WORD_PLACES)) {
+                        let mut places = 0;
+                        for (place, word) in calendars.iter().enumerate() {
+                            places |= (word >> bit & 1) << place;
+                        }
+                        FreeWord::push(&mut free, number, places);
+                    }
+                    found(day.instant_of(zone, word * 64 + bit), FreePlaces::new(&free))?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Calls `found` with each day that has free starts, ascending.
+    pub(crate) fn each_day(&self, zone: Zone, mut found: impl FnMut(DayStarts)) {
+        for (day, words) in self.days() {
+            let mut count = 0;
+            let mut first: Option<(Instant, Vec<usize>)> = None;
+            for (word, calendars) in words {
+                let any = calendars.iter().fold(0, |any, word| any | word);
+                count += any.count_ones() as usize;
+                if any != 0 && first.is_none() {
+                    let bit = any.trailing_zeros() as usize;
+                    let free = (0..).zip(calendars).filter(|(_, word)| *word >> bit & 1 == 1);
+                    let places = free.map(|(place, _)| place).collect();
+                    first = Some((day.instant_of(zone, word * 64 + bit), places));
+                }
+            }
+            if let Some((first, places)) = first {
+                found(DayStarts { day: day.day, count, first, places });
+            }
+        }
+    }
+}
