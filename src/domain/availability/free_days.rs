@@ -6,9 +6,10 @@
 //! module hides are left out, since they change with the clock and the caller. A bit stands for
 //! five minutes; a chunk with a start between two bits is not kept, and is searched anew each time.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwapOption, Guard};
 
 use crate::domain::availability::civil_day::civil_day_of;
 use crate::domain::availability::slot_request::Chain;
@@ -31,6 +32,13 @@ const CHUNKS: usize = 14;
 /// Kinds of starts that are kept for a calendar. The one that was asked for first goes first. They
 /// bound the memory of a calendar to 21 KB.
 pub(crate) const KINDS_MAX: usize = 4;
+/// Kinds of starts that are kept for all calendars of the process together, in 170 MB at most. With
+/// one more all are forgotten: what is searched is then found anew, once for each.
+const KINDS_OF_ALL_MAX: usize = 32_768;
+/// The kinds that are kept, for all calendars of the process.
+static KINDS_OF_ALL: AtomicUsize = AtomicUsize::new(0);
+/// The calendars whose starts are kept, some of them no more.
+static HOLDERS: Mutex<Holders> = Mutex::new(Holders { list: Vec::new(), swept_at: 0 });
 
 /// The starts of a civil day: a bit for each unit, the lowest first. A unit is that of the clocks,
 /// and means the first pass of an hour that they show twice.
@@ -56,12 +64,27 @@ pub(crate) struct KeptDays {
     /// Number of the first chunk.
     pub(crate) first: i32,
     pub(crate) chunks: [OnceLock<Chunk>; CHUNKS],
+    _counted: Counted,
 }
+
+/// One of [`KINDS_OF_ALL`].
+#[derive(Debug)]
+struct Counted;
+
+/// The kinds of starts of a calendar, if any are kept.
+type Kinds = ArcSwapOption<Vec<Arc<KeptDays>>>;
 
 /// The free starts of a calendar that were asked for. Clones share them until one is changed: they
 /// have the same rules and the same taken time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FreeDays(pub(crate) Arc<ArcSwapOption<Vec<Arc<KeptDays>>>>);
+pub(crate) struct FreeDays(Arc<Kinds>);
+
+/// The kinds of starts of all calendars, to be forgotten when they are too many.
+struct Holders {
+    list: Vec<Weak<Kinds>>,
+    /// Length at which those that are no more are left out.
+    swept_at: usize,
+}
 
 /// The days of a chunk as a number of days.
 #[expect(clippy::cast_possible_truncation, reason = "a small number")]
@@ -74,20 +97,85 @@ pub(crate) fn place_of(day: CivilDay) -> (i32, usize) {
 }
 
 impl FreeDays {
+    /// Returns the kinds that are kept; none if all were forgotten.
+    pub(crate) fn kinds(&self) -> Guard<Option<Arc<Vec<Arc<KeptDays>>>>> {
+        self.0.load()
+    }
+
+    /// Keeps these kinds instead of those before.
+    pub(crate) fn keep(&self, kinds: Vec<Arc<KeptDays>>) {
+        let before = self.0.swap(Some(Arc::new(kinds)));
+        if before.is_none() {
+            remember_holder(&self.0);
+        }
+        if KINDS_OF_ALL.load(Ordering::Relaxed) > KINDS_OF_ALL_MAX {
+            forget_all();
+        }
+    }
+
     /// Forgets the starts that may follow from an appointment.
     pub(crate) fn forget(&mut self, appointment: Interval) {
         if PlantedFault::FreeStartsKept.is_active() {
             return;
         }
-        let changed = self.0.load().as_ref().map(|kept| {
-            Arc::new(kept.iter().map(|days| Arc::new(days.without(appointment))).collect())
-        });
+        let kept = self.0.load();
+        let changed = kept.iter().flat_map(|kinds| kinds.iter());
+        let changed: Vec<_> = changed.map(|days| Arc::new(days.without(appointment))).collect();
+        drop(kept);
         // Always a new one: readers of the state before go on with the old one, and may fill it.
-        self.0 = Arc::new(ArcSwapOption::from(changed));
+        self.0 = Arc::default();
+        if !changed.is_empty() {
+            self.keep(changed);
+        }
+    }
+}
+
+/// Notes a calendar whose starts are kept from now on.
+fn remember_holder(holder: &Arc<Kinds>) {
+    let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if holders.list.len() >= holders.swept_at {
+        holders.list.retain(|holder| holder.strong_count() > 0);
+        holders.swept_at = 2 * holders.list.len() + 1024;
+    }
+    holders.list.push(Arc::downgrade(holder));
+}
+
+/// Forgets the starts of all calendars.
+fn forget_all() {
+    let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let list = std::mem::take(&mut holders.list);
+    drop(holders);
+    for holder in list.iter().filter_map(Weak::upgrade) {
+        holder.store(None);
+    }
+}
+
+impl Counted {
+    fn new() -> Self {
+        KINDS_OF_ALL.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        KINDS_OF_ALL.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl KeptDays {
+    /// Returns the days from a chunk on, none of them found yet.
+    pub(crate) fn new(kind: Kind, first: i32) -> Self {
+        let chunks = <[OnceLock<Chunk>; CHUNKS]>::default();
+        Self { kind: Arc::new(kind), first, chunks, _counted: Counted::new() }
+    }
+
     /// Returns the days but those whose starts may follow from an appointment.
     ///
     /// These are the starts that would meet it, and, since it counts in the share of each day that
@@ -106,5 +194,50 @@ impl KeptDays {
             }
         }
         changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::slot_request::Leg;
+    use crate::domain::records::ids::InterventionId;
+    use crate::domain::time::Instant;
+
+    fn kinds() -> Vec<Arc<KeptDays>> {
+        let intervention_id = InterventionId::new(1).expect("an id");
+        let chain = Chain::new(vec![Leg { intervention_id, length_seconds: MINUTE }]);
+        let zone = Zone::from_iana("UTC").expect("a zone");
+        let kind = Kind {
+            chain: chain.expect("a leg"),
+            zone,
+            step_seconds: UNIT_SECONDS,
+            day_percent: 100,
+        };
+        vec![Arc::new(KeptDays::new(kind, 0))]
+    }
+
+    #[test]
+    fn starts_of_all_calendars_together_are_bounded() {
+        let calendars: Vec<_> =
+            (0..KINDS_OF_ALL_MAX * 3 / 2).map(|_| FreeDays::default()).collect();
+        for calendar in &calendars {
+            calendar.keep(kinds());
+            assert!(KINDS_OF_ALL.load(Ordering::Relaxed) <= KINDS_OF_ALL_MAX + 1000);
+        }
+        assert!(calendars[0].kinds().is_none());
+        let kept = calendars.iter().filter(|calendar| calendar.kinds().is_some()).count();
+        assert!((1..=KINDS_OF_ALL_MAX).contains(&kept), "{kept} are kept");
+    }
+
+    #[test]
+    fn calendars_that_were_dropped_are_not_remembered_for_long() {
+        for _ in 0..100_000 {
+            let mut calendar = FreeDays::default();
+            calendar.keep(kinds());
+            calendar.forget(Interval { start: Instant(0), end: Instant(60) });
+        }
+        let holders = HOLDERS.lock().unwrap();
+        assert!(holders.list.len() < 2 * KINDS_OF_ALL_MAX + 2 * 1024);
     }
 }

@@ -68,7 +68,7 @@ impl<'s> KeptSearch<'s> {
                 && days.kind.zone == zone
                 && days.kind.chain == *self.search.chain
         };
-        let kept = view.free_days().0.load();
+        let kept = view.free_days().kinds();
         let all = kept.as_deref().map(Vec::as_slice).unwrap_or_default();
         for days in all {
             if days.first == self.first && is_wanted(days) {
@@ -79,8 +79,7 @@ impl<'s> KeptSearch<'s> {
             return None;
         }
         let kind = Kind { chain: self.search.chain.clone(), zone, step_seconds, day_percent };
-        let new = KeptDays { kind: Arc::new(kind), first: self.first, chunks: Default::default() };
-        let mut newest = vec![Arc::new(new)];
+        let mut newest = vec![Arc::new(KeptDays::new(kind, self.first))];
         for days in all {
             if newest.len() < KINDS_MAX && days.first == self.first && !is_wanted(days) {
                 newest.push(Arc::clone(days));
@@ -88,7 +87,7 @@ impl<'s> KeptSearch<'s> {
         }
         let new = Arc::clone(&newest[0]);
         // Another search may have added a kind meanwhile. It is found anew then.
-        view.free_days().0.store(Some(Arc::new(newest)));
+        view.free_days().keep(newest);
         Some(new)
     }
 
