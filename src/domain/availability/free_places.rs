@@ -201,4 +201,22 @@ mod tests {
             prop_assert_eq!(found, expected);
         }
     }
+
+    #[test]
+    fn starts_that_calendars_share_are_counted_once() {
+        let mut merged = MergedStarts::default();
+        for place in 0..3 {
+            merged.add(place, [10, 20, 30].into_iter());
+        }
+        merged.add(3, [5, 20, 40].into_iter());
+        assert_eq!(merged.count_max(), 5);
+        // That of another word may be counted again.
+        merged.add(WORD_PLACES, [10].into_iter());
+        merged.finish();
+        assert_eq!(merged.count_max(), 6);
+        let starts: Vec<_> = merged.iter().map(|(seconds, free)| (seconds, free.count())).collect();
+        assert_eq!(starts, [(5, 1), (10, 4), (20, 4), (30, 3), (40, 1)]);
+        merged.clear();
+        assert_eq!(merged.count_max(), 0);
+    }
 }

@@ -137,3 +137,6 @@ fn to_bits(zone: Zone, chunk: i32, starts: &[Instant]) -> Chunk {
     }
     Some(Arc::new(bits))
 }
+
+#[cfg(test)]
+mod tests;

@@ -292,3 +292,102 @@ impl StartStep<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::searched::{Searched, at, chain_of, days};
+    use crate::domain::availability::slot_request::BookingMode;
+
+    #[test]
+    fn a_step_is_a_month_and_the_first_of_a_search_that_may_end_early_is_a_day() {
+        // 1, 2, 4, 8 and 16 days are 31.
+        for (seconds, whole, nearest) in [
+            (0, 0, 0),
+            (1, 1, 1),
+            (DAY, 1, 1),
+            (DAY + 1, 1, 2),
+            (3 * DAY, 1, 2),
+            (3 * DAY + 1, 1, 3),
+            (15 * DAY, 1, 4),
+            (31 * DAY, 1, 5),
+            (31 * DAY + 1, 2, 6),
+            (62 * DAY, 2, 6),
+            (62 * DAY + 1, 3, 7),
+        ] {
+            assert_eq!(SearchExtent::Whole.count_steps(seconds), whole, "{seconds} seconds");
+            assert_eq!(SearchExtent::Nearest.count_steps(seconds), nearest, "{seconds} seconds");
+        }
+    }
+
+    #[test]
+    fn the_steps_of_a_search_are_those_that_are_counted() {
+        let searched = Searched::new();
+        let chain = chain_of(15);
+        for (from, to) in [(0, 0), (0, 1), (0, 2), (3, 6), (0, 15), (1, 32), (0, 40), (0, 100)] {
+            for extent in [SearchExtent::Whole, SearchExtent::Nearest] {
+                let mut steps = 0;
+                let end = searched.search(&chain, BookingMode::Module, |search| {
+                    search.each_step(days(from, to), extent, |_| {
+                        steps += 1;
+                        ControlFlow::Continue(())
+                    })
+                });
+                assert!(end.is_continue());
+                assert_eq!(steps, extent.count_steps(i64::from(to - from) * DAY));
+            }
+        }
+    }
+
+    #[test]
+    fn the_cost_is_that_of_grid_points_occurrences_and_calendars() {
+        let searched = Searched::new();
+        let chain = chain_of(15);
+        let cost = |mode, window, extent| {
+            searched.search(&chain, mode, |search| search.estimate_cost(window, extent))
+        };
+        // Of each of two calendars: the grid points, and for each step the calendar and the days of
+        // its availability in the month before the end.
+        let of = |points: i64, occurrences: i64, steps| 2 * (points + steps * (100 + occurrences));
+        let [module, office] = [BookingMode::Module, BookingMode::BackOffice];
+        let [whole, nearest] = [SearchExtent::Whole, SearchExtent::Nearest];
+        let month = days(50, 81);
+        assert_eq!(cost(module, month, whole), of(31 * 96, 35, 1));
+        assert_eq!(cost(module, month, nearest), of(31 * 96, 35, 5));
+        assert_eq!(cost(module, days(81, 81), whole), 0);
+        // The calendars take bookings for a year.
+        let years = days(350, 1_080);
+        assert_eq!(cost(module, years, whole), of(15 * 96, 35, 1));
+        assert_eq!(cost(office, years, whole), of(730 * 96, 35, 24));
+        assert_eq!(cost(module, Interval { start: at(365, 0), end: at(400, 0) }, whole), 0);
+    }
+
+    #[test]
+    fn the_room_for_the_starts_of_a_step_is_their_number() {
+        let searched = Searched::new();
+        let chain = chain_of(15);
+        // From 9 to 13, on one calendar or both.
+        for (window, expected) in [(days(0, 8), 8 * 16), (days(0, 1), 16), (days(0, 0), 0)] {
+            let mut rooms = Vec::new();
+            let end = searched.search(&chain, BookingMode::Module, |search| {
+                search.each_step(window, SearchExtent::Whole, |step| {
+                    rooms.push(step.count_max());
+                    ControlFlow::Continue(())
+                })
+            });
+            assert!(end.is_continue());
+            assert_eq!(rooms.iter().sum::<usize>(), expected);
+        }
+        let fresh = Searched::new();
+        let room = fresh.search(&chain, BookingMode::BackOffice, |search| {
+            let mut rooms = 0;
+            let end = search.each_step(days(0, 1), SearchExtent::Whole, |step| {
+                rooms += step.count_max();
+                ControlFlow::Continue(())
+            });
+            assert!(end.is_continue());
+            rooms
+        });
+        assert_eq!(room, 96, "the back office books at each quarter of an hour");
+    }
+}

@@ -14,6 +14,8 @@ pub mod module_offer;
 pub mod obstacle;
 pub mod open_time;
 pub mod postal_address;
+#[cfg(test)]
+pub(crate) mod searched;
 pub mod series_index;
 pub mod slot_request;
 pub mod slots;

@@ -48,7 +48,7 @@ impl Zone {
     }
 
     /// Returns every name that [`Zone::from_iana`] takes, in the order of the database.
-    pub(in crate::domain::time) fn iana_names() -> impl ExactSizeIterator<Item = &'static str> {
+    pub(crate) fn iana_names() -> impl ExactSizeIterator<Item = &'static str> {
         TZ_VARIANTS.iter().map(|tz| tz.name())
     }
 
