@@ -23,12 +23,13 @@ from plant import Mutant
 WORKERS = int(os.environ.get("SLOTBOOK_MUTANTS_WORKERS", "2"))
 # A mutant that allocates for ever ends here.
 MEMORY_BYTES = 6 << 30
-# A longer test is slow. The mutants that it passes are not all known, and it runs last.
-SLOW_SECONDS = 10
+# A longer test is slow: the mutants that it passes are not all known.
+SLOW_SECONDS = 20
 # A slow test that has not failed by then sees nothing.
-SLOW_SECONDS_MAX = 60
-# The quick tests of one mutant end after this time together.
-QUICK_SECONDS_MAX = 60
+SLOW_SECONDS_MAX = 20
+# The tests of a mutant end after this time together: first the quick ones, then all.
+QUICK_SECONDS_MAX = 12
+ALL_SECONDS_MAX = 40
 # Tests run together until their times add up to the next of these; the last holds for the rest.
 BATCH_SECONDS = [0.3, 1, 3, 10]
 
@@ -52,8 +53,8 @@ class Judge:
         self.copy, self.known = copy, known
         self.tests: list[Test] = []
         self.by_mutant: dict[int, list[Test]] = defaultdict(list)
-        # How many mutants of a file a test has caught: what caught one is tried first.
-        self.kills: dict[tuple[str, str], int] = defaultdict(int)
+        # How many mutants of a file, and of a folder, a test has caught: it is tried first there.
+        self.kills: dict[tuple[Path, str], int] = defaultdict(int)
         # The test that caught a mutant in an earlier run of the tool: it is tried before all.
         self.killers: dict[str, str] = {}
 
@@ -99,6 +100,9 @@ class Judge:
         file = self.known / f"{name}.jsonl"
         verdicts = {row["mutant"]: row["caught_by"] for row in read_rows(file)}
         left = [mutant for mutant in mutants if mutant.name not in verdicts]
+        for mutant in mutants:
+            if verdicts.get(mutant.name):
+                self.note_kill(Path(mutant.file), verdicts[mutant.name])
         lock = threading.Lock()
 
         def judge_one(mutant: Mutant) -> None:
@@ -113,38 +117,42 @@ class Judge:
         return verdicts
 
     def judge_quickly(self, mutant: Mutant) -> str:
-        """Runs the quick tests that pass it, those that caught its like first."""
+        """Runs the quick tests that pass it, those that caught its like first, for a short time."""
+        tests = [test for test in self.by_mutant[mutant.number] if not test.slow]
+        return self.judge(mutant, tests, QUICK_SECONDS_MAX)
+
+    def judge_slowly(self, mutant: Mutant) -> str:
+        """Runs all tests that pass it."""
+        return self.judge(mutant, self.by_mutant[mutant.number], ALL_SECONDS_MAX)
+
+    def judge(self, mutant: Mutant, tests: list[Test], seconds_max: float) -> str:
+        """Returns the test that fails; those that caught its like run first."""
+        file = Path(mutant.file)
 
         def cost(test: Test) -> float:
             if self.killers.get(mutant.name) == test.key:
                 return 0
-            return test.seconds / (1 + 3 * self.kills[mutant.file, test.key])
+            kills = 3 * self.kills[file, test.key] + self.kills[file.parent, test.key]
+            return test.seconds / (1 + kills)
 
-        tests = [test for test in self.by_mutant[mutant.number] if not test.slow]
         spent = 0.0
         for batch in make_batches(sorted(tests, key=cost)):
             seconds = sum(test.seconds for test in batch)
             spent += seconds
-            if spent > QUICK_SECONDS_MAX:
+            if spent > seconds_max:
                 break
             variables = {"SLOTBOOK_MUTANT": str(mutant.number)}
-            failed = self.run(batch, variables, max(10, 5 * seconds)).failed
-            if failed:
-                caught_by = next(test.key for test in batch if test.name == failed)
-                self.kills[mutant.file, caught_by] += 1
+            is_slow = batch[0].slow
+            ended = self.run(batch, variables, SLOW_SECONDS_MAX if is_slow else max(10, 5 * seconds))
+            if ended.failed and not (is_slow and ended.late):
+                caught_by = next(test.key for test in batch if test.name == ended.failed)
+                self.note_kill(file, caught_by)
                 return caught_by
         return ""
 
-    def judge_slowly(self, mutant: Mutant) -> str:
-        """Runs the slow tests that pass it."""
-        for test in self.by_mutant[mutant.number]:
-            if not test.slow:
-                continue
-            variables = {"SLOTBOOK_MUTANT": str(mutant.number)}
-            ended = self.run([test], variables, SLOW_SECONDS_MAX)
-            if ended.failed and not ended.late:
-                return test.key
-        return ""
+    def note_kill(self, file: Path, caught_by: str) -> None:
+        self.kills[file, caught_by] += 1
+        self.kills[file.parent, caught_by] += 1
 
     def run(self, tests: list[Test], variables: dict, seconds_max: float) -> "Ended":
         """Runs tests one after another until one fails. One that ends late has failed."""
@@ -206,6 +214,11 @@ def make_batches(tests: list[Test]):
     sizes = iter(BATCH_SECONDS)
     size, group, seconds = next(sizes), [], 0.0
     for test in tests:
+        if test.slow:
+            yield from split_by_program(group)
+            yield [test]
+            group, seconds = [], 0.0
+            continue
         group.append(test)
         seconds += test.seconds
         if seconds >= size:
