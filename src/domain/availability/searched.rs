@@ -55,9 +55,14 @@ pub(crate) fn chain_of(minutes: i64) -> Chain {
 }
 
 pub(crate) fn hours(number: u64, opening: i64) -> Arc<Vevent> {
-    let start: Civil = TODAY.plus_days(-10).midnight().plus_seconds(opening * MINUTE);
+    let start = TODAY.plus_days(-10).midnight().plus_seconds(opening * MINUTE);
+    daily(number, zone(), start, 3 * HOUR)
+}
+
+/// A calendar's open time of each day.
+pub(crate) fn daily(number: u64, zone: Zone, start: Civil, seconds: i64) -> Arc<Vevent> {
     let rule = Some("FREQ=DAILY".parse().expect("a rule"));
-    let series = Series::new(zone(), start, start.plus_seconds(3 * HOUR), rule, Default::default());
+    let series = Series::new(zone, start, start.plus_seconds(seconds), rule, Default::default());
     let series = series.expect("a series");
     let kind = VeventKind::Availability(Box::new(Availability { series, permits: Permits::All }));
     Arc::new(Vevent {

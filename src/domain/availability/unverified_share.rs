@@ -102,3 +102,78 @@ impl<'a> UnverifiedRoom<'a> {
         seconds
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::searched::{Searched, at, days};
+    use crate::domain::availability::taken_time::TakenInterval;
+    use crate::domain::records::ids::VeventId;
+    use crate::domain::records::text::Bounded;
+
+    /// Minutes of a day, or of the next.
+    fn span(from: i64, to: i64) -> Interval {
+        Interval { start: at(0, from), end: at(0, to) }
+    }
+
+    /// Both days of the first calendar have three open hours, from 22 to 1, and half of them for
+    /// the public. It has taken 40 minutes of the first evening and 50 of the second.
+    fn searched() -> Searched {
+        let mut searched = Searched::open_from([22 * 60, 9 * 60]);
+        searched.catalogue.group.unverified_day_percent = const { Bounded::known(50) };
+        let taken = [(1, 1_350, 1_390), (2, 2_790, 2_840), (3, 30, 60)];
+        for (id, from, to) in taken {
+            let id = VeventId::new(id).expect("an id");
+            let by_key = id.number() != 3;
+            searched.views[0].add_taken(TakenInterval { interval: span(from, to), id }, by_key);
+        }
+        searched
+    }
+
+    fn fits(mode: BookingMode, own: Option<u64>, interval: Interval) -> Option<bool> {
+        let searched = searched();
+        let own = OwnTime { appointment: own.and_then(VeventId::new), hold: None };
+        let (catalogue, view) = (&searched.catalogue, &searched.views[0]);
+        let room = UnverifiedRoom::new(catalogue, view, mode, own, days(0, 2), searched.now);
+        room.map(|mut room| {
+            assert_eq!(room.percent(), 50);
+            room.fits(interval)
+        })
+    }
+
+    #[test]
+    fn a_day_has_room_for_its_share_of_the_open_time() {
+        let module = |own, from, to| fits(BookingMode::Module, own, span(from, to));
+        // 90 of 180 minutes less 40.
+        assert_eq!(module(None, 1_390, 1_440), Some(true));
+        assert_eq!(module(None, 1_389, 1_440), Some(false));
+        assert_eq!(module(Some(1), 1_350, 1_440), Some(true));
+        assert_eq!(module(Some(2), 1_389, 1_440), Some(false));
+        assert_eq!(fits(BookingMode::ModuleByAccount, None, span(1_380, 1_440)), None);
+        assert_eq!(fits(BookingMode::BackOffice, None, span(1_380, 1_440)), None);
+    }
+
+    #[test]
+    fn each_day_counts_its_part_alone() {
+        let module = |from, to| fits(BookingMode::Module, None, span(from, to));
+        // The second day has 40 minutes left.
+        assert_eq!(module(1_390, 1_480), Some(true));
+        assert_eq!(module(1_390, 1_481), Some(false));
+        assert_eq!(module(1_389, 1_480), Some(false));
+        assert_eq!(module(1_439, 1_440), Some(true));
+        assert_eq!(module(2_840, 2_880), Some(true));
+        assert_eq!(module(2_839, 2_880), Some(false));
+    }
+
+    #[test]
+    fn a_group_without_a_limit_has_no_room_to_ask_for() {
+        let mut searched = searched();
+        searched.catalogue.group.unverified_day_percent = const { Bounded::known(100) };
+        let (catalogue, view) = (&searched.catalogue, &searched.views[0]);
+        let own = OwnTime::default();
+        let span = days(0, 1);
+        let now = searched.now;
+        let module = BookingMode::Module;
+        assert!(UnverifiedRoom::new(catalogue, view, module, own, span, now).is_none());
+    }
+}

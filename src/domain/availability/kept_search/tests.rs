@@ -1,12 +1,18 @@
 //! Tests of what is kept of a search, and of what a later one takes of it. That both find the right
 //! starts is for a property test of `tests/model`, which sees no difference where nothing is kept.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
 use super::*;
 use crate::domain::availability::day_table::DayTable;
 use crate::domain::availability::free_days::CHUNK_DAYS;
-use crate::domain::availability::searched::{OPENINGS, Searched, at, chain_of, days, hours};
+use crate::domain::availability::free_places::DayStarts;
+use crate::domain::availability::searched::{OPENINGS, Searched, at, chain_of, daily, days, hours};
 use crate::domain::availability::slot_request::OwnTime;
-use crate::domain::availability::taken_time::TakenInterval;
+use crate::domain::availability::slots::free_starts;
+use crate::domain::availability::taken_time::{TakenInterval, TimeHolder};
+use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::VeventId;
 use crate::domain::records::text::Bounded;
 use crate::domain::time::MINUTE;
@@ -214,4 +220,91 @@ fn a_table_is_bounded() {
         |views| table.fill(&kept, window, std::iter::repeat_n(&searched.views[0], views));
     assert!(fill(2_048));
     assert!(!fill(2_049));
+}
+
+/// Zones, each with the midnight before a change of its clocks.
+const CHANGES: [(&str, &str); 6] = [
+    ("Europe/Paris", "2026-03-28"),
+    ("Europe/Paris", "2026-10-24"),
+    ("Africa/Cairo", "2026-04-23"),
+    ("Africa/Cairo", "2026-10-28"),
+    ("Australia/Lord_Howe", "2026-10-03"),
+    ("America/Havana", "2026-10-31"),
+];
+
+/// The first calendar is open at all times but for an hour a day, the second from 22:30 to 1:30.
+/// On the first one an appointment stands in the first night, and a hold in the second.
+fn open_at_night(zone: Zone, name: &str, first: CivilDay) -> Searched {
+    let mut searched = Searched::new();
+    let iana = ZoneName::from_name(name).expect("a zone");
+    searched.catalogue.group.timezone = iana;
+    searched.now = zone.instant_of(first.midnight());
+    let before = first.plus_days(-3).midnight();
+    for (view, (minute, length)) in searched.views.iter_mut().zip([(5 * 60, 23), (22 * 60 + 30, 3)])
+    {
+        let number = view.id.number();
+        let start = before.plus_seconds(minute * MINUTE);
+        view.change_rules(|rules| {
+            rules.remove(&hours(number, OPENINGS[usize::from(number > 1)]));
+            rules.add(&daily(number, zone, start, length * 60 * MINUTE));
+        });
+    }
+    let at = |minute| zone.instant_of(first.midnight().plus_seconds(minute * MINUTE));
+    let id = VeventId::new(99).expect("an id");
+    let interval = Interval { start: at(1_400), end: at(1_500) };
+    searched.views[0].add_taken(TakenInterval { interval, id }, false);
+    let interval = Interval { start: at(2_860), end: at(2_935) };
+    let holder = TimeHolder { expires_at: at(100_000), id: HoldId([1; 32]) };
+    searched.views[0].held.add(TakenInterval { interval, id: holder });
+    searched
+}
+
+#[test]
+fn what_is_kept_of_days_of_any_length_are_the_starts_of_the_walk() {
+    for (name, first) in CHANGES {
+        let zone = Zone::from_iana(name).expect("a zone");
+        let first = crate::wire::datetime::parse(first).expect("a day").day();
+        let searched = open_at_night(zone, name, first);
+        let chain = chain_of(30);
+        let search = ChainSearch::new(&chain, BookingMode::Module);
+        let midnight = zone.instant_of(first.midnight());
+        // Whole days, and windows that begin and end within a day, and between two units.
+        for (from, minutes) in
+            [(0, 5 * 1_440), (1_410, 4_380), (61, 1), (1_501, 1_440), (1_439, 77)]
+        {
+            let start = midnight.plus_minutes(from);
+            let window = Interval { start, end: start.plus_minutes(minutes) };
+            let kept = KeptSearch::new(&searched.catalogue, search, window, searched.now);
+            let mut table = DayTable::default();
+            assert!(table.fill(&kept.expect("kept"), window, searched.views.iter()));
+            let mut expected: BTreeMap<Instant, Vec<usize>> = BTreeMap::new();
+            for (place, view) in searched.views.iter().enumerate() {
+                let (catalogue, now) = (&searched.catalogue, searched.now);
+                let mut starts = Vec::new();
+                free_starts(catalogue, view, search, window, now, &mut starts);
+                for start in starts {
+                    expected.entry(start).or_default().push(place);
+                }
+            }
+            let mut found = BTreeMap::new();
+            let end = table.each_start(zone, |start, free| {
+                found.insert(start, free.iter().collect());
+                ControlFlow::Continue(())
+            });
+            assert!(end.is_continue());
+            assert_eq!(found, expected, "{name}, {minutes} minutes from {from}");
+            assert_eq!(table.count(), expected.len());
+            let mut days: Vec<DayStarts> = Vec::new();
+            for (start, places) in expected {
+                let day = zone.civil_of(start).day();
+                match days.last_mut() {
+                    Some(last) if last.day == day => last.count += 1,
+                    _ => days.push(DayStarts { day, count: 1, first: start, places }),
+                }
+            }
+            let mut found = Vec::new();
+            table.each_day(zone, |day| found.push(day));
+            assert_eq!(found, days, "{name}, {minutes} minutes from {from}");
+        }
+    }
 }
