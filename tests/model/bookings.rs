@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use slotbook::domain::availability::obstacle::{NotOffered, Obstacle};
+use slotbook::domain::decisions::appointment_move::find_new_slot;
 use slotbook::domain::decisions::book::permit_booking;
 use slotbook::domain::records::account::Account;
 use slotbook::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
-use slotbook::domain::records::text::{Bounded, Email, Name, Text};
+use slotbook::domain::records::text::{Bounded, Email, LongText, Name, Text};
 use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::state::command::Caller;
+use slotbook::domain::state::command::{Caller, CancelRight, MoveAppointment};
 use slotbook::domain::state::refusal::Refusal;
+use slotbook::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN};
 
 use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, somebody};
 
@@ -318,6 +320,7 @@ fn an_account_books_for_no_fiche_but_its_own() {
     let refusal = shop.refusal_of(&command);
     let Refusal::InvalidParameter(fault) = &refusal else { panic!("{refusal:?}") };
     assert_eq!(fault.field, "fiche.id");
+    assert_eq!(fault.rule, "must be the id of one of your own fiches");
     command.client.id = Some(own);
     let made = shop.book(&command).expect("its own fiche");
     let row = shop.group_state.rows.get(&made[0]).expect("it is there");
@@ -491,4 +494,60 @@ fn a_client_keeps_a_name_whatever_a_professional_sends() {
     assert!(
         matches!(shop.refusal_of(&command), Refusal::InvalidParameter(f) if f.field == "fiche.lastname")
     );
+}
+
+#[test]
+fn a_booking_keeps_what_was_said_about_it() {
+    let mut shop = Shop::open_on_tuesday();
+    let mut command = booking_of("Ada", "2026-03-03 09:30");
+    command.comments = LongText::new("by the back door").expect("a text");
+    command.websource = Text::new("leaflet").expect("a text");
+    let made = shop.book(&command).expect("free");
+    let row = &shop.group_state.rows[&made[0]];
+    let rare = row.rare.as_ref().expect("there are some");
+    assert_eq!(rare.comments.as_str(), "by the back door");
+    assert_eq!(row.booking_comments(), "by the back door");
+    assert_eq!(rare.websource.as_str(), "leaflet");
+    let mut command = by_pro(booking_of("Bob", "2026-03-03 10:30"), false);
+    command.comments = LongText::new("brings a dog").expect("a text");
+    command.internal_comments = LongText::new("pays late").expect("a text");
+    command.taker = Text::new("Eve").expect("a text");
+    let made = shop.book(&command).expect("free");
+    let row = &shop.group_state.rows[&made[0]];
+    let rare = row.rare.as_ref().expect("there are some");
+    assert_eq!(rare.comments.as_str(), "brings a dog");
+    assert_eq!(row.booking_comments(), "", "they are not the client's");
+    assert_eq!(rare.internal_comments.as_str(), "pays late");
+    assert_eq!(rare.taker.as_str(), "Eve");
+}
+
+#[test]
+fn a_professional_names_fiches_of_the_group_only() {
+    let mut shop = Shop::open_on_tuesday();
+    let mut command = by_pro(booking_of("Ada", "2026-03-03 09:30"), true);
+    command.client.id = FicheId::new(999);
+    let refusal = shop.refusal_of(&command);
+    let Refusal::InvalidParameter(fault) = &refusal else { panic!("{refusal:?}") };
+    assert_eq!(fault.field, "fiche.id");
+    assert_eq!(fault.rule, "must be the id of one of the group's fiches");
+}
+
+#[test]
+fn an_appointment_moves_within_the_years_1970_to_9999() {
+    let mut shop = Shop::in_zone("UTC", "2026-03-01 00:00");
+    let made = shop.book(&by_pro(booking_of("Ada", "2026-03-03 09:30"), false)).expect("free");
+    let is_in_range = |date: Civil| {
+        let right = CancelRight::Pro;
+        let command = MoveAppointment { id: made[0], right, date, hold: None };
+        find_new_slot(&shop.group_state, &command, shop.now).is_ok()
+    };
+    // It takes half an hour.
+    for (second, expected) in [
+        (INSTANT_MIN.0 - 1, false),
+        (INSTANT_MIN.0, true),
+        (INSTANT_MAX.0 - 1_800, true),
+        (INSTANT_MAX.0 - 1_799, false),
+    ] {
+        assert_eq!(is_in_range(Civil(second)), expected, "{second}");
+    }
 }

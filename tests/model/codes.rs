@@ -156,3 +156,19 @@ fn a_group_that_mails_nothing_mails_codes() {
         assert_eq!(mailing.group_state.outbox.messages().len(), messages + 1, "{chosen:?}");
     }
 }
+
+#[test]
+fn a_confirmed_booking_keeps_what_was_said_about_it() {
+    let mut shop =
+        Shop::open_on_tuesday().with_group(|group| group.verify_bookings = VerifyBookings::Mail);
+    let mut booking = booking_of("Ada", "2026-03-03 09:30");
+    booking.comments = text("by the back door");
+    booking.websource = text("leaflet");
+    let hold = shop.book_until_code(&booking).expect("it is free");
+    let made = shop.confirms(hold, true).expect("the code is right");
+    let row = &shop.group_state.rows[&made[0]];
+    let rare = row.rare.as_ref().expect("there are some");
+    assert_eq!(rare.comments.as_str(), "by the back door");
+    assert_eq!(row.booking_comments(), "by the back door");
+    assert_eq!(rare.websource.as_str(), "leaflet");
+}

@@ -384,3 +384,65 @@ fn usual_span(now: Instant) -> Interval {
     let start = Instant((now.0.div_euclid(DAY) - 1) * DAY);
     Interval { start, end: start.plus_seconds(EXPANDED_DAYS * DAY) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::searched::{Searched, at, days, zone};
+    use crate::domain::availability::taken_time::TimeHolder;
+    use crate::domain::records::hold::HoldId;
+    use crate::domain::records::ids::VeventId;
+
+    #[test]
+    fn open_time_is_prepared_from_yesterday_on_for_a_hundred_days() {
+        let view = &Searched::new().views[0];
+        let noon = at(0, 12 * 60);
+        assert!(!view.is_prepared(noon));
+        view.prepare_open_time(zone(), noon);
+        assert!(view.is_prepared(noon));
+        let open = view.open_time(zone(), days(-1, 100), noon);
+        assert_eq!(open.open_seconds(days(-1, 100)), 101 * 3 * 3_600);
+        for other in [days(-1, 0), days(99, 100)] {
+            assert!(Arc::ptr_eq(&view.open_time(zone(), other, noon), &open), "{other:?}");
+        }
+        for other in [Interval { start: at(-2, 1_439), end: at(0, 0) }, days(100, 101)] {
+            assert!(!Arc::ptr_eq(&view.open_time(zone(), other, noon), &open), "{other:?}");
+        }
+        assert!(view.is_prepared(at(0, 1_439)));
+        assert!(!view.is_prepared(at(1, 0)), "the span moves with the day");
+    }
+
+    #[test]
+    fn other_rules_leave_the_holds_and_the_public_bookings() {
+        let mut view = Searched::new().views[0].clone();
+        let interval = Interval { start: at(0, 600), end: at(0, 615) };
+        let id = VeventId::new(5).expect("an id");
+        let holder = TimeHolder { expires_at: at(0, 30), id: HoldId([1; 32]) };
+        view.held.add(TakenInterval { interval, id: holder });
+        let mut taken = TakenTime::default();
+        taken.add(TakenInterval { interval, id });
+        let other = view.with(Rules::default(), taken.clone(), taken);
+        assert!(other.rules().availabilities().is_empty());
+        assert_eq!(other.taken().iter().count(), 1);
+        assert_eq!(other.unverified().iter().count(), 1);
+        assert_eq!(other.held.iter().count(), 1);
+    }
+
+    #[test]
+    fn a_moment_lies_in_the_occurrences_that_have_begun_and_not_ended() {
+        let interval = |start, end| Interval { start: Instant(start), end: Instant(end) };
+        let occurrences = vec![interval(0, 10), interval(5, 20), interval(20, 22)];
+        let permitted = PermittedTime::new(occurrences, &IntervalSet::default());
+        let holding = |moment| {
+            let starts = permitted.holding(Instant(moment)).map(|occurrence| occurrence.start.0);
+            starts.collect::<Vec<i64>>()
+        };
+        assert!(holding(-1).is_empty());
+        assert_eq!(holding(0), [0]);
+        assert_eq!(holding(5), [5, 0]);
+        assert_eq!(holding(10), [5]);
+        assert_eq!(holding(19), [5]);
+        assert_eq!(holding(20), [20]);
+        assert!(holding(22).is_empty());
+    }
+}

@@ -191,6 +191,27 @@ mod tests {
         TakenInterval { interval, id: VeventId::new(id).expect("an id") }
     }
 
+    #[test]
+    fn rows_stand_in_the_lists_of_their_own_days_alone() {
+        let rows = vec![taken(1, DAY, 60), taken(2, 2 * DAY - 60, 60), taken(3, 3 * DAY - 1, 2)];
+        let mut added = TakenTime::default();
+        rows.iter().for_each(|row| added.add(*row));
+        for time in [added, TakenTime::from_rows(rows)] {
+            let of_days = |from: i64, to: i64| {
+                let interval = Interval { start: Instant(from * DAY), end: Instant(to * DAY) };
+                let lists = time.days(interval).filter(|list| !list.is_empty());
+                lists.map(|list| list.iter().map(|row| row.id.number()).collect()).collect()
+            };
+            let of_days: &dyn Fn(i64, i64) -> Vec<Vec<u64>> = &of_days;
+            assert_eq!(of_days(0, 1), Vec::<Vec<u64>>::new());
+            assert_eq!(of_days(1, 2), [[1, 2]]);
+            assert_eq!(of_days(2, 3), [[3]]);
+            assert_eq!(of_days(3, 4), [[3]], "it runs past midnight");
+            assert_eq!(of_days(1, 4), [vec![1, 2], vec![3]]);
+            assert_eq!(of_days(4, 40), Vec::<Vec<u64>>::new());
+        }
+    }
+
     proptest! {
         #[test]
         fn taken_time_agrees_with_a_plain_list(

@@ -225,3 +225,28 @@ const fn scramble(seed: u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::searched::{Searched, chain_of};
+
+    #[test]
+    fn calendars_are_shuffled_as_by_splitmix64() {
+        // The first numbers of the generator with these seeds.
+        assert_eq!(scramble(0), 0xE220_A839_7B1D_CDAF);
+        assert_eq!(scramble(1_234_567), 6_457_827_717_110_365_317);
+    }
+
+    #[test]
+    fn a_chain_lies_in_the_years_1970_to_9999() {
+        let catalogue = Searched::new().catalogue;
+        let chain = chain_of(30);
+        let start = |second| start_instant(&catalogue, Civil(second), &chain).ok();
+        assert_eq!(start(INSTANT_MIN.0 - 1), None);
+        assert_eq!(start(INSTANT_MIN.0), Some(INSTANT_MIN));
+        let last = INSTANT_MAX.plus_minutes(-30);
+        assert_eq!(start(last.0), Some(last));
+        assert_eq!(start(last.0 + 1), None);
+    }
+}
