@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use slotbook::domain::decisions::erasure::{erase_again, find_person};
 use slotbook::domain::records::account::Account;
+use slotbook::domain::records::customfield::{CustomName, CustomValue};
+use slotbook::domain::records::fiche::Fiche;
+use slotbook::domain::records::group::VerifyBookings;
+use slotbook::domain::records::hold::HoldId;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{Email, Text};
 use slotbook::domain::state::command::{
-    Client, Command, EraseClients, MergeFiches, Patch, RecordChange,
+    Client, Command, EraseClients, LinkRequest, MergeFiches, Patch, RecordChange, RequestLink,
 };
 use slotbook::domain::state::idempotency::{IdempotencyRecord, IdempotencyShare};
 use slotbook::domain::state::refusal::Refusal;
@@ -165,4 +169,90 @@ fn a_person_is_erased_with_all_records_once_and_not_over_what_is_to_come() {
     let events = shop.events.len();
     erase(&mut shop, erasing(&[former], &[])).expect("nothing is left to erase");
     assert_eq!(shop.events.len(), events);
+}
+
+/// A booking that waits for a code, by a client of this name and number.
+fn waits(shop: &mut Shop, name: &str, phone: &'static str, date: &str) -> HoldId {
+    let mut booking = booking_of(name, date);
+    let phone = Text::new(phone).expect("a number");
+    booking.client.fields.push(move |fiche: &mut Fiche| fiche.firstphone = phone.clone());
+    shop.book_until_code(&booking).expect("it is free")
+}
+
+#[test]
+fn a_person_is_found_by_the_bookings_and_links_that_wait() {
+    let mut shop = Shop::open_on_tuesday().with_group(|group| {
+        group.verify_bookings = VerifyBookings::Mail;
+        group.country_code = Text::new("33").expect("a code");
+    });
+    let ada = shop.knows("Lovelace", "ada@example.org");
+    let bob = shop.knows("Boole", "bob@example.org");
+    let mut fiche = Fiche::clone(&shop.group_state.fiches[&ada]);
+    fiche.firstphone = Text::new("+33 6 12 34 56 78").expect("a number");
+    shop.group_state.put_fiche(fiche.into());
+    let others = waits(&mut shop, "Zoe", "", "2026-03-03 09:00");
+    let by_address = waits(&mut shop, "Ada", "", "2026-03-03 09:30");
+    let by_phone = waits(&mut shop, "Yve", "06 12 34 56 78", "2026-03-03 10:00");
+    let by_name = waits(&mut shop, "Lovelace", "", "2026-03-03 10:30");
+    let found = find_person(&shop.group_state, ada);
+    let mut expected = [by_address, by_phone, by_name];
+    expected.sort_unstable();
+    let mut holds = found.holds.clone();
+    holds.sort_unstable();
+    assert_eq!(holds, expected);
+    assert_eq!(find_person(&shop.group_state, bob).holds, []);
+    // A confirmed booking is hers by its appointment, though its number is not.
+    let made = shop.confirms(by_address, true).expect("the code is right");
+    let found = find_person(&shop.group_state, ada);
+    assert_eq!(found.vevents, made);
+    assert!(found.holds.contains(&by_address));
+    shop.confirms(others, true).expect("the code is right");
+    assert!(!find_person(&shop.group_state, ada).holds.contains(&others));
+    // A link about the account is found by its address.
+    let email = Email::new("ADA@example.org").expect("an address");
+    let request = LinkRequest::Account { pending_rdv: None, secret: None };
+    let asked = shop.asks_link(&RequestLink { email, request });
+    let links: Vec<_> = shop.group_state.links.iter().map(|link| link.hash).collect();
+    assert!(asked.is_ok());
+    assert_eq!(find_person(&shop.group_state, ada).links, links);
+    assert!(find_person(&shop.group_state, bob).links.is_empty());
+}
+
+#[test]
+fn an_answer_with_a_customised_text_of_the_client_is_repeated_no_more() {
+    let name = CustomName::new("str0").expect("a name");
+    let long = CustomName::new("txt0").expect("a name");
+    let mut shop = Shop::open_on_tuesday();
+    let ada = shop.knows("Ada", "ada@example.org");
+    let mut fiche = Fiche::clone(&shop.group_state.fiches[&ada]);
+    fiche.customs.set(name, Some(CustomValue::String(Text::new("violet").expect("a text"))));
+    fiche.customs.set(long, Some(CustomValue::Text(Text::new("a long tale").expect("a text"))));
+    shop.group_state.put_fiche(fiche.into());
+    let answers =
+        [(r#"["violet"]"#, true), (r#"["a long tale"]"#, true), (r#"["green",""]"#, false)];
+    for (number, (answer, _)) in (100..).zip(&answers) {
+        shop.group_state.idempotency_records.insert(Arc::new(IdempotencyRecord {
+            scope: [number; 32],
+            body: [0; 32],
+            at: shop.now,
+            answer: answer.as_bytes().into(),
+            share: IdempotencyShare::default(),
+            awaits_code: false,
+        }));
+    }
+    // One who is to be idle, and is not known to be, stays.
+    let mut idle = EraseClients {
+        ids: vec![ada],
+        records: vec![ada],
+        cancels_upcoming: false,
+        idle_since: Some(shop.now),
+    };
+    let refused = erase(&mut shop, Command::EraseClients(idle.clone()));
+    assert_eq!(refused, Err(Refusal::PreconditionFailed(None)));
+    idle.idle_since = None;
+    erase(&mut shop, Command::EraseClients(idle)).expect("she is known");
+    for (number, (answer, goes)) in (100..).zip(&answers) {
+        let kept = shop.group_state.idempotency_records.find(&[number; 32], shop.now);
+        assert_eq!(kept.is_none(), *goes, "{answer}");
+    }
 }

@@ -16,14 +16,14 @@ use slotbook::domain::records::message::MessageContent;
 use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{Availability, Permits, VeventKind};
 use slotbook::domain::recurrence::Series;
-use slotbook::domain::state::command::{HoldTime, Patch, PutVevent, RecordChange};
+use slotbook::domain::state::command::{Command, HoldTime, Patch, PutVevent, RecordChange};
 use slotbook::domain::state::invariants;
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{DAY, HOUR, Instant, MINUTE};
 
-use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention};
+use super::shop::{Draws, Shop, booking_of, by_pro, calendar, civil, intervention};
 
 fn wish(half_hour: i64, chain: &[u64]) -> HoldTime {
     HoldTime {
@@ -505,4 +505,33 @@ fn bookings_by_a_key_alone_take_no_more_of_a_day_than_their_share_and_holds_do_n
     let by_account = HoldTime { is_by_key: false, ..wish(0, &[1]) };
     shop.holds(&by_account).expect("an account is not bound");
     shop.book(&by_pro(booking_of("Eve", "2026-03-03 11:30"), true)).expect("nor is the shop");
+}
+
+#[test]
+fn a_booking_that_waits_for_its_code_gets_its_minutes_once_more() {
+    let mut shop =
+        Shop::open_on_tuesday().with_group(|group| group.verify_bookings = VerifyBookings::Mail);
+    let extend = |shop: &mut Shop, hold| {
+        let draws = Draws::none(shop.now);
+        shop.does(Command::ExtendHold(hold), draws).map(drop)
+    };
+    let expires_at = |shop: &Shop, hold: HoldId| {
+        let hold = shop.group_state.holds().get(hold).expect("it is there");
+        hold.expires_at.seconds_since(shop.now) / MINUTE
+    };
+    let chosen = shop.holds(&wish(4, &[1])).expect("it is free");
+    assert_eq!(extend(&mut shop, chosen), Err(Refusal::NoResult.into()), "it waits for no code");
+    let waiting = shop.book_until_code(&booking_of("Ada", "2026-03-03 09:30")).expect("it is free");
+    let late = shop.book_until_code(&booking_of("Bob", "2026-03-03 10:30")).expect("it is free");
+    let moved = shop.book_until_code(&booking_of("Cid", "2026-03-03 11:30")).expect("it is free");
+    assert_eq!(expires_at(&shop, waiting), 15);
+    shop.now = shop.now.plus_minutes(10);
+    extend(&mut shop, waiting).expect("it waits");
+    assert_eq!(expires_at(&shop, waiting), 15);
+    assert_eq!(extend(&mut shop, waiting), Err(Refusal::NoResult.into()), "it has got its minutes");
+    shop.now = shop.now.plus_minutes(-20);
+    extend(&mut shop, moved).expect("it waits");
+    assert_eq!(expires_at(&shop, moved), 25, "a clock that was set back takes nothing away");
+    shop.now = shop.now.plus_minutes(25);
+    assert_eq!(extend(&mut shop, late), Err(Refusal::NoResult.into()), "it has expired");
 }
