@@ -75,6 +75,15 @@ mod tests {
     }
 
     #[test]
+    fn a_code_is_the_last_six_digits_of_the_hash() {
+        // By another implementation of HMAC: the first 8 bytes as a number, without all but six
+        // decimal digits.
+        for (hold, expected) in [(1, "240505"), (2, "412563"), (3, "170176")] {
+            assert_eq!(code(1, 1, hold).as_str(), expected);
+        }
+    }
+
+    #[test]
     fn only_the_six_digits_match() {
         let right = code(1, 1, 1);
         assert!(right.as_str().len() == 6 && right.as_str().bytes().all(|b| b.is_ascii_digit()));

@@ -150,10 +150,29 @@ mod tests {
                         expected.extend(ids.filter(|id| *id > last_used));
                     }
                 }
+                let mut ranges = blocks.unused_ids(IdKind::Fiche, group(owner), last_used);
+                prop_assert!(ranges.all(|range| !range.is_empty()));
                 let found = blocks.unused_ids(IdKind::Fiche, group(owner), last_used).flatten();
                 prop_assert_eq!(found.collect::<Vec<_>>(), expected);
                 prop_assert_eq!(blocks.unused_ids(IdKind::Vevent, group(owner), 0).count(), 0);
             }
         }
+    }
+
+    #[test]
+    fn a_block_that_others_filled_belongs_to_all_of_them() {
+        let mut blocks = IdBlocks::default();
+        blocks.insert(IdKind::Fiche, 0, Block::Granted(group(2)));
+        blocks.claim_imported(IdKind::Fiche, 5, group(2));
+        assert!(blocks.iter().all(|(_, block)| *block == Block::Granted(group(2))));
+        blocks.claim_imported(IdKind::Fiche, 5, group(1));
+        let owners = vec![group(1), group(2)];
+        assert!(blocks.iter().all(|(_, block)| *block == Block::Imported(owners.clone())));
+        assert_eq!(blocks.unused_ids(IdKind::Fiche, group(2), 0).count(), 0);
+        // The first id after a block that is used up is that of the next one.
+        blocks.insert(IdKind::Fiche, 1, Block::Granted(group(2)));
+        blocks.insert(IdKind::Fiche, 2, Block::Granted(group(2)));
+        let unused = blocks.unused_ids(IdKind::Fiche, group(2), 2 * BLOCK - 1);
+        assert_eq!(unused.collect::<Vec<_>>(), [2 * BLOCK..3 * BLOCK]);
     }
 }

@@ -137,4 +137,12 @@ mod tests {
         }
         assert_eq!(known.iter().count(), 9, "what has expired is removed by others");
     }
+
+    #[test]
+    fn logins_of_another_directory_are_known_too() {
+        let mut known = KnownLogins::default();
+        known.extend([(place(1, 1), Instant(5)), (place(2, 2), Instant(6))]);
+        assert!(known.knows(place(1, 1), Instant(5)) && known.knows(place(2, 2), Instant(6)));
+        assert!(!known.knows(place(1, 2), Instant(5)));
+    }
 }

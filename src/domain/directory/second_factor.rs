@@ -311,4 +311,22 @@ mod tests {
         assert!(factor().check(pro(), &code, Instant(0)).is_ok());
         assert_eq!(factor().check(other, &code, Instant(0)), Err(CodeFault::Wrong));
     }
+
+    #[test]
+    fn the_last_16_codes_are_remembered() {
+        let mut factor = factor();
+        let steps = 1_000..1_000 + u64::try_from(USED_STEPS_KEPT).expect("few");
+        steps.clone().for_each(|step| factor.use_code(UsedCode::Step(step)));
+        // The first one is that of the setting up.
+        assert_eq!(factor.used_steps, steps.collect::<Vec<_>>());
+        assert_eq!(factor.recovery_codes_left(), 2);
+    }
+
+    #[test]
+    fn six_digits_are_a_code_of_the_authenticator_and_all_else_is_one_of_recovery() {
+        assert_eq!(GivenCode::read("123 456"), GivenCode::Authenticator("123456".into()));
+        for text in ["abcdef", "1234567", "12345", "12345x"] {
+            assert_eq!(GivenCode::read(text), GivenCode::Recovery(text.to_ascii_uppercase()));
+        }
+    }
 }

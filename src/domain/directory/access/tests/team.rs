@@ -6,6 +6,7 @@ use crate::domain::directory::invitations::{INVITATION_SECONDS, INVITATIONS_MAX}
 use crate::domain::directory::joining::JoinRefusal;
 use crate::domain::directory::professionals::Pro;
 use crate::domain::directory::roles::OwnCalendars;
+use crate::domain::records::text::{Name, Text};
 
 #[test]
 fn a_role_has_the_rights_that_the_reference_lists() {
@@ -249,4 +250,47 @@ fn one_invitation_of_an_address_is_open_and_50_of_a_group() {
     assert_eq!(office.invited().len(), 1, "it is one of another group");
     office.directory.invitations.remove_group(group(1));
     assert_eq!(office.invited().len(), 0);
+}
+
+#[test]
+fn a_new_professional_has_the_names_of_the_draft_and_each_change_its_stamp() {
+    let mut office = Office::new();
+    let named = ProDraft {
+        lastname: Name::new("Doe").expect("a name"),
+        firstname: Name::new("Dora").expect("a name"),
+        cellphone: Text::new("0600000000").expect("a text"),
+        ..new_pro("dora@x.org", &[1, 2], ProRole::Administrator)
+    };
+    office.operator(ChangeAccess::AddPro(named)).expect("she is new");
+    let find = |office: &Office| {
+        office.directory.pros.find_by_email("dora@x.org").expect("she is there").clone()
+    };
+    let dora = find(&office);
+    assert_eq!((dora.lastname.as_str(), dora.firstname.as_str()), ("Doe", "Dora"));
+    assert_eq!((dora.cellphone.as_str(), dora.updated_at), ("0600000000", office.now));
+    let dora_email = || email("dora@x.org");
+    let changes = [
+        ChangeAccess::SetPassword {
+            email: dora_email(),
+            former: None,
+            password_hash: text("another"),
+        },
+        ChangeAccess::RemovePro { email: dora_email(), groups: [group(1)].into() },
+        ChangeAccess::AddPro(ProDraft {
+            password_hash: None,
+            ..new_pro("dora@x.org", &[1], ProRole::Administrator)
+        }),
+        ChangeAccess::RemovePro { email: dora_email(), groups: [group(1)].into() },
+    ];
+    for change in changes {
+        office.now = office.now.plus_seconds(60);
+        office.operator(change).expect("she is known");
+        assert_eq!(find(&office).updated_at, office.now);
+    }
+    let now = office.now.plus_seconds(60);
+    office.now = now;
+    office.by(ANN, invite("dora@x.org", ProRole::Administrator, now)).expect("she left");
+    let number = office.last_invitation();
+    office.by(dora.id.number(), accept(number, false, now)).expect("it is hers");
+    assert_eq!(find(&office).updated_at, now);
 }
