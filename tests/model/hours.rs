@@ -21,7 +21,7 @@ use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{CivilDay, MINUTE};
 use slotbook::store::codec;
 
-use super::shop::{Draws, Shop, calendar, civil, decide_at_once, intervention};
+use super::shop::{Draws, Shop, assert_stamped, calendar, civil, decide_at_once, intervention};
 
 /// The first day of the tests: Wednesday, 18 February 2026, so that both clock changes are near.
 fn day(number: i32) -> CivilDay {
@@ -154,12 +154,14 @@ fn put(shop: &Shop, week: &[WeeklyRange]) -> (Option<Event>, Shop) {
         PutHours { calendar_id: calendar(1), ranges: week.to_vec(), taker: Text::default() };
     let command = Command::PutVevents(Box::new(PutVevents::Hours(hours)));
     let first = shop.group_state.highest_ids.vevent + 1;
-    let mut draws = Draws { first, ..Draws::none(shop.now) };
+    let now = shop.now.plus_minutes(1);
+    let mut draws = Draws { first, ..Draws::none(now) };
     let (event, _) =
-        decide_at_once(&shop.group_state, &command, &mut draws, shop.now).expect("it is legal");
+        decide_at_once(&shop.group_state, &command, &mut draws, now).expect("it is legal");
     let mut after = shop.clone();
     if let Some(event) = &event {
         after.group_state = after.group_state.apply(event);
+        assert_stamped(&shop.group_state, &after.group_state, event);
     }
     (event, after)
 }

@@ -14,7 +14,7 @@ use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{Civil, CivilDay, DAY, MINUTE};
 use slotbook::store::codec;
 
-use super::shop::{Draws, Shop, calendar, civil, decide_at_once, redrawn};
+use super::shop::{Draws, Shop, assert_stamped, calendar, civil, decide_at_once, redrawn};
 
 /// A series near the clock changes of Paris in 2026, as it is written.
 #[derive(Clone, Debug)]
@@ -114,6 +114,7 @@ fn shop_with(written: &Written) -> Option<Shop> {
     let exceptions = Exceptions::from_days(excepted).expect("few days");
     let series = Series::from_stored(zone, start, end, rule, exceptions).ok()?;
     shop.put(1, VeventKind::Plage(Box::new(series)));
+    shop.now = shop.now.plus_minutes(1);
     Some(shop)
 }
 
@@ -238,6 +239,7 @@ proptest! {
         }
         if let Some(event) = event {
             prop_assert_eq!(after.sequence, shop.group_state.sequence + 1);
+            assert_stamped(&shop.group_state, &after, &event);
             let read: Event = codec::decode(&codec::encode(&event)).expect("it is read");
             prop_assert_eq!(read, event);
         }

@@ -592,3 +592,14 @@ pub(crate) fn by_pro(mut command: BookAppointment, from_web: bool) -> BookAppoin
 pub(crate) fn link_secret() -> LinkSecret {
     LinkSecret::new([3; 32])
 }
+
+/// Each row that an event has written has its stamp, and each new one was made then.
+pub(crate) fn assert_stamped(before: &GroupState, after: &GroupState, event: &Event) {
+    for row in after.rows.values() {
+        let was = before.rows.get(&row.id);
+        if was != Some(row) {
+            assert_eq!(row.updated_at, event.at(), "{row:?}");
+            assert_eq!(row.created_at, was.map_or(event.at(), |was| was.created_at), "{row:?}");
+        }
+    }
+}
