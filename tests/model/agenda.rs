@@ -2,10 +2,14 @@
 
 use slotbook::domain::availability::obstacle::Obstacle;
 use slotbook::domain::availability::slot_request::BookingMode;
+use slotbook::domain::records::customfield::{CustomName, Customfield, Model};
+use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::Group;
-use slotbook::domain::records::vevent::{Permits, Vevent};
+use slotbook::domain::records::ids::{CustomfieldId, FicheId};
+use slotbook::domain::records::vevent::{Permits, Vevent, VeventKind};
 use slotbook::domain::state::command::{CancelRight, Patch, PutVevent, RecordChange};
 use slotbook::domain::state::refusal::Refusal;
+use slotbook::domain::time::Instant;
 use slotbook::domain::time::zone_names::ZoneName;
 
 use super::shop::{Shop, booking_of, by_pro, calendar, redrawn};
@@ -107,4 +111,53 @@ fn a_deleted_event_keeps_its_place_and_is_deleted_once() {
     let nobody = slotbook::domain::records::ids::VeventId::new(999).expect("an id");
     let draft = redrawn(|_, _| {});
     assert_eq!(shop.by_hand(&PutVevent::Change(nobody, draft)), Err(vec![Refusal::NoResult]));
+}
+
+#[test]
+fn no_event_is_given_to_a_client_whose_record_is_closed() {
+    let (mut shop, ada, _) = two_bookings();
+    let eve = shop.knows("Eve", "eve@example.org");
+    let given_to = |client: FicheId| {
+        let draft = redrawn(move |_, row| {
+            if let VeventKind::Appointment(appointment) = &mut row.kind {
+                appointment.fiche_id = client;
+            }
+        });
+        PutVevent::Change(ada.id, draft)
+    };
+    let close = |shop: &mut Shop, id: FicheId| {
+        let mut fiche = Fiche::clone(&shop.group_state.fiches[&id]);
+        fiche.deleted = true;
+        shop.group_state.put_fiche(fiche.into());
+    };
+    close(&mut shop, eve);
+    let refused = shop.by_hand(&given_to(eve)).expect_err("her record is deleted");
+    let [Refusal::InvalidParameter(fault)] = &refused[..] else { panic!("{refused:?}") };
+    assert_eq!(fault.field, "fiche_id");
+    // One that she has stays with her, and may be moved.
+    close(&mut shop, ada.fiche_id().expect("an appointment"));
+    assert_eq!(shop.moves(ada.id, 1, "2026-03-03 11:00"), Ok(true));
+}
+
+#[test]
+fn an_appointment_made_by_hand_has_the_attributes_that_professionals_must_give() {
+    let name = CustomName::new("str0").expect("a name");
+    let (mut shop, ada, _) = two_bookings();
+    shop = shop.with(|catalogue| {
+        let id = CustomfieldId::new(1).expect("an id");
+        let mut field = Customfield::new(id, Model::Vevent, name, Instant(0));
+        (field.pro_required, field.user_visible) = (true, true);
+        catalogue.customfields.insert(id, field.into());
+    });
+    let kind = ada.kind.clone();
+    let VeventKind::Appointment(appointment) = &kind else { panic!("{kind:?}") };
+    let mut later = appointment.clone();
+    later.start = later.start.plus_minutes(120);
+    later.civil_start = later.civil_start.plus_seconds(7_200);
+    let refused = shop.puts(None, 1, VeventKind::Appointment(later), false);
+    let refused = refused.expect_err("the attribute lacks");
+    let [Refusal::InvalidParameter(fault)] = &refused[..] else { panic!("{refused:?}") };
+    assert_eq!(fault.field, "str0");
+    // One of before goes on without it.
+    assert_eq!(shop.moves(ada.id, 1, "2026-03-03 11:00"), Ok(true));
 }

@@ -72,3 +72,20 @@ pub fn backoff_seconds(attempt: u32, draw: u64) -> i64 {
     let jitter = draw % u64::try_from(half).expect("a backoff is positive");
     whole - half + i64::try_from(jitter).expect("less than an hour")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_an_hour_and_are_shortened_by_up_to_half() {
+        for (attempt, least) in
+            [(0, 15), (1, 15), (2, 30), (3, 60), (7, 960), (8, 1_800), (99, 1_800)]
+        {
+            assert_eq!(backoff_seconds(attempt, 0), least);
+            let half = u64::try_from(least).expect("positive");
+            assert_eq!(backoff_seconds(attempt, half - 1), 2 * least - 1);
+            assert_eq!(backoff_seconds(attempt, half), least);
+        }
+    }
+}

@@ -21,3 +21,13 @@ impl Channel {
         self.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_have_the_names_of_the_reference() {
+        assert_eq!(Channel::ALL.map(Channel::name), ["mail", "sms"]);
+    }
+}

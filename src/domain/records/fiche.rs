@@ -200,3 +200,35 @@ impl Fiche {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_emptied_record_keeps_what_tells_of_no_person() {
+        let id = |number| FicheId::new(number).expect("an id");
+        let full = Fiche {
+            lastname: Name::new("Lovelace").expect("a name"),
+            comments: LongText::new("by the back door").expect("a text"),
+            from_web: true,
+            rappel_email: false,
+            rappel_sms: false,
+            deleted: true,
+            merged_into: Some(id(2)),
+            erased_at: Some(Instant(30)),
+            ..Fiche::new(id(1), Instant(10))
+        };
+        let kept = Fiche {
+            from_web: true,
+            rappel_email: false,
+            rappel_sms: false,
+            deleted: true,
+            merged_into: Some(id(2)),
+            erased_at: Some(Instant(30)),
+            created_at: Instant(10),
+            ..Fiche::new(id(1), Instant(20))
+        };
+        assert_eq!(full.emptied(Instant(20)), kept);
+    }
+}
