@@ -9,6 +9,7 @@ use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::VerifyBookings;
 use slotbook::domain::records::hold::HoldId;
 use slotbook::domain::records::ids::{FicheId, VeventId};
+use slotbook::domain::records::message::MessageContent;
 use slotbook::domain::records::text::{Email, Text};
 use slotbook::domain::state::command::{
     Client, Command, EraseClients, LinkRequest, MergeFiches, Patch, RecordChange, RequestLink,
@@ -185,6 +186,7 @@ fn a_person_is_found_by_the_bookings_and_links_that_wait() {
         group.verify_bookings = VerifyBookings::Mail;
         group.country_code = Text::new("33").expect("a code");
     });
+    shop.announces = true;
     let ada = shop.knows("Lovelace", "ada@example.org");
     let bob = shop.knows("Boole", "bob@example.org");
     let mut fiche = Fiche::clone(&shop.group_state.fiches[&ada]);
@@ -200,6 +202,13 @@ fn a_person_is_found_by_the_bookings_and_links_that_wait() {
     let mut holds = found.holds.clone();
     holds.sort_unstable();
     assert_eq!(holds, expected);
+    // Each was mailed a code; those to other addresses are hers by their bookings.
+    let codes = shop.group_state.outbox.messages().filter(|message| match &message.content {
+        MessageContent::BookingCode { hold, .. } => expected.contains(hold),
+        _ => false,
+    });
+    assert_eq!(found.messages, codes.map(|message| message.id).collect::<Vec<_>>());
+    assert_eq!(found.messages.len(), 3);
     assert_eq!(find_person(&shop.group_state, bob).holds, []);
     // A confirmed booking is hers by its appointment, though its number is not.
     let made = shop.confirms(by_address, true).expect("the code is right");

@@ -11,18 +11,20 @@ use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::ids::{CalendarId, FicheId, MessageId, VeventId};
 use slotbook::domain::records::known_appointment::AppointmentDetails;
 use slotbook::domain::records::message::{
-    AppointmentTime, Message, MessageContent, Progress, SuppressionReason,
+    AccountChange, AppointmentTime, Message, MessageContent, Progress, SuppressionReason,
 };
 use slotbook::domain::records::text::{Bounded, Email, Text};
 use slotbook::domain::records::vevent::{Vevent, VeventKind};
-use slotbook::domain::state::command::{CancelRight, Command, Patch, Put, PutVevent, RecordChange};
+use slotbook::domain::state::command::{
+    CancelRight, Command, LinkRequest, Patch, Put, PutVevent, RecordChange, RequestLink,
+};
 use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::time::{INSTANT_MIN, Instant};
 
 use super::reminders::{booked, reminding};
-use super::shop::{Draws, Shop, booking_of, civil, redrawn};
+use super::shop::{Draws, Shop, booking_of, civil, link_secret, redrawn};
 
 /// The starts that appointments are moved to.
 const STARTS: [&str; 4] = ["09:00", "09:30", "10:30", "11:00"];
@@ -782,4 +784,47 @@ fn a_notice_shows_until_when_it_waits() {
         panic!("{notice:?}")
     };
     assert_eq!(not_before, post.shop.now.plus_seconds(60));
+}
+
+/// The notices about accounts so far, each with the address that it goes to.
+fn account_notices(shop: &Shop) -> Vec<(AccountChange, String)> {
+    let notices = shop.group_state.outbox.messages().filter_map(|message| match &message.content {
+        MessageContent::AccountNotice(change) => {
+            Some((*change, message.recipient.as_str().to_owned()))
+        }
+        _ => None,
+    });
+    notices.collect()
+}
+
+#[test]
+fn a_change_of_an_account_is_announced_to_the_address_before_it() {
+    let mut shop = Shop::open_on_tuesday();
+    shop.announces = true;
+    let ada = shop.knows("Ada", "ada@example.org");
+    let email = |text: &str| Email::new(text).expect("an address");
+    let by_password = RequestLink {
+        email: email("ada@example.org"),
+        request: LinkRequest::Account { pending_rdv: None, secret: Some(link_secret()) },
+    };
+    let follow = |shop: &mut Shop, request: &RequestLink| {
+        let link = shop.asks_link(request).expect("it is asked for").expect("it is mailed");
+        shop.follows_link(link).expect("it is open");
+    };
+    follow(&mut shop, &by_password);
+    assert_eq!(account_notices(&shop), [], "the account is new");
+    follow(&mut shop, &by_password);
+    let of_password = (AccountChange::Password, "ada@example.org".to_owned());
+    assert_eq!(account_notices(&shop), [of_password.clone()]);
+    let by_email = RequestLink {
+        email: email("ada@example.com"),
+        request: LinkRequest::Email {
+            account: "ada@example.org".into(),
+            put: Put { id: Some(ada), fields: Patch::default() },
+        },
+    };
+    follow(&mut shop, &by_email);
+    let of_email = (AccountChange::Email, "ada@example.org".to_owned());
+    let last = account_notices(&shop).pop();
+    assert_eq!(last, Some(of_email));
 }

@@ -230,5 +230,13 @@ mod tests {
             ..Fiche::new(id(1), Instant(20))
         };
         assert_eq!(full.emptied(Instant(20)), kept);
+        let erased = Fiche {
+            deleted: true,
+            merged_into: Some(id(2)),
+            erased_at: Some(Instant(20)),
+            created_at: Instant(10),
+            ..Fiche::new(id(1), Instant(20))
+        };
+        assert_eq!(full.erased(Instant(20)), erased);
     }
 }

@@ -142,6 +142,7 @@ mod tests {
             ("ΣΑΣ σας", "σασ σασ"),
             ("Œillet straße ẞ ǽ", "oeillet strasse ss ae"),
             ("Łódź Đorđe", "lodz dorde"),
+            ("Þór Øre ħıž", "thor ore hiz"),
             ("ﬁn ℡ 診療所", "fin tel 診療所"),
             ("Ёлка Й", "елка и"),
             ("\u{301}", ""),

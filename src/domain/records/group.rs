@@ -372,4 +372,23 @@ mod tests {
             assert!(Usercolors::new(bad).is_err(), "{bad}");
         }
     }
+
+    #[test]
+    fn reminders_count_anew_from_a_change_of_their_times() {
+        let zone = |name| ZoneName::from_name(name).expect("a zone");
+        let before = Group::new(GroupId::new(1).expect("an id"), zone("Paris"), Instant(10));
+        let since = |change: &dyn Fn(&mut Group)| {
+            let mut group = before.clone();
+            change(&mut group);
+            group.record_rescheduling(&before, Instant(20));
+            (group.mail_since, group.sms_since)
+        };
+        let [old, new] = [Instant(10), Instant(20)];
+        assert_eq!(since(&|_| {}), (old, old));
+        assert_eq!(since(&|group| group.timezone = zone("UTC")), (new, new));
+        let mail = ReminderLead::new(77).expect("minutes");
+        assert_eq!(since(&|group| group.mailreminder = mail), (new, old));
+        let sms = ReminderLead::new(77).expect("minutes");
+        assert_eq!(since(&|group| group.smsreminder = sms), (old, new));
+    }
 }

@@ -111,3 +111,44 @@ fn is_mobile(number: &str, default_prefix: &str) -> Option<bool> {
     let first = number.strip_prefix('+')?.strip_prefix(prefix)?.chars().next()?;
     Some(mobiles.contains(first))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_at_most_15_digits() {
+        let number = |digits: usize| format!("+{}", "1".repeat(digits));
+        assert_eq!(to_international(&number(DIGITS_MAX), "33"), Some(number(DIGITS_MAX)));
+        assert_eq!(to_international(&number(DIGITS_MAX + 1), "33"), None);
+    }
+
+    #[test]
+    fn a_number_is_dialled_with_the_prefix_of_its_country() {
+        for (number, prefix, dialled) in [
+            ("0044 (0)20 7946 0000", "33", "+442079460000"),
+            ("06 12 34 56 78", "0033", "+33612345678"),
+            // A number of 11 digits may have the prefix already.
+            ("33 6 12 34 56 78", "33", "+33612345678"),
+            ("33 12 34 56 78", "33", "+333312345678"),
+            ("44 6 12 34 56 78", "33", "+3344612345678"),
+            ("06 1234 5678", "39", "+390612345678"),
+        ] {
+            assert_eq!(to_international(number, prefix).as_deref(), Some(dialled), "{number}");
+        }
+    }
+
+    #[test]
+    fn texts_go_to_the_first_number_unless_only_the_second_is_a_mobile() {
+        let [landline, mobile, other] = ["01 23 45 67 89", "06 12 34 56 78", "07 12 34 56 78"];
+        for (phones, number) in [
+            ([landline, mobile], "+33612345678"),
+            ([mobile, other], "+33612345678"),
+            ([mobile, landline], "+33612345678"),
+            ([landline, "04 23 45 67 89"], "+33123456789"),
+            (["", mobile], "+33612345678"),
+        ] {
+            assert_eq!(text_message_number(phones, "33").as_deref(), Some(number), "{phones:?}");
+        }
+    }
+}

@@ -314,3 +314,68 @@ impl Iterator for PlanDays {
         Some(day)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: [&str; 14] = [
+        "FREQ=DAILY",
+        "FREQ=DAILY;INTERVAL=3",
+        "FREQ=WEEKLY",
+        "FREQ=WEEKLY;BYDAY=MO,WE,SU",
+        "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,FR",
+        "FREQ=WEEKLY;INTERVAL=3;BYDAY=SA",
+        "FREQ=MONTHLY",
+        "FREQ=MONTHLY;INTERVAL=5",
+        "FREQ=MONTHLY;BYDAY=1MO",
+        "FREQ=MONTHLY;BYDAY=-1FR",
+        "FREQ=MONTHLY;INTERVAL=2;BYDAY=5TH",
+        "FREQ=YEARLY",
+        "FREQ=YEARLY;INTERVAL=2",
+        "FREQ=MONTHLY;BYDAY=-4WE",
+    ];
+
+    #[test]
+    fn days_are_found_one_by_one_as_in_a_window() {
+        // Ends of months, and 29 February.
+        for first in ["2026-01-31", "2026-03-25", "2028-02-29", "2026-12-28"] {
+            let first = crate::wire::datetime::parse(first).expect("a day").day();
+            for rule in RULES {
+                let rule: Rule = rule.parse().expect("a rule");
+                let plan = DayPlan::new(first, Some(&rule));
+                let begin = i64::from(first.0);
+                let days: Vec<i64> = plan.days_between(begin, begin + 3_000).collect();
+                assert_eq!(days.first(), Some(&begin), "{rule}");
+                assert_eq!(plan.first_day(), begin);
+                for (nth, day) in (0..).zip(&days) {
+                    assert_eq!(plan.nth_after_first(nth), Some(*day), "{rule} from {begin}");
+                }
+                for day in begin + 1..begin + 1_000 {
+                    let last = days.iter().rev().find(|found| **found < day);
+                    assert_eq!(Some(&plan.last_day_before(day)), last, "{rule} before {day}");
+                    assert_eq!(plan.includes(day), days.contains(&day), "{rule} on {day}");
+                    let window: Vec<i64> = plan.days_between(day, day + 9).collect();
+                    let expected = days.iter().filter(|found| (day..=day + 9).contains(*found));
+                    assert_eq!(window, expected.copied().collect::<Vec<_>>(), "{rule} from {day}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_day_lies_after_the_year_9999() {
+        for rule in RULES {
+            let rule: Rule = rule.parse().expect("a rule");
+            let first = CivilDay(i32::try_from(DAY_MAX).expect("it fits") - 4_000);
+            let plan = DayPlan::new(first, Some(&rule));
+            let days: Vec<i64> = plan.days_between(i64::from(first.0), i64::MAX).collect();
+            let last = days.last().expect("the first at least");
+            assert!(*last <= DAY_MAX && *last > DAY_MAX - 800, "{rule}: {last}");
+            let count = i64::try_from(days.len()).expect("few");
+            assert_eq!(plan.nth_after_first(count - 1), Some(*last), "{rule}");
+            assert_eq!(plan.nth_after_first(count), None, "{rule}");
+            assert_eq!(plan.nth_after_first(count + 100_000), None, "{rule}");
+        }
+    }
+}
