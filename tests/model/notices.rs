@@ -815,7 +815,7 @@ fn a_change_of_an_account_is_announced_to_the_address_before_it() {
     assert_eq!(account_notices(&shop), [], "the account is new");
     follow(&mut shop, &by_password);
     let of_password = (AccountChange::Password, "ada@example.org".to_owned());
-    assert_eq!(account_notices(&shop), [of_password.clone()]);
+    assert_eq!(account_notices(&shop), [of_password]);
     let by_email = RequestLink {
         email: email("ada@example.com"),
         request: LinkRequest::Email {
