@@ -8,7 +8,7 @@ use slotbook::domain::state::command::HoldTime;
 use slotbook::domain::state::invariants;
 use slotbook::domain::state::refusal::{HoldBound, Refusal};
 use slotbook::domain::time::interval_set::Interval;
-use slotbook::domain::time::{Instant, MINUTE};
+use slotbook::domain::time::{HOUR, Instant, MINUTE};
 
 use super::shop::{Shop, calendar, civil, intervention};
 
@@ -256,4 +256,42 @@ fn a_short_day_takes_one_hold_of_any_length() {
     shop.holds(&HoldTime { source: None, ..wish(4, 20) }).expect("by a server");
     shop.releases(first);
     shop.holds(&wish(0, 20)).expect("the other one has ended");
+}
+
+#[test]
+fn a_source_holds_three_hours_and_its_networks_two_or_four_times_that() {
+    // A fifth of a whole day is 288 minutes, on each of two calendars.
+    let shop = Shop::in_zone("Paris", "2026-03-02 08:00")
+        .opened(1, "2026-03-03 00:00", "2026-03-04 00:00", "", Permits::All)
+        .opened(2, "2026-03-03 00:00", "2026-03-04 00:00", "", Permits::All);
+    let hold = |shop: &mut Shop, source: u8, on: u64, hour: i64, chain: &[u64]| {
+        let command = HoldTime {
+            date: civil("2026-03-03 00:00").plus_seconds(hour * HOUR),
+            intervention_ids: chain.iter().map(|id| intervention(*id)).collect(),
+            calendar_id: Some(calendar(on)),
+            hold: None,
+            source: Some(hash_of(source)),
+            is_by_key: true,
+        };
+        match shop.holds(&command) {
+            Ok(_) => None,
+            Err(refusals) => match refusals[..] {
+                [Refusal::TooManyHolds { bound, .. }] => Some(bound),
+                _ => panic!("{refusals:?}"),
+            },
+        }
+    };
+    let [hour, quarter] = [2, 3];
+    // Sources 0 to 3 have one /56, and 24 to 35 are IPv4 addresses of one network.
+    for (first, of_network) in [(0, Some(HoldBound::Network)), (24, None)] {
+        let mut shop = shop.clone();
+        assert_eq!(hold(&mut shop, first, 1, 0, &[hour, hour]), None);
+        assert_eq!(hold(&mut shop, first, 1, 2, &[hour]), None, "three hours are not too many");
+        assert_eq!(hold(&mut shop, first, 1, 3, &[quarter]), Some(HoldBound::Source));
+        assert_eq!(hold(&mut shop, first + 1, 2, 0, &[hour, hour, hour]), None);
+        assert_eq!(hold(&mut shop, first + 1, 2, 3, &[quarter]), Some(HoldBound::Source));
+        assert_eq!(hold(&mut shop, first + 2, 1, 4, &[quarter]), of_network);
+        // Another /56 of the same /48 is free of that bound.
+        assert_eq!(hold(&mut shop, first + 4, 1, 5, &[quarter]), None);
+    }
 }

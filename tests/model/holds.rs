@@ -535,3 +535,16 @@ fn a_booking_that_waits_for_its_code_gets_its_minutes_once_more() {
     shop.now = shop.now.plus_minutes(25);
     assert_eq!(extend(&mut shop, late), Err(Refusal::NoResult.into()), "it has expired");
 }
+
+#[test]
+fn a_professional_books_over_the_hold_of_a_web_caller() {
+    let mut shop = Shop::open_on_tuesday();
+    shop.holds(&wish(1, &[1])).expect("it is free");
+    let held = || booking_of("Ada", "2026-03-03 09:30");
+    let refusal = shop.refusal_of(&held());
+    assert!(matches!(refusal, Refusal::NotAvailable { .. }), "{refusal:?}");
+    for from_web in [true, false] {
+        let mut shop = shop.clone();
+        shop.book(&by_pro(held(), from_web)).expect("no hold binds the shop");
+    }
+}

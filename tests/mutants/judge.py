@@ -138,9 +138,9 @@ class Judge:
         spent = 0.0
         for batch in make_batches(sorted(tests, key=cost)):
             seconds = sum(test.seconds for test in batch)
+            if spent + seconds > seconds_max:
+                continue
             spent += seconds
-            if spent > seconds_max:
-                break
             variables = {"SLOTBOOK_MUTANT": str(mutant.number)}
             is_slow = batch[0].slow
             ended = self.run(batch, variables, SLOW_SECONDS_MAX if is_slow else max(10, 5 * seconds))
