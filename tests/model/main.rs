@@ -27,6 +27,7 @@ mod notices;
 mod records;
 mod reminders;
 mod replay;
+mod retention;
 mod series_parts;
 mod shop;
 mod simulation;
