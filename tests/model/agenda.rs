@@ -12,7 +12,7 @@ use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::Instant;
 use slotbook::domain::time::zone_names::ZoneName;
 
-use super::shop::{Shop, booking_of, by_pro, calendar, redrawn};
+use super::shop::{Shop, booking_of, by_pro, calendar, civil, redrawn};
 
 fn two_bookings() -> (Shop, Vevent, Vevent) {
     let mut shop =
@@ -160,4 +160,27 @@ fn an_appointment_made_by_hand_has_the_attributes_that_professionals_must_give()
     assert_eq!(fault.field, "str0");
     // One of before goes on without it.
     assert_eq!(shop.moves(ada.id, 1, "2026-03-03 11:00"), Ok(true));
+}
+
+#[test]
+fn a_time_zone_that_moves_an_appointment_out_of_the_years_1970_to_9999_is_refused() {
+    for (start, zone, is_allowed) in [
+        ("1970-01-01 01:00", "Paris", true),
+        ("1970-01-01 00:59", "Paris", false),
+        ("9999-12-31 18:29", "America/New_York", true),
+        ("9999-12-31 18:30", "America/New_York", false),
+    ] {
+        let (_, ada, _) = two_bookings();
+        let VeventKind::Appointment(mut appointment) = ada.kind else { panic!("an appointment") };
+        let mut shop = Shop::in_zone("UTC", "2026-03-01 00:00");
+        appointment.fiche_id = shop.knows("Ada", "ada@example.org");
+        appointment.civil_start = civil(start);
+        appointment.start = shop.group_state.catalogue.zone().instant_of(civil(start));
+        shop.put(1, VeventKind::Appointment(appointment));
+        let zone = ZoneName::from_name(zone).expect("a zone");
+        let mut fields = Patch::default();
+        fields.push(move |group: &mut Group| group.timezone = zone);
+        let changed = shop.changes(&RecordChange::Group(fields));
+        assert_eq!(changed.is_ok(), is_allowed, "{start}: {changed:?}");
+    }
 }
