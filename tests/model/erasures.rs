@@ -1,7 +1,5 @@
 //! What tells of a client, and goes with it: accounts, kept answers, records. Reference 17.
 
-use std::sync::Arc;
-
 use slotbook::domain::decisions::erasure::{erase_again, find_person};
 use slotbook::domain::records::account::Account;
 use slotbook::domain::records::customfield::{CustomName, CustomValue};
@@ -14,7 +12,6 @@ use slotbook::domain::records::text::{Email, Text};
 use slotbook::domain::state::command::{
     Client, Command, EraseClients, LinkRequest, MergeFiches, Patch, RecordChange, RequestLink,
 };
-use slotbook::domain::state::idempotency::{IdempotencyRecord, IdempotencyShare};
 use slotbook::domain::state::refusal::Refusal;
 
 use super::shop::{Draws, Shop, booking_of, by_pro};
@@ -107,14 +104,7 @@ fn an_answer_that_has_an_id_or_a_text_of_the_client_is_repeated_no_more() {
         ("", false),
     ];
     for (number, (answer, _)) in (0..).zip(&answers) {
-        shop.group_state.idempotency_records.insert(Arc::new(IdempotencyRecord {
-            scope: [number; 32],
-            body: [0; 32],
-            at: shop.now,
-            answer: answer.as_bytes().into(),
-            share: IdempotencyShare::default(),
-            awaits_code: false,
-        }));
+        shop.keeps_answer(number, answer);
     }
     let command = EraseClients {
         ids: vec![ada],
@@ -240,14 +230,7 @@ fn an_answer_with_a_customised_text_of_the_client_is_repeated_no_more() {
     let answers =
         [(r#"["violet"]"#, true), (r#"["a long tale"]"#, true), (r#"["green",""]"#, false)];
     for (number, (answer, _)) in (100..).zip(&answers) {
-        shop.group_state.idempotency_records.insert(Arc::new(IdempotencyRecord {
-            scope: [number; 32],
-            body: [0; 32],
-            at: shop.now,
-            answer: answer.as_bytes().into(),
-            share: IdempotencyShare::default(),
-            awaits_code: false,
-        }));
+        shop.keeps_answer(number, answer);
     }
     // One who is to be idle, and is not known to be, stays.
     let mut idle = EraseClients {

@@ -1,14 +1,11 @@
 //! Steps of the retention: past appointments lose their person, unused accounts are closed. Reference 17.5.
 
-use std::sync::Arc;
-
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{Email, LongText};
 use slotbook::domain::state::command::{
     Command, LinkRequest, Patch, Put, RecordChange, RequestLink, RetentionStep,
 };
-use slotbook::domain::state::idempotency::{IdempotencyRecord, IdempotencyShare};
 use slotbook::domain::time::{DAY, Instant};
 
 use super::shop::{Draws, Shop, booking_of, civil, link_secret};
@@ -19,17 +16,6 @@ fn retain(shop: &mut Shop, step: RetentionStep) -> bool {
     let draws = Draws { fiche: shop.id(), ..Draws::none(shop.now) };
     shop.does(Command::Retain(step), draws).expect("never refused");
     shop.events.len() > events
-}
-
-fn keep_answer(shop: &mut Shop, scope: u8, answer: &str) {
-    shop.group_state.idempotency_records.insert(Arc::new(IdempotencyRecord {
-        scope: [scope; 32],
-        body: [0; 32],
-        at: shop.now,
-        answer: answer.as_bytes().into(),
-        share: IdempotencyShare::default(),
-        awaits_code: false,
-    }));
 }
 
 #[test]
@@ -48,8 +34,8 @@ fn a_past_appointment_is_emptied_once_with_all_that_tells_of_it() {
     assert_eq!((about(&shop, past), about(&shop, other)), (1, 1));
     let end = shop.group_state.catalogue.zone().instant_of(civil("2026-03-03 10:00"));
     shop.now = end.plus_minutes(5);
-    keep_answer(&mut shop, 100, &format!("[{{\"vevent_id\":{past}}}]"));
-    keep_answer(&mut shop, 101, &format!("[{{\"vevent_id\":{other}}}]"));
+    shop.keeps_answer(100, &format!("[{{\"vevent_id\":{past}}}]"));
+    shop.keeps_answer(101, &format!("[{{\"vevent_id\":{other}}}]"));
     let empty = |before| RetentionStep::EmptyAppointments { ids: vec![past, other], before };
     assert!(!retain(&mut shop, empty(end)), "it ends at that moment");
     assert!(retain(&mut shop, empty(end.plus_seconds(1))));

@@ -209,6 +209,18 @@ impl Shop {
         id
     }
 
+    /// Keeps an answer under an Idempotency-Key.
+    pub(crate) fn keeps_answer(&mut self, scope: u8, answer: &str) {
+        self.group_state.idempotency_records.insert(Arc::new(IdempotencyRecord {
+            scope: [scope; 32],
+            body: [0; 32],
+            at: self.now,
+            answer: answer.as_bytes().into(),
+            share: IdempotencyShare::default(),
+            awaits_code: false,
+        }));
+    }
+
     /// Carries a decided event out, every third under a key that comes again some time.
     pub(crate) fn carry_out(&mut self, event: Event) {
         let number = u8::try_from(self.events.len() % 250).expect("small");
