@@ -163,4 +163,19 @@ mod tests {
             Err(ExceptionsError::TooMany(3_001))
         );
     }
+
+    #[test]
+    fn dates_are_split_at_a_day_which_is_among_the_later_ones() {
+        let all: Exceptions = "2025-01-01,2025-01-05,2025-01-07".parse().expect("dates");
+        let day = |text: &str| crate::wire::datetime::parse(text).expect("a day").day();
+        for (at, before, from) in [
+            ("2025-01-05", &["2025-01-01"][..], &["2025-01-05", "2025-01-07"][..]),
+            ("2025-01-06", &["2025-01-01", "2025-01-05"], &["2025-01-07"]),
+            ("2024-12-31", &[], &["2025-01-01", "2025-01-05", "2025-01-07"]),
+        ] {
+            let days = |texts: &[&str]| texts.iter().map(|text| day(text)).collect::<Vec<_>>();
+            assert_eq!(all.before(day(at)).days(), days(before));
+            assert_eq!(all.from(day(at)).days(), days(from));
+        }
+    }
 }

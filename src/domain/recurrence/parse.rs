@@ -239,4 +239,19 @@ mod tests {
         let error = canonical(&"é".repeat(10_000)).expect_err("no pair");
         assert!(error.to_string().chars().count() < 120);
     }
+
+    #[test]
+    fn until_lies_in_the_years_1970_to_9999() {
+        for text in ["19700101T000000Z", "99991231T235959Z"] {
+            assert!(parse_utc(text).is_some(), "{text}");
+        }
+        assert_eq!(parse_utc("19691231T235959Z"), None);
+    }
+
+    #[test]
+    fn a_set_of_weekdays_has_seven_bits_and_one_of_them_at_least() {
+        for (bits, is_set) in [(0, false), (1, true), (0x7f, true), (0x80, false), (0xff, false)] {
+            assert_eq!(Weekdays::try_from(bits).is_ok(), is_set, "{bits}");
+        }
+    }
 }
