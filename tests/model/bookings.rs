@@ -508,6 +508,10 @@ fn a_booking_keeps_what_was_said_about_it() {
     assert_eq!(rare.comments.as_str(), "by the back door");
     assert_eq!(row.booking_comments(), "by the back door");
     assert_eq!(rare.websource.as_str(), "leaflet");
+    shop.now = shop.now.plus_minutes(1);
+    shop.moves(made[0], 1, "2026-03-03 11:00").expect("it is free");
+    let moved = &shop.group_state.rows[&made[0]];
+    assert_eq!(moved.booking_comments(), "by the back door", "a later change leaves them");
     let mut command = by_pro(booking_of("Bob", "2026-03-03 10:30"), false);
     command.comments = LongText::new("brings a dog").expect("a text");
     command.internal_comments = LongText::new("pays late").expect("a text");

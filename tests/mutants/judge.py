@@ -27,6 +27,8 @@ MEMORY_BYTES = 6 << 30
 SLOW_SECONDS = 20
 # A slow test that has not failed by then sees nothing.
 SLOW_SECONDS_MAX = 20
+# A longer one runs after the quick ones, so that none takes the time of many.
+QUICK_TEST_SECONDS_MAX = 5
 # The tests of a mutant end after this time together: first the quick ones, then all.
 QUICK_SECONDS_MAX = 12
 ALL_SECONDS_MAX = 40
@@ -118,7 +120,7 @@ class Judge:
 
     def judge_quickly(self, mutant: Mutant) -> str:
         """Runs the quick tests that pass it, those that caught its like first, for a short time."""
-        tests = [test for test in self.by_mutant[mutant.number] if not test.slow]
+        tests = [t for t in self.by_mutant[mutant.number] if t.seconds <= QUICK_TEST_SECONDS_MAX]
         return self.judge(mutant, tests, QUICK_SECONDS_MAX)
 
     def judge_slowly(self, mutant: Mutant) -> str:
