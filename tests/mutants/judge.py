@@ -120,8 +120,9 @@ class Judge:
 
     def judge_quickly(self, mutant: Mutant) -> str:
         """Runs the quick tests that pass it, those that caught its like first, for a short time."""
-        tests = [t for t in self.by_mutant[mutant.number] if t.seconds <= QUICK_TEST_SECONDS_MAX]
-        return self.judge(mutant, tests, QUICK_SECONDS_MAX)
+        tests = self.by_mutant[mutant.number]
+        short = [test for test in tests if test.seconds <= QUICK_TEST_SECONDS_MAX]
+        return self.judge(mutant, short, QUICK_SECONDS_MAX)
 
     def judge_slowly(self, mutant: Mutant) -> str:
         """Runs all tests that pass it."""
@@ -145,7 +146,8 @@ class Judge:
             spent += seconds
             variables = {"SLOTBOOK_MUTANT": str(mutant.number)}
             is_slow = batch[0].slow
-            ended = self.run(batch, variables, SLOW_SECONDS_MAX if is_slow else max(10, 5 * seconds))
+            late = SLOW_SECONDS_MAX if is_slow else max(10, 5 * seconds)
+            ended = self.run(batch, variables, late)
             if ended.failed and not (is_slow and ended.late):
                 caught_by = next(test.key for test in batch if test.name == ended.failed)
                 self.note_kill(file, caught_by)
