@@ -77,7 +77,8 @@ impl Shape {
             (position / slots, position % slots)
         } else {
             let free = STARTS_A_DAY - self.appointments_a_day;
-            let (index, taken) = (position % free, self.appointments_a_quarter());
+            let index = position % free;
+            let taken = self.appointments_a_quarter();
             let free_of_quarter = STARTS_A_QUARTER - taken;
             let quarter = index / free_of_quarter;
             (position / free, quarter * STARTS_A_QUARTER + taken + index % free_of_quarter)
@@ -98,7 +99,8 @@ impl Shape {
 
     /// Number of a calendar's appointment -> its start.
     fn appointment_start(&self, number: u64) -> u64 {
-        let (day, index) = (number / self.appointments_a_day, number % self.appointments_a_day);
+        let day = number / self.appointments_a_day;
+        let index = number % self.appointments_a_day;
         let taken = self.appointments_a_quarter();
         self.slot_start(day, index / taken * STARTS_A_QUARTER + index % taken)
     }

@@ -15,7 +15,7 @@ use slotbook::domain::state::command::{Caller, CancelRight, MoveAppointment};
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::{Civil, INSTANT_MAX, INSTANT_MIN};
 
-use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, somebody};
+use super::shop::{Shop, booking_of, by_pro, calendar, civil, intervention, says, somebody};
 
 #[test]
 fn a_booked_start_is_gone_and_the_client_is_known() {
@@ -500,18 +500,9 @@ fn a_client_keeps_a_name_whatever_a_professional_sends() {
 fn a_booking_keeps_what_was_said_about_it() {
     let mut shop = Shop::open_on_tuesday();
     let mut command = booking_of("Ada", "2026-03-03 09:30");
-    command.comments = LongText::new("by the back door").expect("a text");
-    command.websource = Text::new("leaflet").expect("a text");
+    says(&mut command);
     let made = shop.book(&command).expect("free");
-    let row = &shop.group_state.rows[&made[0]];
-    let rare = row.rare.as_ref().expect("there are some");
-    assert_eq!(rare.comments.as_str(), "by the back door");
-    assert_eq!(row.booking_comments(), "by the back door");
-    assert_eq!(rare.websource.as_str(), "leaflet");
-    shop.now = shop.now.plus_minutes(1);
-    shop.moves(made[0], 1, "2026-03-03 11:00").expect("it is free");
-    let moved = &shop.group_state.rows[&made[0]];
-    assert_eq!(moved.booking_comments(), "by the back door", "a later change leaves them");
+    shop.assert_said(made[0]);
     let mut command = by_pro(booking_of("Bob", "2026-03-03 10:30"), false);
     command.comments = LongText::new("brings a dog").expect("a text");
     command.internal_comments = LongText::new("pays late").expect("a text");

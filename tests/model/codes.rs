@@ -12,7 +12,7 @@ use slotbook::domain::records::text::Text;
 use slotbook::domain::state::command::BookAppointment;
 use slotbook::domain::state::refusal::Refusal;
 
-use super::shop::{Shop, booking_of, by_pro};
+use super::shop::{Shop, booking_of, by_pro, says};
 
 fn text<const MAX: usize>(text: &str) -> Text<MAX> {
     Text::new(text).expect("a text")
@@ -162,17 +162,8 @@ fn a_confirmed_booking_keeps_what_was_said_about_it() {
     let mut shop =
         Shop::open_on_tuesday().with_group(|group| group.verify_bookings = VerifyBookings::Mail);
     let mut booking = booking_of("Ada", "2026-03-03 09:30");
-    booking.comments = text("by the back door");
-    booking.websource = text("leaflet");
+    says(&mut booking);
     let hold = shop.book_until_code(&booking).expect("it is free");
     let made = shop.confirms(hold, true).expect("the code is right");
-    let row = &shop.group_state.rows[&made[0]];
-    let rare = row.rare.as_ref().expect("there are some");
-    assert_eq!(rare.comments.as_str(), "by the back door");
-    assert_eq!(row.booking_comments(), "by the back door");
-    assert_eq!(rare.websource.as_str(), "leaflet");
-    shop.now = shop.now.plus_minutes(1);
-    shop.moves(made[0], 1, "2026-03-03 11:00").expect("it is free");
-    let moved = &shop.group_state.rows[&made[0]];
-    assert_eq!(moved.booking_comments(), "by the back door", "a later change leaves them");
+    shop.assert_said(made[0]);
 }

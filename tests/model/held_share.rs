@@ -281,7 +281,8 @@ fn a_source_holds_three_hours_and_its_networks_two_or_four_times_that() {
             },
         }
     };
-    let [hour, quarter] = [2, 3];
+    let hour = 2;
+    let quarter = 3;
     // Sources 0 to 3 have one /56, and 24 to 35 are IPv4 addresses of one network.
     for (first, of_network) in [(0, Some(HoldBound::Network)), (24, None)] {
         let mut shop = shop.clone();

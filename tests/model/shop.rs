@@ -414,6 +414,19 @@ impl Shop {
         }
     }
 
+    /// A booking that [`says`] something keeps it, also after a move to eleven o'clock.
+    pub(crate) fn assert_said(&mut self, booked: VeventId) {
+        let row = &self.group_state.rows[&booked];
+        let rare = row.rare.as_ref().expect("there are some");
+        assert_eq!(rare.comments.as_str(), "by the back door");
+        assert_eq!(row.booking_comments(), "by the back door");
+        assert_eq!(rare.websource.as_str(), "leaflet");
+        self.now = self.now.plus_minutes(1);
+        self.moves(booked, 1, "2026-03-03 11:00").expect("it is free");
+        let moved = &self.group_state.rows[&booked];
+        assert_eq!(moved.booking_comments(), "by the back door", "a later change leaves them");
+    }
+
     pub(crate) fn restores(&mut self, id: VeventId) -> Result<bool, Refusals> {
         self.by_hand(&PutVevent::Change(id, redrawn(|_, row| row.deleted = false)))
     }
@@ -580,6 +593,12 @@ pub(crate) fn booking_of(name: &str, date: &str) -> BookAppointment {
         smsreminder: None,
         customs: Vec::new(),
     }
+}
+
+/// Gives a booking comments and an origin.
+pub(crate) fn says(command: &mut BookAppointment) {
+    command.comments = LongText::new("by the back door").expect("a text");
+    command.websource = Text::new("leaflet").expect("a text");
 }
 
 /// A client described by a name and the address made from it.

@@ -34,7 +34,8 @@ mod tests {
             let civil = Civil::from_ymd_hms(year, 1, 1, 0, 0, 0).expect("a time");
             Zone::from_iana("UTC").expect("a zone").instant_of(civil)
         };
-        let [from, to] = [1970, 2040].map(moment_of);
+        let from = moment_of(1970);
+        let to = moment_of(2040);
         for name in Zone::iana_names() {
             let zone = Zone::from_iana(name).expect("a listed name");
             let mut change = zone.same_offset_span(from).end;

@@ -54,7 +54,8 @@ impl SearchedDay {
     /// Removes the starts within a time, or those outside it.
     fn remove(&self, zone: Zone, bits: &mut DayBits, time: Interval, within: bool) {
         if self.is_even {
-            let (from, to) = (self.unit_from(time.start), self.unit_from(time.end));
+            let from = self.unit_from(time.start);
+            let to = self.unit_from(time.end);
             for (word, bits) in bits.iter_mut().enumerate() {
                 let inside = lowest(to, word) & !lowest(from, word);
                 *bits &= if within { !inside } else { inside };

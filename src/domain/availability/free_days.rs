@@ -185,11 +185,11 @@ impl KeptDays {
         let last = civil_day_of(zone, appointment.end.plus_seconds(-1)).end.plus_seconds(-1);
         let first = civil_day_of(zone, appointment.start).start;
         let first = first.plus_seconds(-self.kind.chain.length_seconds());
-        let [(first, _), (last, _)] =
-            [first, last].map(|moment| place_of(zone.civil_of(moment).day()));
+        let (first_chunk, _) = place_of(zone.civil_of(first).day());
+        let (last_chunk, _) = place_of(zone.civil_of(last).day());
         let mut changed = self.clone();
         for (chunk, kept) in (self.first..).zip(&mut changed.chunks) {
-            if first <= chunk && chunk <= last {
+            if first_chunk <= chunk && chunk <= last_chunk {
                 *kept = OnceLock::new();
             }
         }

@@ -349,8 +349,10 @@ mod tests {
         // Of each of two calendars: the grid points, and for each step the calendar and the days of
         // its availability in the month before the end.
         let of = |points: i64, occurrences: i64, steps| 2 * (points + steps * (100 + occurrences));
-        let [module, office] = [BookingMode::Module, BookingMode::BackOffice];
-        let [whole, nearest] = [SearchExtent::Whole, SearchExtent::Nearest];
+        let module = BookingMode::Module;
+        let office = BookingMode::BackOffice;
+        let whole = SearchExtent::Whole;
+        let nearest = SearchExtent::Nearest;
         let month = days(50, 81);
         assert_eq!(cost(module, month, whole), of(31 * 96, 35, 1));
         assert_eq!(cost(module, month, nearest), of(31 * 96, 35, 5));

@@ -90,7 +90,8 @@ impl Rules {
 
     /// Returns an upper bound on the occurrences that an expansion over `span` looks at.
     pub fn count_looked_at(&self, zone: Zone, span: Interval) -> i64 {
-        let [from, to] = [span.start, span.end].map(|moment| zone.civil_of(moment).day());
+        let from = zone.civil_of(span.start).day();
+        let to = zone.civil_of(span.end).day();
         let mut count: i64 = 0;
         for row in self.availabilities.iter().chain(&self.plages) {
             let series = row.series().expect("a rule is a series");

@@ -133,7 +133,8 @@ mod tests {
     fn fits(mode: BookingMode, own: Option<u64>, interval: Interval) -> Option<bool> {
         let searched = searched();
         let own = OwnTime { appointment: own.and_then(VeventId::new), hold: None };
-        let (catalogue, view) = (&searched.catalogue, &searched.views[0]);
+        let catalogue = &searched.catalogue;
+        let view = &searched.views[0];
         let room = UnverifiedRoom::new(catalogue, view, mode, own, days(0, 2), searched.now);
         room.map(|mut room| {
             assert_eq!(room.percent(), 50);
@@ -169,7 +170,8 @@ mod tests {
     fn a_group_without_a_limit_has_no_room_to_ask_for() {
         let mut searched = searched();
         searched.catalogue.group.unverified_day_percent = const { Bounded::known(100) };
-        let (catalogue, view) = (&searched.catalogue, &searched.views[0]);
+        let catalogue = &searched.catalogue;
+        let view = &searched.views[0];
         let own = OwnTime::default();
         let span = days(0, 1);
         let now = searched.now;

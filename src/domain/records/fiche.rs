@@ -220,14 +220,12 @@ mod tests {
             ..Fiche::new(id(1), Instant(10))
         };
         let kept = Fiche {
-            from_web: true,
-            rappel_email: false,
-            rappel_sms: false,
-            deleted: true,
-            merged_into: Some(id(2)),
-            erased_at: Some(Instant(30)),
-            created_at: Instant(10),
-            ..Fiche::new(id(1), Instant(20))
+            lastname: Name::default(),
+            comments: LongText::default(),
+            updated_at: Instant(20),
+            mail_since: Instant(20),
+            sms_since: Instant(20),
+            ..full.clone()
         };
         assert_eq!(full.emptied(Instant(20)), kept);
         let erased = Fiche {

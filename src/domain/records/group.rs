@@ -383,7 +383,8 @@ mod tests {
             group.record_rescheduling(&before, Instant(20));
             (group.mail_since, group.sms_since)
         };
-        let [old, new] = [Instant(10), Instant(20)];
+        let old = Instant(10);
+        let new = Instant(20);
         assert_eq!(since(&|_| {}), (old, old));
         assert_eq!(since(&|group| group.timezone = zone("UTC")), (new, new));
         let mail = ReminderLead::new(77).expect("minutes");

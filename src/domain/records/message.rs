@@ -28,8 +28,7 @@ pub struct Message {
     /// Whether an application's key alone caused the confirmation, the change, the cancellation or
     /// the reminder. The key's holder can book in any client's name.
     pub by_key: bool,
-    /// The address or phone number of the last attempt; before the first attempt, that of the
-    /// event that caused it.
+    /// The address or number of the last attempt; before the first one, that of its cause.
     pub recipient: Text<255>,
     /// The time of the first attempt to this recipient.
     pub first_claimed_at: Option<Instant>,
@@ -100,8 +99,7 @@ struct StoredMessage {
     known: Option<Box<KnownAppointment>>,
 }
 
-/// The content of a message with its cause, as it is stored. The order of the variants is the
-/// format on disk.
+/// The content and the cause of a message. The order of the variants is the format on disk.
 #[derive(Clone, Serialize, Deserialize)]
 enum StoredContent {
     AccountLink { purpose: LinkPurpose, token: LinkToken, expires: Instant },
@@ -599,48 +597,4 @@ impl Message {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_stored_with_its_cause() {
-        let id = VeventId::new(1).expect("an id");
-        let one = AppointmentTime { id, start: Instant(9) };
-        let contents = [
-            MessageContent::Confirmation(vec![one]),
-            MessageContent::Change { appointment: one, was: Instant(8) },
-            MessageContent::Cancellation(one),
-            MessageContent::Reminder(Channel::Sms, one),
-            MessageContent::Restoration(one),
-            MessageContent::AccountNotice(AccountChange::Password),
-        ];
-        for content in contents {
-            let by_other = Message {
-                id: MessageId::new(1).expect("an id"),
-                created_at: Instant(7),
-                content,
-                by_key: false,
-                recipient: Text::new("ada@example.org").expect("a text"),
-                first_claimed_at: None,
-                progress: Progress::Waiting {
-                    attempts: 0,
-                    not_before: Instant(7),
-                    reason: Text::default(),
-                },
-                known: None,
-            };
-            for message in [by_other.clone().caused_by_key(), by_other] {
-                assert_eq!(Message::from(StoredMessage::from(message.clone())), message);
-                assert!(message.is_unattempted());
-                let claimed = Message { first_claimed_at: Some(Instant(8)), ..message.clone() };
-                assert!(!claimed.is_unattempted());
-                let progress = Progress::Waiting {
-                    attempts: 1,
-                    not_before: Instant(7),
-                    reason: Text::default(),
-                };
-                assert!(!Message { progress, ..message }.is_unattempted());
-            }
-        }
-    }
-}
+mod tests;

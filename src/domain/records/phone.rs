@@ -140,7 +140,9 @@ mod tests {
 
     #[test]
     fn texts_go_to_the_first_number_unless_only_the_second_is_a_mobile() {
-        let [landline, mobile, other] = ["01 23 45 67 89", "06 12 34 56 78", "07 12 34 56 78"];
+        let landline = "01 23 45 67 89";
+        let mobile = "06 12 34 56 78";
+        let other = "07 12 34 56 78";
         for (phones, number) in [
             ([landline, mobile], "+33612345678"),
             ([mobile, other], "+33612345678"),

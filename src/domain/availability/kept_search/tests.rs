@@ -140,9 +140,9 @@ fn four_kinds_are_kept_and_the_newest_comes_first() {
 fn another_grid_zone_or_share_of_the_public_is_another_kind() {
     let mut searched = Searched::new();
     let chain = chain_of(15);
-    let [by_key, by_account, by_pro] =
-        [BookingMode::Module, BookingMode::ModuleByAccount, BookingMode::ModuleByPro]
-            .map(|mode| ChainSearch::new(&chain, mode));
+    let by_key = ChainSearch::new(&chain, BookingMode::Module);
+    let by_account = ChainSearch::new(&chain, BookingMode::ModuleByAccount);
+    let by_pro = ChainSearch::new(&chain, BookingMode::ModuleByPro);
     searched.count_by(by_key, days(0, 8));
     searched.count_by(by_account, days(0, 8));
     assert_eq!(searched.kept().len(), 1, "none is bound by a share");
@@ -279,9 +279,9 @@ fn what_is_kept_of_days_of_any_length_are_the_starts_of_the_walk() {
             assert!(table.fill(&kept.expect("kept"), window, searched.views.iter()));
             let mut expected: BTreeMap<Instant, Vec<usize>> = BTreeMap::new();
             for (place, view) in searched.views.iter().enumerate() {
-                let (catalogue, now) = (&searched.catalogue, searched.now);
                 let mut starts = Vec::new();
-                free_starts(catalogue, view, search, window, now, &mut starts);
+                let now = searched.now;
+                free_starts(&searched.catalogue, view, search, window, now, &mut starts);
                 for start in starts {
                     expected.entry(start).or_default().push(place);
                 }
