@@ -34,22 +34,22 @@ type Said = Option<(Instant, CalendarId)>;
 
 /// A mail that reached a client.
 #[derive(Clone, Debug)]
-struct Mail {
-    to: String,
-    content: MessageContent,
+pub(super) struct Mail {
+    pub(super) to: String,
+    pub(super) content: MessageContent,
     said: Said,
 }
 
 /// An attempt under way: the message, and the state of its claim.
 #[derive(Debug)]
-struct Attempt {
+pub(super) struct Attempt {
     claimed: Arc<GroupState>,
     message: Message,
 }
 
 /// The end of an attempt on the other side.
 #[derive(Clone, Copy, Debug)]
-enum End {
+pub(super) enum End {
     Taken,
     /// Refused for now, and nothing has arrived.
     Busy,
@@ -58,14 +58,14 @@ enum End {
 }
 
 /// A shop whose mails a test carries.
-struct Post {
-    shop: Shop,
+pub(super) struct Post {
+    pub(super) shop: Shop,
     /// Ada's appointment at 11:00 on Tuesday. It is Monday.
-    id: VeventId,
-    ada: FicheId,
-    bob: FicheId,
-    under_way: Vec<Attempt>,
-    arrived: Vec<Mail>,
+    pub(super) id: VeventId,
+    pub(super) ada: FicheId,
+    pub(super) bob: FicheId,
+    pub(super) under_way: Vec<Attempt>,
+    pub(super) arrived: Vec<Mail>,
 }
 
 fn client_of(shop: &Shop, id: VeventId) -> FicheId {
@@ -74,7 +74,7 @@ fn client_of(shop: &Shop, id: VeventId) -> FicheId {
 
 impl Post {
     /// Ada's booking is confirmed; Bob is a client, too.
-    fn new(delay_seconds: i64) -> Self {
+    pub(super) fn new(delay_seconds: i64) -> Self {
         let mut shop = reminding();
         shop.announces = true;
         let id = booked(&mut shop);
@@ -95,28 +95,28 @@ impl Post {
         });
     }
 
-    fn local(&self, text: &str) -> Instant {
+    pub(super) fn local(&self, text: &str) -> Instant {
         self.shop.group_state.catalogue.zone().instant_of(civil(text))
     }
 
-    fn moves(&mut self, on: u64, time: &str) {
+    pub(super) fn moves(&mut self, on: u64, time: &str) {
         // A start that another client has is refused, and the agenda stays.
         drop(self.shop.moves(self.id, on, &format!("2026-03-03 {time}")));
     }
 
-    fn cancels(&mut self) {
+    pub(super) fn cancels(&mut self) {
         drop(self.shop.cancel(self.id, CancelRight::Pro));
     }
 
-    fn restores(&mut self) {
+    pub(super) fn restores(&mut self) {
         drop(self.shop.restores(self.id));
     }
 
-    fn changes(&mut self, set: impl Fn(&mut Vevent) + Send + Sync + 'static) {
+    pub(super) fn changes(&mut self, set: impl Fn(&mut Vevent) + Send + Sync + 'static) {
         drop(self.shop.by_hand(&PutVevent::Change(self.id, redrawn(move |_, row| set(row)))));
     }
 
-    fn gives_to(&mut self, client: FicheId) {
+    pub(super) fn gives_to(&mut self, client: FicheId) {
         self.changes(move |row| give(row, client));
     }
 
@@ -126,7 +126,7 @@ impl Post {
     }
 
     /// Cancels with the secret; whether it was live.
-    fn cancels_by_secret(&mut self) -> bool {
+    pub(super) fn cancels_by_secret(&mut self) -> bool {
         let key = self.shop.group_state.rows[&self.id].appointment().expect("one").key;
         let right = CancelRight::Secret(key.as_str().to_owned());
         self.shop.cancel(self.id, right) == Ok(true)
@@ -143,12 +143,12 @@ impl Post {
         }
     }
 
-    fn waits(&mut self, seconds: i64) {
+    pub(super) fn waits(&mut self, seconds: i64) {
         self.shop.now = self.shop.now.plus_seconds(seconds);
     }
 
     /// Claims what is due and not under way.
-    fn claim(&mut self) {
+    pub(super) fn claim(&mut self) {
         let mut due: Vec<DueItem> = Vec::new();
         for message in self.shop.group_state.outbox.open() {
             due.push(DueItem::Message(message.id));
@@ -175,7 +175,7 @@ impl Post {
     }
 
     /// Ends the first attempt under way.
-    fn send(&mut self, end: End) {
+    pub(super) fn send(&mut self, end: End) {
         if self.under_way.is_empty() {
             return;
         }
@@ -197,7 +197,7 @@ impl Post {
     }
 
     /// Claims and sends all that is due.
-    fn carry(&mut self) {
+    pub(super) fn carry(&mut self) {
         self.claim();
         while !self.under_way.is_empty() {
             self.send(End::Taken);
@@ -213,7 +213,7 @@ impl Post {
     }
 
     /// Carries everything, until nothing is open.
-    fn comes_to_rest(&mut self) {
+    pub(super) fn comes_to_rest(&mut self) {
         for _ in 0..60 {
             self.carry();
             if self.shop.group_state.outbox.open().next().is_none() {
@@ -226,7 +226,7 @@ impl Post {
     }
 
     /// The kinds of the mails that arrived, and the starts that they named.
-    fn said(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn said(&self) -> Vec<(&'static str, String)> {
         let zone = self.shop.group_state.catalogue.zone();
         let mut said = Vec::new();
         for mail in &self.arrived {
@@ -300,7 +300,7 @@ fn mail(state: &GroupState, message: &Message) -> Mail {
     }
 }
 
-fn some(kind: &'static str, start: &str) -> (&'static str, String) {
+pub(super) fn some(kind: &'static str, start: &str) -> (&'static str, String) {
     (kind, start.to_owned())
 }
 
