@@ -8,6 +8,7 @@ use slotbook::domain::decisions::book::permit_booking;
 use slotbook::domain::records::account::Account;
 use slotbook::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
+use slotbook::domain::records::group::ContactNeeded;
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
 use slotbook::domain::records::text::{Bounded, Email, LongText, Name, Text};
 use slotbook::domain::records::vevent::Permits;
@@ -544,5 +545,24 @@ fn an_appointment_moves_within_the_years_1970_to_9999() {
         (INSTANT_MAX.0 - 1_799, false),
     ] {
         assert_eq!(is_in_range(Civil(second)), expected, "{second}");
+    }
+}
+
+#[test]
+fn a_contact_is_needed_of_the_public_by_a_key_since_that_setting() {
+    for (by_pro_hand, needs_contact, is_refused) in
+        [(false, true, true), (false, false, false), (true, true, false), (true, false, false)]
+    {
+        let mut shop =
+            Shop::open_on_tuesday().with_group(|group| group.contact_needed = ContactNeeded::Email);
+        let mut command = booking_of("Ada", "2026-03-03 09:30");
+        command.client.email = None;
+        command.client.fields.push(|fiche| fiche.email = None);
+        command.needs_contact = needs_contact;
+        if by_pro_hand {
+            command = by_pro(command, false);
+        }
+        let booked = shop.book(&command);
+        assert_eq!(booked.is_err(), is_refused, "{by_pro_hand} {needs_contact}: {booked:?}");
     }
 }

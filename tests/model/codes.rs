@@ -3,14 +3,16 @@
 
 use slotbook::domain::decisions::book::{check_page_permission, permit_page_booking};
 use slotbook::domain::records::channel::Channel;
+use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::VerifyBookings;
 use slotbook::domain::records::hold::HoldState;
-use slotbook::domain::records::ids::FicheId;
+use slotbook::domain::records::ids::{CustomfieldId, FicheId};
 use slotbook::domain::records::sms_countries::SmsCountries;
 use slotbook::domain::records::text::Text;
 use slotbook::domain::state::command::BookAppointment;
 use slotbook::domain::state::refusal::Refusal;
+use slotbook::domain::time::Instant;
 
 use super::shop::{Shop, booking_of, by_pro, says};
 
@@ -166,4 +168,23 @@ fn a_confirmed_booking_keeps_what_was_said_about_it() {
     let hold = shop.book_until_code(&booking).expect("it is free");
     let made = shop.confirms(hold, true).expect("the code is right");
     shop.assert_said(made[0]);
+}
+
+#[test]
+fn a_confirmed_booking_keeps_its_customised_attributes() {
+    let name = CustomName::new("str0").expect("a name");
+    let mut shop = Shop::open_on_tuesday().with(|catalogue| {
+        catalogue.group.verify_bookings = VerifyBookings::Mail;
+        let id = CustomfieldId::new(1).expect("an id");
+        let mut field = Customfield::new(id, Model::Vevent, name, Instant(0));
+        field.user_visible = true;
+        catalogue.customfields.insert(id, field.into());
+    });
+    let value = CustomValue::String(text("blue"));
+    let mut booking = booking_of("Ada", "2026-03-03 09:30");
+    booking.customs.push((name, Some(value.clone())));
+    let hold = shop.book_until_code(&booking).expect("it is free");
+    let made = shop.confirms(hold, true).expect("the code is right");
+    let rare = shop.group_state.rows[&made[0]].rare.as_ref().expect("there are some");
+    assert_eq!(rare.customs.value(name), Some(&value));
 }

@@ -2,19 +2,25 @@
 
 use slotbook::domain::decisions::erasure::{erase_again, find_person};
 use slotbook::domain::records::account::Account;
+use slotbook::domain::records::account_link::{AccountLink, AccountLinks, LinkAction};
+use slotbook::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use slotbook::domain::records::customfield::{CustomName, CustomValue};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::VerifyBookings;
 use slotbook::domain::records::hold::HoldId;
-use slotbook::domain::records::ids::{FicheId, VeventId};
-use slotbook::domain::records::message::MessageContent;
-use slotbook::domain::records::text::{Email, Text};
+use slotbook::domain::records::ids::{FicheId, MessageId, VeventId};
+use slotbook::domain::records::message::{AccountChange, LinkPurpose, MessageContent, ShopWarning};
+use slotbook::domain::records::text::{Email, LongText, Text};
 use slotbook::domain::state::command::{
-    Client, Command, EraseClients, LinkRequest, MergeFiches, Patch, RecordChange, RequestLink,
+    BookAppointment, Client, Command, EraseClients, LinkRequest, MergeFiches, Patch, RecordChange,
+    RequestLink,
 };
+use slotbook::domain::state::erasure::Erasure;
+use slotbook::domain::state::event::Event;
 use slotbook::domain::state::refusal::Refusal;
+use slotbook::domain::time::Instant;
 
-use super::shop::{Draws, Shop, booking_of, by_pro};
+use super::shop::{Draws, Shop, booking_of, by_pro, civil};
 
 fn account(email: &str, fiche_id: FicheId, former: &[FicheId]) -> Account {
     Account {
@@ -247,4 +253,129 @@ fn an_answer_with_a_customised_text_of_the_client_is_repeated_no_more() {
         let kept = shop.group_state.idempotency_records.find(&[number; 32], shop.now);
         assert_eq!(kept.is_none(), *goes, "{answer}");
     }
+}
+
+/// The parts that go with some clients.
+fn parts_of(shop: &Shop, ids: &[FicheId]) -> Erasure {
+    match erase_again(&shop.group_state, ids, shop.now) {
+        Some(Event::ClientsErased { erasure, .. }) => *erasure,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn has_account(shop: &mut Shop, email: &str, fiche_id: FicheId, former: &[FicheId]) {
+    let account = account(email, fiche_id, former);
+    shop.group_state.accounts.insert(account.email.folded(), account.into());
+}
+
+fn is_mailed(shop: &mut Shop, content: MessageContent, to: &str) -> MessageId {
+    let message = shop.group_state.outbox.draft(0, shop.now, content, to);
+    shop.group_state.enqueue(&message);
+    message.id
+}
+
+#[test]
+fn mails_to_an_address_go_with_the_last_client_who_has_it() {
+    const NOTICE: MessageContent = MessageContent::AccountNotice(AccountChange::Device);
+    // The accounts, and whether mails to ada@example.org and to other@example.org go with Ada.
+    type Accounts = fn(&mut Shop, FicheId, FicheId);
+    let cases: [(&str, Accounts, [bool; 2]); 5] = [
+        ("no account", |_, _, _| {}, [true, false]),
+        ("her own", |shop, ada, _| has_account(shop, "ada@example.org", ada, &[]), [true, false]),
+        (
+            "another address of hers",
+            |shop, ada, _| has_account(shop, "other@example.org", ada, &[]),
+            [true, true],
+        ),
+        (
+            "one that books for Bob by now",
+            |shop, ada, bob| has_account(shop, "other@example.org", bob, &[ada]),
+            [true, false],
+        ),
+        (
+            "her address is Bob's account",
+            |shop, _, bob| has_account(shop, "ada@example.org", bob, &[]),
+            [false, false],
+        ),
+    ];
+    for (name, accounts, goes) in cases {
+        let mut shop = Shop::open_on_tuesday();
+        let ada = shop.knows("Ada", "ada@example.org");
+        let bob = shop.knows("Bob", "bob@example.org");
+        accounts(&mut shop, ada, bob);
+        let mails = ["ada@example.org", "other@example.org"];
+        let mails = mails.map(|to| is_mailed(&mut shop, NOTICE, to));
+        let gone = parts_of(&shop, &[ada]).messages;
+        assert_eq!(mails.map(|id| gone.contains(&id)), goes, "{name}");
+    }
+}
+
+#[test]
+fn mails_to_a_professional_stay_when_a_client_of_that_address_goes() {
+    let link = |purpose| MessageContent::AccountLink {
+        purpose,
+        token: Text::default(),
+        expires: Instant(0),
+    };
+    for (content, goes) in [
+        (MessageContent::ShopWarning(ShopWarning::CodesAsked), false),
+        (link(LinkPurpose::Login), false),
+        (link(LinkPurpose::ProPassword), false),
+        (link(LinkPurpose::Invitation), false),
+        (link(LinkPurpose::Confirm), true),
+        (link(LinkPurpose::NewPassword), true),
+        (link(LinkPurpose::NewEmail), true),
+        (MessageContent::AccountNotice(AccountChange::Password), true),
+    ] {
+        let mut shop = Shop::open_on_tuesday();
+        let ada = shop.knows("Ada", "ada@example.org");
+        let id = is_mailed(&mut shop, content.clone(), "ada@example.org");
+        assert_eq!(parts_of(&shop, &[ada]).messages.contains(&id), goes, "{content:?}");
+    }
+}
+
+#[test]
+fn a_link_goes_with_the_client_or_the_account_that_asked_for_it_and_with_its_address() {
+    let mut shop = Shop::open_on_tuesday();
+    let ada = shop.knows("Ada", "ada@example.org");
+    let bob = shop.knows("Bob", "bob@example.org");
+    let change = |account: &str, fiche_id| LinkAction::Email { account: account.into(), fiche_id };
+    let of_account = || LinkAction::Account { pending_rdv: None };
+    let links = [
+        ("first@example.org", change("ada@example.org", ada), true),
+        ("second@example.org", change("ada@example.org", bob), true),
+        ("third@example.org", change("family@example.org", ada), true),
+        ("ada@example.org", of_account(), true),
+        ("fourth@example.org", change("bob@example.org", bob), false),
+        ("bob@example.org", of_account(), false),
+    ];
+    let kept = (0..).zip(&links).map(|(number, (email, action, _))| AccountLink {
+        hash: [number; 32],
+        email: Email::new(email).expect("an address"),
+        action: action.clone(),
+        requested_at: shop.now,
+        expires: shop.now.plus_seconds(60),
+    });
+    shop.group_state.links = AccountLinks::from_links(kept.map(Into::into).collect());
+    let theirs = (0..).zip(&links).filter(|(_, (.., goes))| *goes);
+    let theirs: Vec<[u8; 32]> = theirs.map(|(number, _)| [number; 32]).collect();
+    assert_eq!(parts_of(&shop, &[ada]).links, theirs);
+    assert_eq!(find_person(&shop.group_state, ada).links, theirs);
+}
+
+#[test]
+fn only_events_with_texts_or_an_origin_lose_them() {
+    let mut shop = Shop::open_on_tuesday();
+    let ada = shop.knows("Ada", "ada@example.org");
+    let mut plain = by_pro(booking_of("Ada", "2026-03-03 09:30"), false);
+    plain.client = Client { id: Some(ada), fields: Patch::default(), ..plain.client };
+    let mut commented = BookAppointment { date: civil("2026-03-03 10:00"), ..plain.clone() };
+    commented.comments = LongText::new("a window seat").expect("a text");
+    let mut by_web = BookAppointment { date: civil("2026-03-03 10:30"), ..plain.clone() };
+    let (source, apikey) = ([1; 16], [2; 16]);
+    let origin = BookingOrigin { source, apikey, proof: ClientProof::KeyAlone };
+    by_web.booking_origin = Some(Box::new(origin));
+    let [_, commented, by_web] =
+        [plain, commented, by_web].map(|command| shop.book(&command).expect("free")[0]);
+    assert_eq!(parts_of(&shop, &[ada]).vevents, [commented, by_web]);
 }

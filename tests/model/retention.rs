@@ -1,5 +1,6 @@
 //! Steps of the retention: past appointments lose their person, unused accounts are closed. Reference 17.5.
 
+use slotbook::domain::decisions::retention::{RetentionMonths, find_due};
 use slotbook::domain::records::group::Group;
 use slotbook::domain::records::ids::{FicheId, VeventId};
 use slotbook::domain::records::text::{Email, LongText};
@@ -8,7 +9,7 @@ use slotbook::domain::state::command::{
 };
 use slotbook::domain::time::{DAY, Instant};
 
-use super::shop::{Draws, Shop, booking_of, civil, link_secret};
+use super::shop::{Draws, Shop, booking_of, by_pro, civil, link_secret};
 
 /// Takes a step; whether it changed anything.
 fn retain(shop: &mut Shop, step: RetentionStep) -> bool {
@@ -103,4 +104,28 @@ fn an_unused_account_is_closed_counted_from_its_last_day_or_the_beginning() {
     // The clients stay.
     let put = Put { id: Some(ada), fields: Patch::default() };
     assert!(shop.changes(&RecordChange::Fiche(put)).is_ok());
+}
+
+#[test]
+fn a_client_is_idle_since_the_end_of_its_last_appointment_or_its_last_change() {
+    let mut shop = Shop::in_zone("Paris", "2025-03-03 08:00");
+    shop.group_state.privacy.counts_from = Some(Instant(0));
+    let ada = shop.knows("Ada", "ada@example.org");
+    for start in ["2025-03-03 09:00", "2025-03-03 10:00"] {
+        let mut booking = by_pro(booking_of("Ada", start), false);
+        booking.client.id = Some(ada);
+        booking.client.fields = Patch::default();
+        shop.book(&booking).expect("free");
+    }
+    let mut shop = shop.at("2025-03-03 10:20");
+    let bob = shop.knows("Bob", "bob@example.org");
+    let shop = shop.at("2026-03-03 10:20");
+    let months = RetentionMonths { appointments: 0, clients: 12, accounts: 0 };
+    // Ada's second appointment ended ten minutes after Bob was made.
+    for (seconds, idle) in
+        [(0, vec![]), (1, vec![(bob, 1)]), (600, vec![(bob, 1)]), (601, vec![(ada, 3), (bob, 1)])]
+    {
+        let due = find_due(&shop.group_state, months, shop.now.plus_seconds(seconds));
+        assert_eq!(due.clients, idle, "{seconds}: each with the number of rows about it");
+    }
 }

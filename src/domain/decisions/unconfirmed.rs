@@ -165,3 +165,57 @@ fn is_proven(state: &GroupState, booking: &UnconfirmedBooking, known: &Fiche) ->
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::records::ids::GroupId;
+    use crate::domain::records::text::LongText;
+    use crate::domain::state::command::{Client, Patch};
+    use crate::domain::time::Civil;
+    use crate::domain::time::zone_names::ZoneName;
+
+    fn booking(phones: [&'static str; 2]) -> BookAppointment {
+        let mut fields = Patch::default();
+        fields.push(move |fiche: &mut Fiche| {
+            let [first, second] = phones.map(|phone| Text::new(phone).expect("a text"));
+            (fiche.firstphone, fiche.secondphone) = (first, second);
+        });
+        BookAppointment {
+            permission: None,
+            calendarset_ids: Vec::new(),
+            is_by_page: false,
+            is_code_demanded: false,
+            needs_contact: false,
+            booking_origin: None,
+            hold: None,
+            caller: Caller::Application,
+            from_web: true,
+            date: Civil::from_ymd_hms(2026, 3, 3, 9, 0, 0).expect("a time"),
+            intervention_ids: Vec::new(),
+            calendar_id: None,
+            client: Client { id: None, email: None, fields, customs: Vec::new() },
+            comments: LongText::default(),
+            internal_comments: Text::default(),
+            taker: Text::default(),
+            websource: Text::default(),
+            smsreminder: None,
+            customs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_texted_code_goes_to_the_first_number_of_the_booking_that_takes_it() {
+        let zone = ZoneName::from_name("Paris").expect("a zone");
+        let mut group = Group::new(GroupId::new(1).expect("an id"), zone, Instant(0));
+        group.country_code = Text::new("33").expect("a prefix");
+        for (phones, number) in [
+            (["06 12 34 56 78", ""], Some("+33612345678")),
+            (["04 78 12 34 56", "06 12 34 56 78"], Some("+33612345678")),
+            (["none", ""], None),
+        ] {
+            let found = find_given_number(&group, &booking(phones));
+            assert_eq!(found.as_deref(), number, "{phones:?}");
+        }
+    }
+}
