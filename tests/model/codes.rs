@@ -2,6 +2,7 @@
 //! Reference 6.8.
 
 use slotbook::domain::decisions::book::{check_page_permission, permit_page_booking};
+use slotbook::domain::records::booking_origin::{BookingOrigin, ClientProof};
 use slotbook::domain::records::channel::Channel;
 use slotbook::domain::records::customfield::{CustomName, CustomValue, Customfield, Model};
 use slotbook::domain::records::fiche::Fiche;
@@ -9,7 +10,7 @@ use slotbook::domain::records::group::VerifyBookings;
 use slotbook::domain::records::hold::HoldState;
 use slotbook::domain::records::ids::{CustomfieldId, FicheId};
 use slotbook::domain::records::sms_countries::SmsCountries;
-use slotbook::domain::records::text::Text;
+use slotbook::domain::records::text::{Bounded, Text};
 use slotbook::domain::state::command::BookAppointment;
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::Instant;
@@ -187,4 +188,34 @@ fn a_confirmed_booking_keeps_its_customised_attributes() {
     let made = shop.confirms(hold, true).expect("the code is right");
     let rare = shop.group_state.rows[&made[0]].rare.as_ref().expect("there are some");
     assert_eq!(rare.customs.value(name), Some(&value));
+}
+
+#[test]
+fn a_code_that_is_given_in_time_proves_the_address_of_the_booking() {
+    let mut shop =
+        Shop::open_on_tuesday().with_group(|group| group.verify_bookings = VerifyBookings::Mail);
+    let mut booking = booking_of("Ada", "2026-03-03 09:30");
+    let (source, apikey) = ([1; 16], [2; 16]);
+    let origin = BookingOrigin { source, apikey, proof: ClientProof::KeyAlone };
+    booking.booking_origin = Some(Box::new(origin));
+    let hold = shop.book_until_code(&booking).expect("it is free");
+    let expires = shop.group_state.holds().get(hold).expect("it waits").expires_at;
+    let mut late = shop.clone();
+    late.now = expires;
+    assert!(late.confirms(hold, true).is_err(), "it has expired");
+    shop.now = expires.plus_seconds(-1);
+    let made = shop.confirms(hold, true).expect("the code is right");
+    let proof = shop.group_state.rows[&made[0]].client_proof();
+    assert_eq!(proof, Some(ClientProof::MailedCode));
+}
+
+#[test]
+fn a_code_may_be_given_within_the_lead_time_of_the_calendar() {
+    let mut shop = Shop::open_on_tuesday()
+        .with_group(|group| group.verify_bookings = VerifyBookings::Mail)
+        .with_calendar(1, |calendar| calendar.mintime_rdv = Bounded::known(20))
+        .at("2026-03-03 09:09");
+    let hold = shop.book_until_code(&booking_of("Ada", "2026-03-03 09:30")).expect("in time");
+    let mut shop = shop.at("2026-03-03 09:11");
+    shop.confirms(hold, true).expect("it was asked for in time");
 }

@@ -92,6 +92,36 @@ fn a_message_whose_next_attempt_would_be_at_its_deadline_is_given_up() {
 }
 
 #[test]
+fn a_message_in_time_is_attempted_while_the_clock_is_in_doubt() {
+    let mut shop = reminding();
+    let id = booked(&mut shop);
+    let shop = shop.at("2026-03-02 11:00");
+    let command = Command::Deliver(DeliveryStep::Claim {
+        item: DueItem::Reminder(id, Channel::Mail),
+        quota: MessageQuota { recipient_daily_max: 10, by_key_daily_max: 0 },
+        has_gateway: true,
+    });
+    let mut draws = Draws { late: LatePolicy::Wait, ..Draws::none(shop.now) };
+    let decided = decide_at_once(&shop.group_state, &command, &mut draws, shop.now);
+    let event = decided.expect("never refused").0.expect("it is due");
+    let claimed = shop.group_state.apply(&event).outbox.open_reminder(id, Channel::Mail).cloned();
+    let claimed = claimed.expect("it is open").progress.clone();
+    assert_eq!(claimed, Progress::Claimed { attempt: 1, at: shop.now });
+}
+
+#[test]
+fn a_text_message_by_day_leaves_up_to_15_minutes_before_the_appointment() {
+    for (now, is_missed) in [("2026-03-03 10:44", false), ("2026-03-03 10:45", true)] {
+        let mut shop = reminding();
+        let id = booked(&mut shop);
+        let mut shop = shop.at(now);
+        let message = claim(&mut shop, DueItem::Reminder(id, Channel::Sms)).expect("due");
+        let missed = matches!(message.progress, Progress::Missed { .. });
+        assert_eq!(missed, is_missed, "{message:?}");
+    }
+}
+
+#[test]
 fn a_claim_of_a_text_message_ends_with_the_sending_hours() {
     let mut shop = reminding();
     let id = booked(&mut shop);

@@ -9,8 +9,11 @@ use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::VerifyBookings;
 use slotbook::domain::records::hold::HoldId;
 use slotbook::domain::records::ids::{FicheId, MessageId, VeventId};
-use slotbook::domain::records::message::{AccountChange, LinkPurpose, MessageContent, ShopWarning};
+use slotbook::domain::records::message::{
+    AccountChange, AppointmentTime, LinkPurpose, MessageContent, ShopWarning, WithdrawnAppointment,
+};
 use slotbook::domain::records::text::{Email, LongText, Text};
+use slotbook::domain::records::vevent::{Vevent, VeventKind};
 use slotbook::domain::state::command::{
     BookAppointment, Client, Command, EraseClients, LinkRequest, MergeFiches, Patch, RecordChange,
     RequestLink,
@@ -359,7 +362,10 @@ fn a_link_goes_with_the_client_or_the_account_that_asked_for_it_and_with_its_add
     shop.group_state.links = AccountLinks::from_links(kept.map(Into::into).collect());
     let theirs = (0..).zip(&links).filter(|(_, (.., goes))| *goes);
     let theirs: Vec<[u8; 32]> = theirs.map(|(number, _)| [number; 32]).collect();
-    assert_eq!(parts_of(&shop, &[ada]).links, theirs);
+    let content = MessageContent::AccountNotice(AccountChange::Email);
+    let asked = is_mailed(&mut shop, content, "first@example.org");
+    let parts = parts_of(&shop, &[ada]);
+    assert_eq!((parts.links, parts.messages), (theirs.clone(), vec![asked]));
     assert_eq!(find_person(&shop.group_state, ada).links, theirs);
 }
 
@@ -378,4 +384,38 @@ fn only_events_with_texts_or_an_origin_lose_them() {
     let [_, commented, by_web] =
         [plain, commented, by_web].map(|command| shop.book(&command).expect("free")[0]);
     assert_eq!(parts_of(&shop, &[ada]).vevents, [commented, by_web]);
+}
+
+#[test]
+fn mails_about_an_appointment_go_with_the_client_whom_they_were_for() {
+    let mut shop = Shop::open_on_tuesday();
+    let ada = shop.knows("Ada", "ada@example.org");
+    let bob = shop.knows("Bob", "bob@example.org");
+    let mut booking = by_pro(booking_of("Ada", "2026-03-03 09:30"), false);
+    booking.client = Client { id: Some(ada), fields: Patch::default(), ..booking.client };
+    let id = shop.book(&booking).expect("free")[0];
+    let mut row = Vevent::clone(&shop.group_state.rows[&id]);
+    let appointment = AppointmentTime::from_vevent(&row).expect("an appointment");
+    let confirmation = || MessageContent::Confirmation(vec![appointment]);
+    // Ada had another address then.
+    let former = is_mailed(&mut shop, confirmation(), "byron@example.org");
+    assert_eq!(parts_of(&shop, &[ada]).messages, [former]);
+    // It is given to Bob.
+    let was = row.appointment().expect("an appointment").clone();
+    let withdrawal = MessageContent::Withdrawal(Box::new(WithdrawnAppointment {
+        appointment,
+        length_seconds: was.length_seconds,
+        client: ada,
+        calendar: row.calendar_id,
+        intervention: was.intervention_id,
+        key: was.key,
+    }));
+    let withdrawn = is_mailed(&mut shop, withdrawal, "byron@example.org");
+    let confirmed = is_mailed(&mut shop, confirmation(), "boole@example.org");
+    if let VeventKind::Appointment(appointment) = &mut row.kind {
+        appointment.fiche_id = bob;
+    }
+    shop.group_state.put_vevent(row.into());
+    assert_eq!(parts_of(&shop, &[bob]).messages, [confirmed]);
+    assert_eq!(parts_of(&shop, &[ada]).messages, [former, withdrawn], "both went to her address");
 }

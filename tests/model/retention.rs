@@ -119,6 +119,10 @@ fn a_client_is_idle_since_the_end_of_its_last_appointment_or_its_last_change() {
     }
     let mut shop = shop.at("2025-03-03 10:20");
     let bob = shop.knows("Bob", "bob@example.org");
+    // One who is erased is not listed again.
+    let cid = shop.knows("Cid", "cid@example.org");
+    let erased = shop.group_state.fiches[&cid].erased(shop.now);
+    shop.group_state.put_fiche(erased.into());
     let shop = shop.at("2026-03-03 10:20");
     let months = RetentionMonths { appointments: 0, clients: 12, accounts: 0 };
     // Ada's second appointment ended ten minutes after Bob was made.

@@ -168,6 +168,13 @@ fn without_a_delay_no_message_is_about_a_change_that_is_not_seen_or_that_is_past
     post.shop.now = post.local("2026-03-03 09:30");
     post.moves(2, "09:30");
     assert_eq!(outbox(&post), [], "it begins this second");
+    post.cancels();
+    assert_eq!(outbox(&post), []);
+    let mut post = Post::new(0);
+    post.cancels();
+    post.carry();
+    post.moves(2, "09:30");
+    assert_eq!(outbox(&post), [], "it is cancelled, as its client knows");
 }
 
 #[test]
