@@ -176,6 +176,28 @@ impl Database {
         self.run_durably(|db| db.apply_batch(batch))
     }
 
+    /// Sets keys one after another, and returns when all of them are on disk. After a crash the
+    /// first of them may be there without the others.
+    ///
+    /// All reach sled's file by one write. A write of all or none takes two, each with a sync of
+    /// its own by a thread of sled's, and the second wakes all of these threads once more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::write`].
+    pub(crate) fn append<K, V>(
+        &mut self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<(), StoreError>
+    where
+        K: AsRef<[u8]>,
+        V: Into<sled::IVec>,
+    {
+        self.run_durably(|db| {
+            entries.into_iter().try_for_each(|(key, value)| db.insert(key, value).map(drop))
+        })
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         self.run_durably(|_| Ok(()))
     }

@@ -237,7 +237,8 @@ impl SledLog {
         let journal = self.journal.as_mut().expect("it was begun");
         let encoded = batch::encode_batch(number, records);
         let chunks = (0..).zip(encoded.chunks);
-        journal.write(chunks.map(|(index, chunk)| (chunk_key(number, index), Some(chunk))))?;
+        // Replay takes a batch without all of its chunks for none, so that it need not be atomic.
+        journal.append(chunks.map(|(index, chunk)| (chunk_key(number, index), chunk)))?;
         self.watermark.write(Watermark { batch: number, crc: encoded.crc, clean: false })
     }
 

@@ -89,6 +89,39 @@ fn a_torn_batch_after_the_watermark_is_removed_and_its_number_reused() {
 }
 
 #[test]
+fn a_batch_whose_write_was_cut_at_any_byte_counts_for_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = NewGeneration::create(directory.path()).unwrap().publish().unwrap();
+    let mut log = store.recover(&mut CollectingVisitor::default()).unwrap().into_log().unwrap();
+    log.append(&[record(1, 1, 10)]).unwrap();
+    let data = journal_path(&directory).join("db");
+    let mark = fs::read(directory.path().join("mark")).unwrap();
+    let mut before = fs::read(&data).unwrap();
+    log.append(&[record(1, 2, 9000)]).unwrap();
+    let whole = fs::read(&data).unwrap();
+    drop(log);
+    before.resize(whole.len(), 0);
+    let is_changed = |byte: &usize| whole[*byte] != before[*byte];
+    let first = (0..whole.len()).find(is_changed).unwrap();
+    let end = (0..whole.len()).rfind(is_changed).unwrap() + 1;
+    assert!(first + 9000 < end, "the second batch was written in one place");
+    let mut torn = 0;
+    for cut in (first + 1..end).step_by(497).chain([end]) {
+        let only_start = [&whole[..cut], &before[cut..]].concat();
+        let only_end = [&before[..cut], &whole[cut..]].concat();
+        for (content, batches) in [(only_start, if cut == end { 2 } else { 1 }), (only_end, 1)] {
+            fs::write(&data, content).unwrap();
+            fs::write(directory.path().join("mark"), &mark).unwrap();
+            let (seen, recovered) = recovered(directory.path()).unwrap();
+            torn += usize::from(recovered.report().torn_batch.is_some());
+            assert_eq!(recovered.report().last, BatchNumber(batches), "cut at {cut} before {end}");
+            assert_eq!(seen.records.len() as u64, batches, "cut at {cut} before {end}");
+        }
+    }
+    assert!(torn > 0, "some cuts leave the first chunks");
+}
+
+#[test]
 fn a_whole_batch_after_the_watermark_is_kept() {
     let directory = written(&three_batches(), false);
     change(&journal_path(&directory), chunks(4, &[record(1, 3, 9000)]));
