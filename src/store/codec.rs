@@ -17,6 +17,7 @@
 use bincode::Decode as _;
 use bincode::de::read::Reader;
 use bincode::de::{Decoder as _, DecoderImpl};
+use bincode::enc::write::Writer;
 use bincode::serde::Compat;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,6 +32,8 @@ pub const SNAPSHOT_FORMAT: u16 = 7;
 /// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 
+/// Room for an encoded value before its size is known: a record of a booking takes about 500 bytes.
+const ENCODED_BYTES: usize = 768;
 /// Largest size of what is decoded at once.
 const DECODED_BYTES_MAX: usize = 1 << 30;
 /// Largest size of what is decoded for each byte that is read, so that a damaged length cannot
@@ -62,8 +65,10 @@ const fn config() -> impl bincode::config::Config {
 /// Panics when `value` has a sequence or map of unknown length, or a `Serialize` of its own that
 /// fails. Both are mistakes in the type, found by its first test.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    bincode::serde::encode_to_vec(value, config())
-        .expect("stored types know their lengths and never refuse")
+    let mut encoded = EncodedBytes(Vec::with_capacity(ENCODED_BYTES));
+    bincode::serde::encode_into_writer(value, &mut encoded, config())
+        .expect("stored types know their lengths and never refuse");
+    encoded.0
 }
 
 /// Decodes the bytes that [`encode`] made.
@@ -103,6 +108,21 @@ fn decode_within_size<T: DeserializeOwned, C: bincode::config::Config>(
     };
     decoder.claim_bytes_read(DECODED_BYTES_MAX - decoded_max)?;
     Compat::<T>::decode(decoder)
+}
+
+/// The bytes that an encoder has written so far.
+struct EncodedBytes(Vec<u8>);
+
+impl Writer for EncodedBytes {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> Result<(), bincode::error::EncodeError> {
+        // Most numbers, and each tag and each absent value, take one byte.
+        match bytes {
+            [byte] => self.0.push(*byte),
+            _ => self.0.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
 }
 
 /// The bytes that a decoder has not read yet.
