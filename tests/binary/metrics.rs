@@ -1,8 +1,10 @@
 //! The figures for Prometheus, on an address of their own, and the end of a server that connections hold on to.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::json;
 use slotbook::clock::{Clock as _, SystemClock};
@@ -98,6 +100,60 @@ async fn figures_tell_what_was_asked_refused_and_written_and_nobody_else_reads_t
             404
         );
     }
+    assert_eq!(served.terminate(), Some(0));
+}
+
+/// The counters, by name and labels.
+fn all_counters(text: &str) -> BTreeMap<String, f64> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let samples = lines.filter_map(|line| line.rsplit_once(' '));
+    let counts = samples.filter(|(name, _)| name.contains("_total") || name.contains("_count"));
+    counts.map(|(name, value)| (name.to_owned(), value.parse().expect("a number"))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_counter_falls_while_256_connections_book_or_after_they_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    let address = free_address();
+    let served = Served::on(&data, &["--log", "warn", "--metrics-listen", &address]);
+    let base = served.base.clone();
+    let mut load = tokio::spawn(async move {
+        let book_four = async |base: String, client: u64| {
+            // A client of its own has a connection of its own.
+            let http = reqwest::Client::new();
+            let url = format!("{base}/api/v1/groups/1/appointments?apikey=test-key");
+            for nth in 0..4 {
+                let start = half_hour(client * 4 + nth);
+                let wish = booking(&format!("c{client}n{nth}"), &start, 1, &[1]);
+                let answer = http.post(&url).json(&wish).send().await.expect("an answer");
+                assert_eq!(answer.status(), 201, "{start}");
+            }
+        };
+        futures_util::future::join_all((0..256).map(|client| book_four(base.clone(), client)))
+            .await;
+    });
+    let http = reqwest::Client::new();
+    let mut before = BTreeMap::new();
+    let mut reads_after = 0;
+    while reads_after < 3 {
+        let answer = http.get(format!("http://{address}/metrics")).send().await.expect("figures");
+        assert_eq!(answer.status(), 200);
+        let counters = all_counters(&answer.text().await.expect("text"));
+        for (name, value) in &before {
+            let now = counters.get(name).unwrap_or_else(|| panic!("{name} is gone"));
+            assert!(now >= value, "{name} was {value} and is {now}");
+        }
+        before = counters;
+        if load.is_finished() {
+            reads_after += 1;
+        } else {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    (&mut load).await.expect("each is booked");
+    let booked = before["slotbook_requests_total{method=\"POST\",status=\"201\"}"];
+    assert!((booked - 1_024.0).abs() < 0.5, "{booked}");
     assert_eq!(served.terminate(), Some(0));
 }
 
