@@ -62,9 +62,14 @@ pub(crate) fn read_images(
             Err(fault) => faults.add(format!("{path}.{IMAGE}"), fault.to_string()),
         }
     }
+    check_bytes(&images, section_path, faults);
+    images
+}
+
+/// Reports images that together take more than a group may have.
+pub(crate) fn check_bytes(images: &GroupImages, section_path: String, faults: &mut ImportFaults) {
     if images.bytes() > GROUP_IMAGES_BYTES_MAX {
         let rule = format!("take {} bytes, more than {GROUP_IMAGES_BYTES_MAX}", images.bytes());
         faults.add(section_path, rule);
     }
-    images
 }

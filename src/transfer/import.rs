@@ -10,7 +10,7 @@ use crate::domain::availability::catalogue::Catalogue;
 use crate::domain::directory::Directory;
 use crate::domain::directory::id_blocks::IdKind;
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::GroupId;
+use crate::domain::records::ids::{GroupId, ID_MAX};
 use crate::domain::records::slug::unique_slug;
 use crate::domain::records::text::{Bounded, Text};
 use crate::domain::state::group_state::GroupState;
@@ -228,8 +228,8 @@ impl Import<'_> {
         let mut drafts = Vec::new();
         for (index, fields) in outline.groups.iter().enumerate() {
             let path = format!("groups[{index}]");
-            // Stands for a wrong id, and is no other group's.
-            let stand_in = GIVEN_MAX - u64::try_from(index).unwrap_or_default();
+            // Stands for a wrong id, and is no other group's: it is higher than all that are given.
+            let stand_in = ID_MAX - u64::try_from(index).unwrap_or_default();
             let group = self.read_group(fields, &path, stand_in, ids, faults);
             let mut sections = SectionReader { fields, path: &path, now: self.now, ids, faults };
             let catalogue = sections.read_catalogue(group);

@@ -2,7 +2,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+mod faults;
+mod images;
+mod merges;
 mod messages;
+mod people;
+mod rows;
 
 use super::import::{Import, UsedIds, read_document};
 use super::merge::merge_content;
@@ -50,6 +55,7 @@ fn assert_same(a: &StoreContent, b: &StoreContent) {
         assert_eq!(a.catalogue, b.catalogue);
         assert_eq!(a.fiches, b.fiches);
         assert_eq!(a.accounts, b.accounts);
+        assert_eq!(a.images, b.images);
         assert_eq!(a.rows, b.rows);
         assert_eq!((a.highest_ids, a.last_stamp), (b.highest_ids, b.last_stamp));
         assert_eq!(a.outbox.last_id(), b.outbox.last_id());

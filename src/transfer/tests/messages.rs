@@ -511,3 +511,36 @@ fn a_merge_sends_nothing_again_that_was_settled_since_the_export() {
     let merged = super::merged(unrelated, &document).expect("its own ids");
     assert_eq!(merged.group_states[0].outbox.open().count(), 1);
 }
+
+#[test]
+fn a_merge_takes_each_message_of_the_document_that_the_group_has_not_settled_since() {
+    let older = shop_with_a_queue();
+    let mut newer = older.clone();
+    let known = &mut newer.group_states[0].outbox;
+    let change = |number: u64, progress: Progress| {
+        let id = MessageId::new(number).expect("an id");
+        let of_document = older.group_states[0].outbox.message(id).expect("there");
+        Message { progress, ..Message::clone(of_document) }
+    };
+    let tried = Progress::Waiting { attempts: 3, not_before: now(), reason: text("try later") };
+    let sent_later = Progress::Sent { at: now(), attempts: 4 };
+    let changed = vec![change(42, tried).into(), change(43, sent_later).into()];
+    *known = Outbox::from_messages(changed, 0);
+    let document = serde_json::from_str(&exported(&older)).expect("JSON");
+    let merged = merged(newer, &document).expect("its own ids");
+    for number in [42, 43] {
+        let id = MessageId::new(number).expect("an id");
+        let [of_document, taken] =
+            [&older, &merged].map(|content| content.group_states[0].outbox.message(id));
+        assert_eq!(taken, of_document, "message {number}");
+    }
+}
+
+#[test]
+fn a_message_that_may_go_out_at_once_is_exported_without_a_time() {
+    let document: Value =
+        serde_json::from_str(&exported(&shop_with_a_queue())).expect("an export is JSON");
+    let row = &document["groups"][0]["messages"][0];
+    assert_eq!((&row["id"], &row["state"]), (&json!(42), &json!("planned")));
+    assert_eq!(row.get("not_before_utc"), None);
+}
