@@ -123,7 +123,7 @@ impl DayPlan {
             }
             Step::Weeks { monday, weeks, mask } => {
                 let week = at_or_after(monday, weeks * 7, from - 6);
-                let left = if from > week { mask & (0x7f << (from - week)) } else { mask };
+                let left = mask & (0x7f << (from - week).max(0));
                 Next::Week { monday: week, left, weeks, mask }
             }
             Step::Months { month, months, on } => {
@@ -151,8 +151,8 @@ impl DayPlan {
             Step::Days { from, .. } if from >= day => self.first,
             Step::Days { from, days } => at_or_after(from, days, day) - days,
             Step::Weeks { monday, weeks, mask } => {
-                let week = at_or_before(monday, weeks * 7, day - 1);
-                let passed = if day - week < 7 { mask & !(0x7f << (day - week)) } else { mask };
+                let week = at_or_before(monday, weeks * 7, day);
+                let passed = mask & !(0x7f << (day - week).min(7));
                 // If no weekday of this week is before `day`, the last one of the week before
                 // counts.
                 let (week, bits) =
@@ -192,7 +192,7 @@ impl DayPlan {
             }
             // Some months lack the day, so they are counted one by one. First: are there enough
             // months?
-            Step::Months { month, months, .. } if places - 1 > (MONTH_MAX - month) / months => {
+            Step::Months { month, months, .. } if places - 1 > months_until_end(month, months) => {
                 return None;
             }
             Step::Months { .. } => {
@@ -238,6 +238,11 @@ fn at_or_before(from: i64, step: i64, bound: i64) -> i64 {
     if bound <= from { from } else { from + (bound - from) / step * step }
 }
 
+/// Returns the number of steps of `months` months from a month to the end of the calendar.
+fn months_until_end(month: i64, months: i64) -> i64 {
+    (MONTH_MAX - month) / months
+}
+
 /// Returns the month of a day, in months since year 0. The day must lie in the years 0 to 9999.
 fn month_of(day: i64) -> i64 {
     let (year, month, _) = CivilDay(i32::try_from(day).expect("a day of the calendar")).ymd();
@@ -255,13 +260,12 @@ impl On {
         let length = i64::from(days_in_month(year, month));
         let day_of_month = match self {
             On::DayOfMonth(day) => i64::from(day),
-            On::Nth(on) if on.nth() > 0 => {
+            On::Nth(on) if on.nth().is_positive() => {
                 let ahead = on.weekday() as i64 - first.weekday() as i64;
                 1 + ahead.rem_euclid(7) + 7 * (i64::from(on.nth()) - 1)
             }
             On::Nth(on) => {
-                let last_weekday = (first.weekday() as i64 + length - 1) % 7;
-                let behind = last_weekday - on.weekday() as i64;
+                let behind = first.weekday() as i64 + length - 1 - on.weekday() as i64;
                 length - behind.rem_euclid(7) + 7 * (i64::from(on.nth()) + 1)
             }
         };
@@ -376,6 +380,41 @@ mod tests {
             assert_eq!(plan.nth_after_first(count - 1), Some(*last), "{rule}");
             assert_eq!(plan.nth_after_first(count), None, "{rule}");
             assert_eq!(plan.nth_after_first(count + 100_000), None, "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_rule_of_months_reaches_the_last_month_of_the_calendar() {
+        let first = crate::wire::datetime::parse("9999-10-15").expect("a day").day();
+        for (rule, days) in [
+            ("FREQ=MONTHLY", ["9999-10-15", "9999-11-15", "9999-12-15"]),
+            ("FREQ=MONTHLY;BYDAY=-1FR", ["9999-10-15", "9999-10-29", "9999-11-26"]),
+        ] {
+            let rule: Rule = rule.parse().expect("a rule");
+            let plan = DayPlan::new(first, Some(&rule));
+            let found: Vec<i64> = plan.days_between(0, DAY_MAX).take(3).collect();
+            let days = days.map(|day| crate::wire::datetime::parse(day).expect("a day").day());
+            assert_eq!(found, days.map(|day| i64::from(day.0)), "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_weekday_of_the_event_itself_comes_again_a_period_later() {
+        let first = crate::wire::datetime::parse("2026-03-04").expect("a Wednesday").day();
+        for (rule, days_later) in [
+            ("FREQ=WEEKLY", 7),
+            ("FREQ=WEEKLY;BYDAY=WE", 7),
+            ("FREQ=WEEKLY;INTERVAL=2;BYDAY=WE", 14),
+            ("FREQ=WEEKLY;BYDAY=TU", 6),
+            ("FREQ=WEEKLY;BYDAY=TH", 1),
+            ("FREQ=WEEKLY;INTERVAL=2;BYDAY=TU", 13),
+        ] {
+            let rule: Rule = rule.parse().expect("a rule");
+            let plan = DayPlan::new(first, Some(&rule));
+            let second = i64::from(first.0) + days_later;
+            assert_eq!(plan.nth_after_first(1), Some(second), "{rule}");
+            assert_eq!(plan.last_day_before(second), i64::from(first.0), "{rule}");
+            assert_eq!(plan.last_day_before(second + 1), second, "{rule}");
         }
     }
 }

@@ -43,11 +43,12 @@ impl Series {
     /// ```
     pub fn occurrences(&self, zone: Zone, from: Civil, to: Civil) -> Occurrences<'_> {
         let second_of_day = self.start().second_of_day();
-        // Bounds beyond the calendar find nothing more and could overflow.
-        let from = from.0.clamp(CIVIL_MIN.0, CIVIL_MAX.0 + 1);
-        let to = to.0.clamp(CIVIL_MIN.0, CIVIL_MAX.0 + 1);
-        let first_day = (from - second_of_day + DAY - 1).div_euclid(DAY);
-        let last_day = (to - second_of_day - 1).div_euclid(DAY);
+        // Bounds beyond the calendar find nothing more and could overflow. No occurrence begins in
+        // the last second, since it would have to end later.
+        let from = from.clamp(CIVIL_MIN, CIVIL_MAX);
+        let to = to.clamp(CIVIL_MIN, CIVIL_MAX);
+        let first_day = (from.0 - second_of_day + DAY - 1).div_euclid(DAY);
+        let last_day = (to.0 - second_of_day - 1).div_euclid(DAY);
         let plan = self.day_plan();
         let days = plan.days_between(first_day, last_day.min(self.last_day(zone, &plan)));
         let passed = match self.exceptions().days() {
@@ -77,8 +78,6 @@ impl Series {
     ) -> impl Iterator<Item = Occurrence> + '_ {
         let longest = self.wall_length_seconds().max(0);
         let disorder = zone.disorder_seconds();
-        let from = from.max(Instant(-DAY));
-        let to = to.min(Instant(INSTANT_MAX.0 + DAY));
         let earliest = zone.civil_of(from).plus_seconds(-longest - disorder);
         let latest = zone.civil_of(to).plus_seconds(disorder);
         self.occurrences(zone, earliest, latest).filter(move |occurrence| {

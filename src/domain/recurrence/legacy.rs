@@ -214,4 +214,18 @@ mod tests {
             assert_eq!(translated(fields), Err(error));
         }
     }
+
+    #[test]
+    fn an_end_lies_in_the_years_1970_to_9999_of_universal_time() {
+        let until = |zone: &str, text: &str| {
+            let until = crate::wire::datetime::parse(text).ok();
+            let fields = LegacyFields { freq: "daily", until, ..LegacyFields::default() };
+            fields.to_rule(Zone::from_iana(zone).expect("a zone")).map(|rule| rule.to_string())
+        };
+        let ends = |text: &str| Ok(format!("FREQ=DAILY;UNTIL={text}"));
+        assert_eq!(until("Europe/Paris", "1970-01-01 01:00:00"), ends("19700101T000000Z"));
+        assert_eq!(until("Europe/Paris", "1970-01-01 00:59:59"), Err(LegacyError::Until));
+        assert_eq!(until("America/New_York", "9999-12-31 18:59:59"), ends("99991231T235959Z"));
+        assert_eq!(until("America/New_York", "9999-12-31 19:00:00"), Err(LegacyError::Until));
+    }
 }

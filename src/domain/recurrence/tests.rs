@@ -139,11 +139,11 @@ impl Model<'_> {
     }
 }
 
-fn zone(tz: Tz) -> Zone {
+pub(super) fn zone(tz: Tz) -> Zone {
     Zone::from_iana(tz.name()).expect("a zone")
 }
 
-fn at(text: &str) -> Civil {
+pub(super) fn at(text: &str) -> Civil {
     let numbers: Vec<u32> =
         text.split(['-', ' ', ':']).map(|part| part.parse().expect("a number")).collect();
     let [year, month, day, hour, minute] = numbers[..] else { panic!("not a time: {text}") };
@@ -151,7 +151,7 @@ fn at(text: &str) -> Civil {
         .expect("a time")
 }
 
-fn series_in(tz: Tz, start: &str, minutes: i64, rule: &str, exceptions: &str) -> Series {
+pub(super) fn series_in(tz: Tz, start: &str, minutes: i64, rule: &str, exceptions: &str) -> Series {
     let start = at(start);
     let rule = (!rule.is_empty()).then(|| rule.parse().expect("a rule"));
     let exceptions = exceptions.parse().expect("exceptions");
@@ -159,7 +159,7 @@ fn series_in(tz: Tz, start: &str, minutes: i64, rule: &str, exceptions: &str) ->
         .expect("a series")
 }
 
-fn starts(series: &Series, tz: Tz, from: &str, to: &str) -> Vec<Civil> {
+pub(super) fn starts(series: &Series, tz: Tz, from: &str, to: &str) -> Vec<Civil> {
     series
         .occurrences(zone(tz), at(from), at(to))
         .map(|occurrence| occurrence.start_civil)
