@@ -195,3 +195,38 @@ fn add_held(
 fn appointment_obstacle(taken: TakenInterval) -> Obstacle {
     Obstacle::Taken { id: taken.id, interval: taken.interval, by: TakenBy::Appointment }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::searched::{Searched, at, chain_of};
+
+    fn ask(searched: &Searched, start: Instant, mode: BookingMode) -> Verdict {
+        let request = SlotRequest::new(chain_of(15), start, mode);
+        bookable(&searched.catalogue, &searched.views[0], &request, searched.now)
+    }
+
+    #[test]
+    fn a_slot_that_begins_now_can_be_booked() {
+        let mut searched = Searched::new();
+        searched.now = at(0, 9 * 60);
+        for mode in [BookingMode::Module, BookingMode::ModuleByAccount, BookingMode::ModuleByPro] {
+            assert_eq!(ask(&searched, searched.now, mode), Ok(()), "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn the_public_learns_of_a_past_slot_only_that_it_is_too_soon() {
+        let mut searched = Searched::new();
+        searched.now = at(1, 12 * 60);
+        let too_soon = Obstacle::MintimeRdv { earliest: searched.now };
+        // The calendar is closed at 6.
+        for start in [at(1, 6 * 60), at(1, 9 * 60)] {
+            for mode in [BookingMode::Module, BookingMode::ModuleByAccount] {
+                assert_eq!(ask(&searched, start, mode), Err(vec![too_soon.clone()]), "{mode:?}");
+            }
+        }
+        let learned = ask(&searched, at(1, 6 * 60), BookingMode::ModuleByPro);
+        assert_eq!(learned.expect_err("it is closed").len(), 2, "a professional learns all");
+    }
+}

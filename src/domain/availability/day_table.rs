@@ -9,7 +9,7 @@ use crate::domain::availability::kept_search::KeptSearch;
 use crate::domain::availability::open_time::CalendarView;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::zone::Zone;
-use crate::domain::time::{CivilDay, Instant, MINUTE};
+use crate::domain::time::{CivilDay, Instant};
 
 /// Maximum number of days of all calendars together, which bounds the memory of a table to 2.6 MB.
 const CELLS_MAX: usize = 65_536;
@@ -162,8 +162,8 @@ impl DayTable {
                 held.push(Interval { start, end: hold.interval.end });
             }
         }
-        let step_seconds = calendar.generate_interval.number() * MINUTE;
-        let Some(days) = kept.days(view, step_seconds) else { return false };
+        let step_minutes = calendar.generate_interval.number();
+        let Some(days) = kept.days(view, step_minutes) else { return false };
         let zone = catalogue.zone();
         for (nth, day) in self.days.iter().enumerate() {
             if !day.span.overlaps(window) {

@@ -52,7 +52,7 @@ pub(crate) type Chunk = Option<Arc<[DayBits; CHUNK_DAYS]>>;
 pub(crate) struct Kind {
     pub(crate) chain: Chain,
     pub(crate) zone: Zone,
-    pub(crate) step_seconds: i64,
+    pub(crate) step_minutes: i64,
     /// Share of a day that the caller's bookings may take, in percent.
     pub(crate) day_percent: i64,
 }
@@ -106,7 +106,7 @@ impl FreeDays {
     pub(crate) fn keep(&self, kinds: Vec<Arc<KeptDays>>) {
         let before = self.0.swap(Some(Arc::new(kinds)));
         if before.is_none() {
-            remember_holder(&self.0);
+            HOLDERS.lock().unwrap_or_else(PoisonError::into_inner).remember(&self.0);
         }
         if KINDS_OF_ALL.load(Ordering::Relaxed) > KINDS_OF_ALL_MAX {
             forget_all();
@@ -130,14 +130,15 @@ impl FreeDays {
     }
 }
 
-/// Notes a calendar whose starts are kept from now on.
-fn remember_holder(holder: &Arc<Kinds>) {
-    let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
-    if holders.list.len() >= holders.swept_at {
-        holders.list.retain(|holder| holder.strong_count() > 0);
-        holders.swept_at = 2 * holders.list.len() + 1024;
+impl Holders {
+    /// Notes a calendar whose starts are kept from now on.
+    fn remember(&mut self, holder: &Arc<Kinds>) {
+        if self.list.len() >= self.swept_at {
+            self.list.retain(|holder| holder.strong_count() > 0);
+            self.swept_at = 2 * self.list.len() + 1024;
+        }
+        self.list.push(Arc::downgrade(holder));
     }
-    holders.list.push(Arc::downgrade(holder));
 }
 
 /// Forgets the starts of all calendars.
@@ -208,12 +209,7 @@ mod tests {
         let intervention_id = InterventionId::new(1).expect("an id");
         let chain = Chain::new(vec![Leg { intervention_id, length_seconds: MINUTE }]);
         let zone = Zone::from_iana("UTC").expect("a zone");
-        let kind = Kind {
-            chain: chain.expect("a leg"),
-            zone,
-            step_seconds: UNIT_SECONDS,
-            day_percent: 100,
-        };
+        let kind = Kind { chain: chain.expect("a leg"), zone, step_minutes: 5, day_percent: 100 };
         vec![Arc::new(KeptDays::new(kind, 0))]
     }
 
@@ -228,6 +224,27 @@ mod tests {
         assert!(calendars[0].kinds().is_none());
         let kept = calendars.iter().filter(|calendar| calendar.kinds().is_some()).count();
         assert!((1..=KINDS_OF_ALL_MAX).contains(&kept), "{kept} are kept");
+        // Several that come at once may pass the bound by more than one.
+        let full = FreeDays::default();
+        full.keep((0..=KINDS_OF_ALL_MAX).flat_map(|_| kinds()).collect());
+        assert!(full.kinds().is_none());
+    }
+
+    #[test]
+    fn calendars_that_are_no_more_are_left_out_each_time_the_list_has_doubled() {
+        let mut holders = Holders { list: Vec::new(), swept_at: 0 };
+        let alive: Vec<Arc<Kinds>> = (0..2_000).map(|_| Arc::default()).collect();
+        for holder in &alive {
+            holders.remember(holder);
+        }
+        let mut longest = 0;
+        for _ in 0..10_000 {
+            holders.remember(&Arc::default());
+            longest = longest.max(holders.list.len());
+        }
+        assert_eq!(longest, 2 * 2_000 + 1_024);
+        let kept = holders.list.iter().filter(|holder| holder.strong_count() > 0).count();
+        assert_eq!(kept, alive.len());
     }
 
     #[test]

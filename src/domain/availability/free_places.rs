@@ -219,4 +219,18 @@ mod tests {
         merged.clear();
         assert_eq!(merged.count_max(), 0);
     }
+
+    #[test]
+    fn a_set_has_its_own_words_and_no_others() {
+        let mut words = Vec::new();
+        FreeWord::push(&mut words, 0, 0b101);
+        FreeWord::push(&mut words, 2, 1);
+        let free = FreePlaces::new(&words);
+        assert!(free.has_words(&[(0, 0b101), (2, 1)]));
+        assert!(free.has_words(&free.words().collect::<Vec<_>>()));
+        for others in [&[][..], &[(0, 0b101)], &[(0, 0b100), (2, 1)], &[(0, 0b101), (1, 1)]] {
+            assert!(!free.has_words(others), "{others:?}");
+        }
+        assert!(!free.has_words(&[(0, 0b101), (2, 1), (3, 1)]));
+    }
 }

@@ -58,12 +58,12 @@ impl<'s> KeptSearch<'s> {
         }
     }
 
-    /// Returns the days of a calendar with starts each `step_seconds`; `None` if none is kept.
-    pub(crate) fn days(&self, view: &CalendarView, step_seconds: i64) -> Option<Arc<KeptDays>> {
+    /// Returns the days of a calendar with starts each `step_minutes`; `None` if none is kept.
+    pub(crate) fn days(&self, view: &CalendarView, step_minutes: i64) -> Option<Arc<KeptDays>> {
         let zone = self.catalogue.zone();
         let day_percent = self.day_percent();
         let is_wanted = |days: &KeptDays| {
-            days.kind.step_seconds == step_seconds
+            days.kind.step_minutes == step_minutes
                 && days.kind.day_percent == day_percent
                 && days.kind.zone == zone
                 && days.kind.chain == *self.search.chain
@@ -78,7 +78,7 @@ impl<'s> KeptSearch<'s> {
         if !self.finds {
             return None;
         }
-        let kind = Kind { chain: self.search.chain.clone(), zone, step_seconds, day_percent };
+        let kind = Kind { chain: self.search.chain.clone(), zone, step_minutes, day_percent };
         let mut newest = vec![Arc::new(KeptDays::new(kind, self.first))];
         for days in all {
             if newest.len() < KINDS_MAX && days.first == self.first && !is_wanted(days) {

@@ -392,4 +392,60 @@ mod tests {
         });
         assert_eq!(room, 96, "the back office books at each quarter of an hour");
     }
+
+    /// Returns what is found by `look` where this many calendars must be free.
+    fn found<T>(mode: BookingMode, at_least: usize, look: impl FnOnce(StartSearch<'_>) -> T) -> T {
+        let searched = Searched::new();
+        let chain = chain_of(15);
+        searched.search(&chain, mode, |search| look(StartSearch { at_least, ..search }))
+    }
+
+    #[test]
+    fn the_starts_of_each_day_are_those_at_which_enough_calendars_are_free() {
+        // One calendar is open from 9 to 12, the other from 10 to 13.
+        for (mode, at_least, count, minute, places) in [
+            (BookingMode::Module, 1, 16, 9 * 60, &[0][..]),
+            (BookingMode::Module, 2, 8, 10 * 60, &[0, 1]),
+            (BookingMode::BackOffice, 1, 96, 0, &[0, 1]),
+            (BookingMode::BackOffice, 2, 96, 0, &[0, 1]),
+        ] {
+            // Five days are kept, one is found anew.
+            for number in [5, 1] {
+                let expected: Vec<DayStarts> = (0..number)
+                    .map(|day| {
+                        let first = at(day, minute);
+                        let places = places.to_vec();
+                        let day = crate::domain::availability::searched::TODAY.plus_days(day);
+                        DayStarts { day, count, first, places }
+                    })
+                    .collect();
+                let window = days(0, number);
+                let by_day = found(mode, at_least, |search| search.count_by_day(window));
+                assert_eq!(by_day, expected, "{mode:?}, {at_least} calendars");
+                let mut starts = Vec::new();
+                found(mode, at_least, |search| {
+                    search.for_each_start(window, |start, free| starts.push((start, free.count())));
+                });
+                assert_eq!(starts.len(), count * expected.len());
+                assert_eq!(starts[0], (expected[0].first, places.len()));
+                assert!(starts.is_sorted() && starts.iter().all(|(_, free)| *free >= at_least));
+            }
+        }
+    }
+
+    #[test]
+    fn a_search_of_days_keeps_their_starts_for_the_next_one() {
+        let searched = Searched::new();
+        let chain = chain_of(15);
+        let is_kept = || searched.views.iter().all(|view| view.free_days().kinds().is_some());
+        let first = |window| {
+            searched.search(&chain, BookingMode::Module, |search| {
+                search.for_each_start(window, |_, _| {});
+            });
+        };
+        first(days(0, 1));
+        assert!(!is_kept(), "a day alone is not worth it");
+        first(days(0, 8));
+        assert!(is_kept());
+    }
 }

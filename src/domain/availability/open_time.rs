@@ -389,7 +389,7 @@ fn usual_span(now: Instant) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::availability::searched::{Searched, at, days, zone};
+    use crate::domain::availability::searched::{Searched, at, days, hours, zone};
     use crate::domain::availability::taken_time::TimeHolder;
     use crate::domain::records::hold::HoldId;
     use crate::domain::records::ids::VeventId;
@@ -445,5 +445,21 @@ mod tests {
         assert_eq!(holding(19), [5]);
         assert_eq!(holding(20), [20]);
         assert!(holding(22).is_empty());
+    }
+
+    #[test]
+    fn an_event_stands_among_those_of_its_kind() {
+        let opened = hours(1, 9 * 60);
+        let series = opened.series().expect("it repeats").clone();
+        let id = VeventId::new(2).expect("an id");
+        let plage = Vevent { id, kind: VeventKind::Plage(Box::new(series)), ..(*opened).clone() };
+        let plage = Arc::new(plage);
+        let mut rules = Rules::default();
+        rules.add(&opened);
+        rules.add(&plage);
+        assert_eq!(rules.availabilities(), [Arc::clone(&opened)]);
+        assert_eq!(rules.plages(), [Arc::clone(&plage)]);
+        rules.remove(&plage);
+        assert_eq!((rules.availabilities().len(), rules.plages().len()), (1, 0));
     }
 }

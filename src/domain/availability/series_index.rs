@@ -98,3 +98,51 @@ fn wall_clock_interval(series: &Series, is_note: bool) -> Interval {
     let length_seconds = if is_note { DAY } else { series.end().seconds_since(series.start()) };
     Interval { start, end: start.plus_seconds(length_seconds.max(1)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::searched::{TODAY, daily, zone};
+    use crate::domain::time::HOUR;
+
+    /// A plage of some days, which repeats by a rule unless that is empty.
+    fn plage(number: u64, rule: &str, days: i64) -> Vevent {
+        let start = TODAY.midnight().plus_seconds(9 * HOUR);
+        let end = start.plus_seconds(days * DAY + HOUR);
+        let rule = if rule.is_empty() { None } else { Some(rule.parse().expect("a rule")) };
+        let series = Series::new(zone(), start, end, rule, Default::default()).expect("a series");
+        let row = daily(number, zone(), start, HOUR);
+        Vevent { kind: VeventKind::Plage(Box::new(series)), ..(*row).clone() }
+    }
+
+    #[test]
+    fn an_event_is_found_near_each_day_on_which_it_takes_place_until_it_is_removed() {
+        let rows = [
+            plage(1, "", 0),
+            plage(2, "", 90),
+            plage(3, "FREQ=WEEKLY;COUNT=2", 0),
+            plage(4, "FREQ=WEEKLY", 0),
+        ];
+        let mut index = SeriesIndex::default();
+        for row in &rows {
+            index.add(row);
+        }
+        let near = |index: &SeriesIndex, day: i32| {
+            let from = TODAY.plus_days(day).midnight();
+            let found = index.near(from, from.plus_seconds(DAY));
+            let mut found: Vec<u64> = found.map(|id| id.number()).collect();
+            found.sort_unstable();
+            found
+        };
+        assert!(near(&index, -2).is_empty());
+        assert_eq!(near(&index, 0), [1, 2, 3, 4]);
+        assert_eq!(near(&index, 7), [2, 3, 4]);
+        assert_eq!(near(&index, 14), [2, 4]);
+        assert_eq!(near(&index, 90), [2, 4]);
+        assert_eq!(near(&index, 140), [4]);
+        for (row, left) in rows.iter().zip([&[2, 3, 4][..], &[3, 4], &[4], &[]]) {
+            index.remove(row);
+            assert_eq!(near(&index, 0), left);
+        }
+    }
+}

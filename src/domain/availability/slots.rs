@@ -11,7 +11,7 @@ use crate::domain::availability::taken_time::TakenTime;
 use crate::domain::availability::unverified_share::UnverifiedRoom;
 use crate::domain::records::ids::VeventId;
 use crate::domain::time::interval_set::{Gaps, Interval, IntervalSet};
-use crate::domain::time::{DAY, Instant, MINUTE};
+use crate::domain::time::{Instant, MINUTE};
 
 /// Appends to `starts` every start within `window` at which the chain is bookable on the calendar,
 /// ascending. A chain that ends exactly when the next event begins fits. Lead times count from
@@ -71,12 +71,11 @@ pub(crate) fn append_starts(
         let (occurrences, longest_seconds) = if anchors.overlapping {
             merged = merge_grids(&anchors.occurrences, step_seconds);
             let lengths = merged.iter().map(|grid| grid.end.seconds_since(grid.start));
-            (&merged, lengths.max().unwrap_or_default())
+            (&merged, Some(lengths.max().unwrap_or_default()))
         } else {
-            (&anchors.occurrences, anchors.longest_seconds)
+            (&anchors.occurrences, None)
         };
-        let mut grid =
-            Grid::new(occurrences, longest_seconds, anchors.overlapping, step_seconds, starts);
+        let mut grid = Grid::new(occurrences, longest_seconds, step_seconds, starts);
         if have_same_open_time(&open, chain) {
             // Legs with the same open time are searched as one long leg.
             free_time(anchors, blocked, whole, |gap| {
@@ -90,7 +89,7 @@ pub(crate) fn append_starts(
         grid.finish(first_new);
     } else {
         let days = civil_days(catalogue, window);
-        let mut grid = Grid::new(&days, 2 * DAY, false, step_seconds, starts);
+        let mut grid = Grid::new(&days, None, step_seconds, starts);
         let free = IntervalSet::from_intervals(vec![whole]).difference(open.plages());
         walk_gaps(free.as_slice(), blocked, whole, |gap| {
             grid.offer(fitting(gap, chain.length_seconds(), window))
@@ -278,10 +277,8 @@ struct Grid<'a> {
     anchors: &'a [Interval],
     /// Place of the first anchor that may reach the next range.
     at: usize,
-    /// Length of the longest anchor.
-    longest_seconds: i64,
-    /// Whether anchors overlap. The points are then sorted at the end.
-    overlapping: bool,
+    /// Length of the longest anchor if anchors overlap. The points are then sorted at the end.
+    longest_seconds: Option<i64>,
     /// Seconds between two points.
     step_seconds: i64,
     /// Points found so far.
@@ -291,12 +288,11 @@ struct Grid<'a> {
 impl<'a> Grid<'a> {
     fn new(
         anchors: &'a [Interval],
-        longest_seconds: i64,
-        overlapping: bool,
+        longest_seconds: Option<i64>,
         step_seconds: i64,
         starts: &'a mut Vec<Instant>,
     ) -> Self {
-        Self { anchors, at: 0, longest_seconds, overlapping, step_seconds, starts }
+        Self { anchors, at: 0, longest_seconds, step_seconds, starts }
     }
 
     /// Adds the points that lie in `range`. Ranges must ascend and be disjoint.
@@ -304,12 +300,9 @@ impl<'a> Grid<'a> {
         if range.is_empty() {
             return;
         }
-        let out_of_reach = |anchor: &Interval| {
-            if self.overlapping {
-                anchor.start.plus_seconds(self.longest_seconds) <= range.start
-            } else {
-                anchor.end <= range.start
-            }
+        let out_of_reach = |anchor: &Interval| match self.longest_seconds {
+            Some(longest_seconds) => anchor.start.plus_seconds(longest_seconds) <= range.start,
+            None => anchor.end <= range.start,
         };
         if self.at == 0 {
             self.at = self.anchors.partition_point(out_of_reach);
@@ -331,7 +324,7 @@ impl<'a> Grid<'a> {
 
     /// Sorts the new points if grids mixed.
     fn finish(self, first_new: usize) {
-        if self.overlapping {
+        if self.longest_seconds.is_some() {
             let mut new = self.starts.split_off(first_new);
             new.sort_unstable();
             new.dedup();

@@ -129,8 +129,8 @@ impl<I: Copy + Ord> TakenTime<I> {
             .filter_map(|block| Some((block, self.blocks.get(&block)?)))
             .flat_map(move |(block, days)| {
                 let from = if block == place_of(first).0 { place_of(first).1 } else { 0 };
-                let to = if block == place_of(last).0 { place_of(last).1 } else { days.len() - 1 };
-                let numbered = (block * BLOCK_DAYS..).zip(days.iter()).take(to + 1).skip(from);
+                let to = if block == place_of(last).0 { place_of(last).1 + 1 } else { days.len() };
+                let numbered = (block * BLOCK_DAYS..).zip(days.iter()).take(to).skip(from);
                 numbered.map(move |(day, list)| {
                     let list = list.as_deref().unwrap_or_default();
                     // A row that began on an earlier day was in that day's list.

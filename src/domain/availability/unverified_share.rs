@@ -167,6 +167,27 @@ mod tests {
     }
 
     #[test]
+    fn a_day_has_its_own_room_whichever_was_asked_for_before() {
+        let searched = searched();
+        let module = BookingMode::Module;
+        let (view, now) = (&searched.views[0], searched.now);
+        let own = OwnTime::default();
+        let room = UnverifiedRoom::new(&searched.catalogue, view, module, own, days(0, 2), now);
+        let mut room = room.expect("a limit");
+        // 50 minutes are left on the first day, 40 on the second.
+        for (from, to, fits) in [
+            (1_390, 1_440, true),
+            (2_839, 2_880, false),
+            (2_840, 2_880, true),
+            (1_395, 1_440, true),
+            (1_395, 1_480, true),
+            (1_395, 1_481, false),
+        ] {
+            assert_eq!(room.fits(span(from, to)), fits, "from {from} to {to}");
+        }
+    }
+
+    #[test]
     fn a_group_without_a_limit_has_no_room_to_ask_for() {
         let mut searched = searched();
         searched.catalogue.group.unverified_day_percent = const { Bounded::known(100) };

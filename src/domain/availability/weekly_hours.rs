@@ -374,3 +374,64 @@ fn choose_with<'r>(
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::searched::{TODAY, daily, zone};
+
+    fn range(first: i32, last: Option<i32>, rhythm: Rhythm, end_minute: u16) -> WeeklyRange {
+        let from = TODAY.plus_days(first);
+        let rule = WeeklyRule {
+            weekday: from.weekday(),
+            rhythm,
+            permits: Permits::All,
+            from,
+            until: last.map(|last| TODAY.plus_days(last)),
+        };
+        let times = DayTimes::new(540, end_minute).expect("a range");
+        rule.with_times(times).expect("it is open")
+    }
+
+    #[test]
+    fn a_range_that_goes_on_where_another_ends_is_one_with_it() {
+        let (weekly, fortnightly) = (Rhythm::Weekly, Rhythm::Fortnightly);
+        let both = |one: &WeeklyRange, next: &WeeklyRange| one.followed_by(next);
+        for (rhythm, next) in [(weekly, 21), (fortnightly, 28)] {
+            let one = range(0, Some(14), rhythm, 720);
+            for last in [None, Some(70)] {
+                let joined = both(&one, &range(next, last, rhythm, 720));
+                assert_eq!(joined, Some(range(0, last, rhythm, 720)));
+            }
+        }
+        let one = range(0, Some(14), weekly, 720);
+        for (other, why) in [
+            (range(28, None, weekly, 720), "a week is left out"),
+            (range(14, None, weekly, 720), "both are open on one day"),
+            (range(22, None, weekly, 720), "another day of the week"),
+            (range(21, None, fortnightly, 720), "other weeks"),
+            (range(21, None, weekly, 700), "other times"),
+        ] {
+            assert_eq!(both(&one, &other), None, "{why}");
+        }
+        let endless = range(0, None, weekly, 720);
+        assert_eq!(both(&endless, &range(21, None, weekly, 720)), None);
+    }
+
+    #[test]
+    fn rows_of_a_week_express_whole_minutes_of_one_day() {
+        for (start, end, days) in [
+            (9 * 3_600, 12 * 3_600, Some(7)),
+            (9 * 3_600 + 60, 12 * 3_600 + 120, Some(7)),
+            (21 * 3_600, DAY, Some(7)),
+            (9 * 3_600 + 30, 12 * 3_600, None),
+            (9 * 3_600, 12 * 3_600 + 30, None),
+            (9 * 3_600 + 30, 12 * 3_600 + 30, None),
+            (21 * 3_600, DAY + 60, None),
+        ] {
+            let row = daily(1, zone(), TODAY.midnight().plus_seconds(start), end - start);
+            let ranges = read_ranges(&row, zone());
+            assert_eq!(ranges.map(|ranges| ranges.len()), days, "from {start} to {end}");
+        }
+    }
+}

@@ -270,7 +270,7 @@ fn what_is_kept_of_days_of_any_length_are_the_starts_of_the_walk() {
         let midnight = zone.instant_of(first.midnight());
         // Whole days, and windows that begin and end within a day, and between two units.
         for (from, minutes) in
-            [(0, 5 * 1_440), (1_410, 4_380), (61, 1), (1_501, 1_440), (1_439, 77)]
+            [(0, 5 * 1_440), (1_410, 4_380), (61, 1), (1_501, 1_440), (1_439, 77), (600, 2_040)]
         {
             let start = midnight.plus_minutes(from);
             let window = Interval { start, end: start.plus_minutes(minutes) };
