@@ -324,4 +324,44 @@ mod tests {
         assert_eq!(history.iter().map(|(_, row)| row.at.0).min(), Some(60));
         assert_eq!(history.first_since(Instant(1_000)), Some(11));
     }
+
+    #[test]
+    fn a_page_has_the_rows_before_its_end() {
+        let mut history = AccessHistory::default();
+        for at in 1..=5 {
+            history.add(row(at * 10, at == 3, 4));
+        }
+        let numbers = |from, to| {
+            let page = history.page(&AccessQuery {
+                from: Instant(from),
+                to: Instant(to),
+                results: 10,
+                ..query(u64::MAX)
+            });
+            page.rows.iter().map(|(number, _)| *number).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(20, 40), [3, 2]);
+        assert_eq!(numbers(20, 41), [4, 3, 2]);
+        assert_eq!(numbers(21, 40), [3]);
+    }
+
+    #[test]
+    fn a_history_is_restored_from_its_rows_and_last_number() {
+        let mut history = AccessHistory::default();
+        for at in 1..=9 {
+            history.add(row(at, at % 4 == 0, 4));
+        }
+        history.end_below(3);
+        let mut restored = AccessHistory::default();
+        restored.extend(history.iter().map(|(number, row)| (number, Arc::clone(row))));
+        restored.set_last(history.last());
+        assert_eq!(restored, history);
+        assert_eq!(restored.iter().count(), 7);
+        // The number of a row that has ended is not given again.
+        history.end_below(10);
+        let mut empty = AccessHistory::default();
+        empty.set_last(history.last());
+        empty.add(row(10, false, 4));
+        assert_eq!(empty.iter().map(|(number, _)| number).collect::<Vec<_>>(), [10]);
+    }
 }

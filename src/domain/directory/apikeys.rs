@@ -211,6 +211,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::domain::records::added;
 
     fn apikey(label: &str, origins: &[u8]) -> Apikey {
         let mut named = Vec::new();
@@ -266,6 +267,24 @@ mod tests {
                     plain.keys().filter(|hash| HEXLOWER.encode(*hash).starts_with(digits));
                 prop_assert!(apikeys.with_digits(digits).eq(expected.copied()), "{digits}");
             }
+        }
+    }
+
+    #[test]
+    fn a_key_of_a_format_that_named_no_origins_is_open_to_pages_of_all() {
+        let config = bincode::config::standard();
+        for allows_any_origin in [true, false] {
+            let stored = Apikey { allows_any_origin, ..apikey("site", &[1]) };
+            let bytes = bincode::serde::encode_to_vec(&stored, config).expect("it is written");
+            let read = bincode::serde::decode_from_slice(&bytes, config);
+            assert_eq!(read.expect("it is read"), (stored.clone(), bytes.len()));
+            // Format 2 ends with the origins.
+            let before = &bytes[..bytes.len() - 2];
+            let read = added::of_format(2, || bincode::serde::decode_from_slice(before, config));
+            let (read, length): (Apikey, usize) = read.expect("it is read");
+            assert_eq!(length, before.len());
+            assert!(read.allows_any_origin, "it goes on as before");
+            assert_eq!(read.origins, stored.origins);
         }
     }
 }

@@ -228,6 +228,9 @@ mod tests {
         assert!(logins.find(&hash(999), now).is_some());
         logins.remove_all(one);
         assert_eq!(logins.len(), 1);
+        assert!(!logins.is_empty());
+        logins.remove(&hash(999));
+        assert!(logins.is_empty());
     }
 
     #[test]

@@ -180,3 +180,40 @@ impl Extend<((GroupId, ProId), ProRole)> for Roles {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::searched::hours;
+
+    fn own(number: u64) -> OwnCalendars {
+        let calendar = CalendarId::new(number).expect("an id");
+        OwnCalendars { calendars: [calendar].into(), reads_all: false }
+    }
+
+    #[test]
+    fn a_caller_who_reads_its_own_calendars_reads_their_events_alone() {
+        let sight = ProRole::Professional(own(1)).sight();
+        for (number, is_shown) in [(1, true), (2, false)] {
+            let row = hours(number, 540);
+            assert_eq!(sight.shows_vevent(&row), is_shown);
+            assert!(Sight::All.shows_vevent(&row));
+        }
+    }
+
+    #[test]
+    fn roles_are_restored_from_their_rows() {
+        let group = |number| GroupId::new(number).expect("an id");
+        let pro = |number| ProId::new(number).expect("an id");
+        let mut roles = Roles::default();
+        roles.set(group(1), pro(1), ProRole::Reception);
+        roles.set(group(1), pro(2), ProRole::Professional(own(4)));
+        roles.set(group(2), pro(1), ProRole::Administrator);
+        let mut restored = Roles::default();
+        restored.extend(roles.iter().map(|(place, role)| (place, role.clone())));
+        assert_eq!(restored, roles);
+        assert_eq!(restored.role_of(group(1), pro(1)), &ProRole::Reception);
+        assert_eq!(restored.role_of(group(2), pro(1)), &ProRole::Administrator);
+        assert_eq!(restored.iter().count(), 2);
+    }
+}

@@ -315,4 +315,15 @@ mod tests {
         links.remove_changes("a@x");
         assert_eq!(numbers(&links), [3, 4]);
     }
+
+    #[test]
+    fn a_change_of_the_address_counts_until_its_link_ends() {
+        let mut links = AccountLinks::default();
+        links.put(change(1, 0, "1@x", "a@x"));
+        for number in 2..=5 {
+            links.put(change(number, DAY - 60, &format!("{number}@x"), "a@x"));
+        }
+        assert!(!links.has_room("new@x", "a@x", Instant(DAY - 1)));
+        assert!(links.has_room("new@x", "a@x", Instant(DAY)), "four are left");
+    }
 }

@@ -136,7 +136,8 @@ mod tests {
             ("", ""),
             (" https://A.example.org ,https://a.example.org:443", "https://a.example.org"),
             ("https://a.org\nhttps://*.B.org:8443", "https://a.org,https://*.b.org:8443"),
-            ("http://localhost:3000,http://127.0.0.1,http://[::1]:1", ""),
+            ("http://localhost:3000,http://127.0.0.1,http://[::1]:1,http://[::1]", ""),
+            ("https://[2001:db8::1]", "https://[2001:db8::1]"),
         ] {
             let origins = EmbedOrigins::new(text).unwrap_or_else(|rule| panic!("{text}: {rule:?}"));
             let kept = if text.starts_with("http://") { text } else { kept };

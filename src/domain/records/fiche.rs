@@ -237,4 +237,26 @@ mod tests {
         };
         assert_eq!(full.erased(Instant(20)), erased);
     }
+
+    #[test]
+    fn a_channel_reaches_a_client_since_the_change_after_which_it_first_did() {
+        let (made, now) = (Instant(10), Instant(20));
+        let id = FicheId::new(1).expect("an id");
+        let silent = Fiche { rappel_sms: false, ..Fiche::new(id, made) };
+        let email = Some(Email::new("ada@example.org").expect("an address"));
+        let reached = Fiche { email, ..silent.clone() };
+        for (before, after, mail_since) in [
+            (&silent, &reached, now),
+            (&reached, &reached, made),
+            (&silent, &silent, made),
+            (&reached, &silent, made),
+        ] {
+            let mut changed = after.clone();
+            changed.record_change(Some(before), now, now);
+            assert_eq!((changed.mail_since, changed.sms_since), (mail_since, made));
+        }
+        let mut new = reached;
+        new.record_change(None, now, now);
+        assert_eq!((new.mail_since, new.sms_since), (now, made));
+    }
 }

@@ -88,3 +88,45 @@ fn the_comments_of_a_booking_stay_those_of_its_client() {
 fn an_event_fits_into_160_bytes_with_its_two_counts() {
     assert!(size_of::<Vevent>() <= 160 - 2 * size_of::<usize>(), "{}", size_of::<Vevent>());
 }
+
+/// An appointment whose client wants a text message, or not.
+fn with_sms(smsreminder: bool) -> Vevent {
+    row(Appointment { smsreminder, ..appointment(60) }, OptionalFields::default())
+}
+
+/// The moments since which the reminders of a changed appointment count.
+fn since(before: &Vevent, mut changed: Vevent, now: i64) -> (i64, i64) {
+    changed.carry_over_reminders(Some(before), Instant(now));
+    let VeventKind::Appointment(appointment) = changed.kind else { panic!("it is one") };
+    (appointment.reminders.mail.since().0, appointment.reminders.sms.since().0)
+}
+
+#[test]
+fn reminders_count_anew_when_an_appointment_moves_or_its_client_wants_them() {
+    let moved = |smsreminder| {
+        let start = Instant(600);
+        row(Appointment { start, smsreminder, ..appointment(60) }, OptionalFields::default())
+    };
+    for (before, after, expected) in [
+        (with_sms(true), with_sms(true), (0, 0)),
+        (with_sms(false), with_sms(true), (0, 9)),
+        (with_sms(true), with_sms(false), (0, 0)),
+        (with_sms(true), moved(true), (9, 9)),
+        (with_sms(false), moved(false), (9, 9)),
+        (with_sms(false), moved(true), (9, 9)),
+        (Vevent { deleted: true, ..with_sms(true) }, with_sms(true), (9, 9)),
+    ] {
+        assert_eq!(since(&before, after.clone(), 9), expected, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn an_appointment_keeps_its_origin_when_a_professional_changes_it() {
+    let origin = BookingOrigin { source: [7; 16], apikey: [8; 16], proof: ClientProof::KeyAlone };
+    let booking_origin = Some(Box::new(origin));
+    let before = row(Appointment { booking_origin, ..appointment(60) }, OptionalFields::default());
+    let mut changed = with_sms(true);
+    changed.keep_booking_origin(&before);
+    assert!(changed.is_booked_by_key());
+    assert_eq!(changed.booking_source(), Some([7; 16]));
+}

@@ -99,6 +99,10 @@ fn what_is_no_act_of_a_person_leaves_no_row() {
     let rows = office.directory.access_history.last();
     let place = LoginPlace { person: [1; 8], source: [2; 8] };
     office.operator(ChangeAccess::RecordLogin(place)).expect("always");
+    let groups = StoreGroups::new(|_| true, [group(1)]);
+    let recorded = ChangeAccess::RecordLogin(place);
+    let event = decide_by(None, &office.directory, &groups, &recorded, office.now);
+    assert_eq!(event, Ok(DirectoryEvent::LoginRecorded { place, at: office.now }), "no author");
     assert!(office.directory.known_logins.knows(place, office.now));
     let step = SecondStep::Code(GivenCode::read("999999"));
     let wrong = ChangeAccess::LogIn(Box::new(login(ANN, "ann@x.org", 3, step)));

@@ -218,6 +218,21 @@ fn an_invited_professional_of_another_group_keeps_name_and_password() {
 }
 
 #[test]
+fn an_invitation_changes_no_role_of_one_who_works_for_the_group_already() {
+    let mut office = Office::new();
+    let now = office.now;
+    // An import brings professionals and leaves the invitations.
+    let expires = now.plus_seconds(INVITATION_SECONDS);
+    let email = email("bob@x.org");
+    let role = ProRole::Reception;
+    let invitation = Invitation { email, role, by: None, expires };
+    office.directory.invitations.open(group(1), 99, invitation, now);
+    let refused = office.by(BOB, accept(99, false, now));
+    assert_eq!(refused, Err(AccessRefusal::Joining(JoinRefusal::WorksHere)));
+    assert_eq!(office.role(1, BOB), "administrator");
+}
+
+#[test]
 fn one_invitation_of_an_address_is_open_and_50_of_a_group() {
     let mut office = Office::new();
     let now = office.now;
@@ -242,10 +257,17 @@ fn one_invitation_of_an_address_is_open_and_50_of_a_group() {
     assert!(
         !office.invited().iter().any(|(_, address)| address == "0@x.org" || address == "1@x.org")
     );
+    let full_again = ["a@x.org", "b@x.org"];
+    for address in full_again {
+        office.by(ANN, invite(address, ProRole::Reception, now)).expect("there is room");
+    }
+    let last_second = now.plus_seconds(INVITATION_SECONDS - 1);
+    assert_eq!(office.by(ANN, invite("late@x.org", ProRole::Reception, last_second)), full);
     // Those that have expired do not count, and go with the next one.
     let later = now.plus_seconds(INVITATION_SECONDS);
     office.by(ANN, invite("late@x.org", ProRole::Reception, later)).expect("none is open");
     assert_eq!(office.invited().len(), 1);
+    assert_eq!(office.last_invitation(), office.directory.sequence, "it is that of its event");
     office.directory.invitations.remove_group(group(2));
     assert_eq!(office.invited().len(), 1, "it is one of another group");
     office.directory.invitations.remove_group(group(1));
