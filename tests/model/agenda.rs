@@ -100,6 +100,25 @@ fn a_time_zone_in_which_two_appointments_meet_is_refused() {
 }
 
 #[test]
+fn an_appointment_that_meets_another_one_is_changed_where_it_stands() {
+    let (mut shop, ada, bob) = two_bookings();
+    // Both are at ten, as other rules of the zones may have it.
+    let mut row = Vevent::clone(&shop.group_state.rows[&ada.id]);
+    if let (VeventKind::Appointment(at), Some(of_bob)) = (&mut row.kind, bob.appointment()) {
+        (at.civil_start, at.start) = (of_bob.civil_start, of_bob.start);
+    }
+    shop.group_state.put_vevent(row.into());
+    let confirm = redrawn(|_, row| {
+        if let VeventKind::Appointment(appointment) = &mut row.kind {
+            appointment.smsreminder = !appointment.smsreminder;
+        }
+    });
+    assert_eq!(shop.by_hand(&PutVevent::Change(ada.id, confirm)), Ok(true));
+    let refused = shop.moves(ada.id, 1, "2026-03-03 10:10").expect_err("Bob is there");
+    assert!(matches!(refused[..], [Refusal::NotAvailable { .. }]), "{refused:?}");
+}
+
+#[test]
 fn a_deleted_event_keeps_its_place_and_is_deleted_once() {
     let (mut shop, ada, _) = two_bookings();
     let shop_time = shop.now;
@@ -164,23 +183,25 @@ fn an_appointment_made_by_hand_has_the_attributes_that_professionals_must_give()
 
 #[test]
 fn a_time_zone_that_moves_an_appointment_out_of_the_years_1970_to_9999_is_refused() {
-    for (start, zone, is_allowed) in [
-        ("1970-01-01 01:00", "Paris", true),
-        ("1970-01-01 00:59", "Paris", false),
-        ("9999-12-31 18:29", "America/New_York", true),
-        ("9999-12-31 18:30", "America/New_York", false),
+    for (start, second, zone, is_allowed) in [
+        ("1970-01-01 01:00", 0, "Paris", true),
+        ("1970-01-01 00:59", 59, "Paris", false),
+        // The last second that there is.
+        ("9999-12-31 18:29", 59, "America/New_York", true),
+        ("9999-12-31 18:30", 0, "America/New_York", false),
     ] {
+        let start = civil(start).plus_seconds(second);
         let (_, ada, _) = two_bookings();
         let VeventKind::Appointment(mut appointment) = ada.kind else { panic!("an appointment") };
         let mut shop = Shop::in_zone("UTC", "2026-03-01 00:00");
         appointment.fiche_id = shop.knows("Ada", "ada@example.org");
-        appointment.civil_start = civil(start);
-        appointment.start = shop.group_state.catalogue.zone().instant_of(civil(start));
+        appointment.civil_start = start;
+        appointment.start = shop.group_state.catalogue.zone().instant_of(start);
         shop.put(1, VeventKind::Appointment(appointment));
         let zone = ZoneName::from_name(zone).expect("a zone");
         let mut fields = Patch::default();
         fields.push(move |group: &mut Group| group.timezone = zone);
         let changed = shop.changes(&RecordChange::Group(fields));
-        assert_eq!(changed.is_ok(), is_allowed, "{start}: {changed:?}");
+        assert_eq!(changed.is_ok(), is_allowed, "{start:?}: {changed:?}");
     }
 }

@@ -425,3 +425,36 @@ fn a_day_begins_with_the_first_midnight_that_clocks_show() {
     let day = midnight.day().plus_days(1);
     assert_eq!(agenda.open, [[OpenStretch { day, interval }]]);
 }
+
+#[test]
+fn a_morning_and_an_evening_until_midnight_are_one_stretch_of_their_day() {
+    let mut shop = Shop::in_zone("Paris", "2026-06-01 00:00");
+    let zone = shop.group_state.catalogue.zone();
+    let midnight = zone.civil_of(shop.now);
+    let client = shop.knows("Ada", "ada@example.org");
+    let open = |start, length| Planned {
+        kind: Kind::Open,
+        on: 1,
+        start,
+        length,
+        every: None,
+        excepted: Vec::new(),
+        deleted: false,
+    };
+    for (id, planned) in [(1, open(0, 60)), (2, open(22 * 60, 120))] {
+        let row = planned.row(id, zone, midnight, client).expect("opening hours");
+        shop.group_state.put_vevent(Arc::new(row));
+    }
+    let stretch = |from: i64, to: i64| OpenStretch {
+        day: midnight.day(),
+        interval: Interval { start: shop.now.plus_minutes(from), end: shop.now.plus_minutes(to) },
+    };
+    let expected = [stretch(0, 60), stretch(22 * 60, 24 * 60)];
+    // Whether the window ends with the day or later.
+    for days in [1, 2] {
+        let interval = Interval { start: shop.now, end: shop.now.plus_seconds(days * DAY) };
+        let window = AgendaWindow { interval, calendars: vec![calendar(1)] };
+        let agenda = Agenda::find(&shop.group_state, &window).expect("two events");
+        assert_eq!(agenda.open, [expected]);
+    }
+}

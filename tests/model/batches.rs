@@ -5,19 +5,22 @@ use slotbook::domain::decisions::announcement::apply_with_messages;
 use slotbook::domain::directory::id_blocks::IdKind;
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::Name;
+use slotbook::domain::records::vevent::{Vevent, VeventKind};
+use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
     Batch, CancelAppointment, CancelRight, Command, FicheByExternid, MoveAppointment, Patch,
-    RecordChange,
+    PutVevents, RecordChange, VeventDraft,
 };
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::history::History;
 use slotbook::domain::state::history::row::HistoryRow;
+use slotbook::domain::time::CivilDay;
 use slotbook::store::codec;
 use slotbook::store::state;
 
-use super::shop::{Draws, Shop, booking_of, by_pro, civil, decide_at_once};
+use super::shop::{Draws, Shop, booking_of, by_pro, calendar, civil, decide_at_once};
 
 /// A command of a batch, on one open morning of calendar 1.
 #[derive(Clone, Debug)]
@@ -160,5 +163,57 @@ proptest! {
             prop_assert!(changed.fiches.iter().all(|id| named.fiches.contains(id)), "{:?}", event);
             prop_assert!(changed.messages.iter().all(|id| named.messages.contains(id)), "{:?}", event);
         }
+    }
+}
+
+/// The steps of a batch that were carried out, and those that were refused.
+fn steps_of(shop: &mut Shop, commands: Vec<Command>, draws: Draws) -> Vec<bool> {
+    let batch = Command::Batch(Batch { commands: commands.into(), is_atomic: false });
+    let outcome = shop.does(batch, draws).expect("a batch is answered");
+    outcome.steps.iter().map(|step| step.outcome.is_ok()).collect()
+}
+
+#[test]
+fn a_start_that_a_batch_frees_is_free_to_its_next_commands_alone() {
+    let mut shop = Shop::open_on_tuesday();
+    let booked = shop.book(&booking_of("Ada", "2026-03-03 09:00")).expect("free")[0];
+    let cancel = CancelAppointment { id: booked, right: CancelRight::Pro };
+    let book = |name| {
+        let booking = by_pro(booking_of(name, "2026-03-03 09:00"), false);
+        Command::BookAppointment(Box::new(booking))
+    };
+    let commands = vec![book("Bob"), Command::CancelAppointment(cancel), book("Cid"), book("Dan")];
+    let first = shop.id();
+    let draws = Draws { fiche: first, first: first + 1, ..Draws::none(shop.now) };
+    assert_eq!(steps_of(&mut shop, commands, draws), [false, true, true, false]);
+    assert!(shop.group_state.fiche_of_email("cid@example.org").is_some());
+}
+
+#[test]
+fn a_batch_writes_2000_records_and_no_more() {
+    let shop = Shop::open_on_tuesday();
+    let draft = VeventDraft::new(|state, _, draws, at| {
+        let zone = state.catalogue.zone();
+        let note = Series::new_note(zone, CivilDay(1), None, Exceptions::default());
+        Ok(Vevent {
+            id: draws.id,
+            calendar_id: calendar(1),
+            kind: VeventKind::Note(Box::new(note.expect("legal"))),
+            deleted: false,
+            created_at: at,
+            updated_at: at,
+            rare: None,
+        })
+    });
+    let make =
+        |count: usize| Command::PutVevents(Box::new(PutVevents::Make(vec![draft.clone(); count])));
+    for (counts, expected) in [
+        ([1_000, 1_000], [true, true]),
+        ([1_000, 1_001], [true, false]),
+        ([2_000, 1], [true, false]),
+    ] {
+        let mut shop = shop.clone();
+        let draws = Draws { first: 10, ..Draws::none(shop.now) };
+        assert_eq!(steps_of(&mut shop, counts.map(make).to_vec(), draws), expected);
     }
 }

@@ -503,6 +503,10 @@ fn a_booking_keeps_what_was_said_about_it() {
     let mut command = booking_of("Ada", "2026-03-03 09:30");
     says(&mut command);
     let made = shop.book(&command).expect("free");
+    let mut cancelled = shop.clone();
+    cancelled.now = cancelled.now.plus_minutes(1);
+    cancelled.cancel(made[0], CancelRight::Pro).expect("it is live");
+    assert_eq!(cancelled.group_state.rows[&made[0]].booking_comments(), "by the back door");
     shop.assert_said(made[0]);
     let mut command = by_pro(booking_of("Bob", "2026-03-03 10:30"), false);
     command.comments = LongText::new("brings a dog").expect("a text");

@@ -14,6 +14,7 @@ use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::text::{Bounded, Name};
 use slotbook::domain::records::vevent::Permits;
 use slotbook::domain::state::command::{Patch, Put, RecordChange};
+use slotbook::domain::state::editable_record::EditableRecord;
 use slotbook::domain::state::history::row::{HistoryObject, ObjectKind};
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::Instant;
@@ -232,4 +233,73 @@ fn a_client_has_a_name_and_keeps_one() {
     nameless.lastname = Name::default();
     shop.group_state.put_fiche(nameless.into());
     assert_eq!(fault_of(&mut shop, &put(Some(known), "", "")), "");
+}
+
+#[test]
+fn what_a_shop_offers_has_a_name_and_keeps_one() {
+    fn named<R: EditableRecord>(
+        id: Option<R::Id>,
+        set: fn(&mut R, Name<255>),
+        name: &str,
+    ) -> Put<R> {
+        let name = Name::new(name).expect("a name");
+        let mut fields = Patch::default();
+        fields.push(move |row: &mut R| set(row, name.clone()));
+        Put { id, fields }
+    }
+    let mut shop = shop();
+    // New rows get other ids than those that there are.
+    for _ in 0..20 {
+        shop.id();
+    }
+    type Change = fn(bool, &str) -> RecordChange;
+    let kinds: [(&str, Change); 4] = [
+        ("calendar", |is_new, name| {
+            let id = (!is_new).then(|| calendar(4));
+            RecordChange::Calendar(named(id, |row, name| row.name = name, name))
+        }),
+        ("intervention", |is_new, name| {
+            let id = (!is_new).then(|| intervention(4));
+            RecordChange::Intervention(named(id, |row, name| row.name = name, name))
+        }),
+        ("calendarset", |is_new, name| {
+            let id = (!is_new).then(|| CalendarsetId::new(1).expect("an id"));
+            RecordChange::Calendarset(named(id, |row, name| row.name = name, name))
+        }),
+        ("interventionset", |is_new, name| {
+            let id = (!is_new).then(|| InterventionsetId::new(1).expect("an id"));
+            RecordChange::Interventionset(named(id, |row, name| row.name = name, name))
+        }),
+    ];
+    for (kind, change) in kinds {
+        if kind == "calendarset" {
+            shop = shop.with(|catalogue| {
+                let row = Calendarset::new(CalendarsetId::new(1).expect("an id"), Instant(0));
+                catalogue.calendarsets.insert(row.id, row.into());
+            });
+        }
+        assert_eq!(fault_of(&mut shop, &change(true, " ")), "name", "{kind}");
+        assert_eq!(fault_of(&mut shop, &change(true, "Named")), "", "{kind}");
+        // One that came without a name, by an import, may go on without one until it has one.
+        assert_eq!(fault_of(&mut shop, &change(false, "")), "", "{kind}");
+        assert_eq!(fault_of(&mut shop, &change(false, "Named")), "", "{kind}");
+        assert_eq!(fault_of(&mut shop, &change(false, "")), "name", "{kind}");
+    }
+}
+
+#[test]
+fn a_calendar_and_a_service_lie_in_sets_that_there_are() {
+    let mut shop = shop();
+    let mut fields = Patch::default();
+    fields.push(|row: &mut Calendar| row.calendarset_id = CalendarsetId::new(99));
+    let change = RecordChange::Calendar(Put { id: Some(calendar(1)), fields });
+    assert_eq!(fault_of(&mut shop, &change), "calendarset_id");
+    for (set, field) in [(99, "interventionset_id"), (1, "")] {
+        let mut fields = Patch::default();
+        fields.push(move |row: &mut Intervention| {
+            row.interventionset_id = InterventionsetId::new(set);
+        });
+        let change = RecordChange::Intervention(Put { id: Some(intervention(1)), fields });
+        assert_eq!(fault_of(&mut shop, &change), field);
+    }
 }

@@ -15,15 +15,15 @@ use slotbook::domain::records::message::{
 use slotbook::domain::records::text::{Email, LongText, Text};
 use slotbook::domain::records::vevent::{Vevent, VeventKind};
 use slotbook::domain::state::command::{
-    BookAppointment, Client, Command, EraseClients, LinkRequest, MergeFiches, Patch, RecordChange,
-    RequestLink,
+    BookAppointment, CancelRight, Client, Command, EraseClients, LinkRequest, MergeFiches, Patch,
+    RecordChange, RequestLink,
 };
-use slotbook::domain::state::erasure::Erasure;
+use slotbook::domain::state::erasure::{Erasure, ErasureMark};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::Instant;
 
-use super::shop::{Draws, Shop, booking_of, by_pro, civil};
+use super::shop::{Draws, Shop, booking_of, by_pro, civil, says};
 
 fn account(email: &str, fiche_id: FicheId, former: &[FicheId]) -> Account {
     Account {
@@ -418,4 +418,26 @@ fn mails_about_an_appointment_go_with_the_client_whom_they_were_for() {
     shop.group_state.put_vevent(row.into());
     assert_eq!(parts_of(&shop, &[bob]).messages, [confirmed]);
     assert_eq!(parts_of(&shop, &[ada]).messages, [former, withdrawn], "both went to her address");
+}
+
+#[test]
+fn an_erasure_is_marked_and_stamps_what_it_changes_but_for_deleted_events() {
+    let mut shop = Shop::open_on_tuesday();
+    let ada = shop.knows("Ada", "ada@example.org");
+    let mut book = |time: &str| {
+        let mut booking = booking_of("Ada", time);
+        says(&mut booking);
+        shop.book(&booking).expect("free")[0]
+    };
+    let [past, cancelled] = ["2026-03-03 09:00", "2026-03-03 10:00"].map(&mut book);
+    shop.cancel(cancelled, CancelRight::Pro).expect("it is live");
+    assert_eq!(shop.group_state.privacy.last_erasure, None);
+    let before = shop.now;
+    let mut shop = shop.at("2026-03-03 12:00");
+    erase(&mut shop, erasing(&[ada], &[ada])).expect("all is over");
+    let state = &shop.group_state;
+    let mark = ErasureMark { sequence: state.sequence, at: shop.now };
+    assert_eq!(state.privacy.last_erasure, Some(mark));
+    let stamp = |id: VeventId| state.rows[&id].updated_at;
+    assert_eq!((stamp(past), stamp(cancelled)), (shop.now, before));
 }

@@ -3,14 +3,15 @@
 
 use proptest::prelude::*;
 use slotbook::domain::records::hold::HoldId;
+use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::Permits;
-use slotbook::domain::state::command::HoldTime;
+use slotbook::domain::state::command::{Command, HoldTime};
 use slotbook::domain::state::invariants;
 use slotbook::domain::state::refusal::{HoldBound, Refusal};
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{HOUR, Instant, MINUTE};
 
-use super::shop::{Shop, calendar, civil, intervention};
+use super::shop::{Draws, Shop, calendar, civil, intervention};
 
 /// Minutes that the calendar is open, from eight on, and minutes that may be held.
 const OPEN_MINUTES: i64 = 600;
@@ -295,4 +296,82 @@ fn a_source_holds_three_hours_and_its_networks_two_or_four_times_that() {
         // Another /56 of the same /48 is free of that bound.
         assert_eq!(hold(&mut shop, first + 4, 1, 5, &[quarter]), None);
     }
+}
+
+/// A hold by a source for a key alone, at an hour of Tuesday.
+fn at_hour(hour: i64, minute: i64, source: u8, on: Option<u64>, wanted: u64) -> HoldTime {
+    HoldTime {
+        date: civil("2026-03-03 00:00").plus_seconds(hour * HOUR + minute * MINUTE),
+        intervention_ids: vec![intervention(wanted)],
+        calendar_id: on.map(calendar),
+        hold: None,
+        source: Some(hash_of(source)),
+        is_by_key: true,
+    }
+}
+
+#[test]
+fn a_source_without_holds_holds_time_of_any_length() {
+    let mut shop = Shop::in_zone("Paris", "2026-03-02 08:00")
+        .with(|catalogue| {
+            let row = catalogue.interventions.get_mut(&intervention(2)).expect("there");
+            std::sync::Arc::make_mut(row).length = Bounded::known(240);
+        })
+        .opened(1, "2026-03-03 00:00", "2026-03-04 00:00", "", Permits::All);
+    shop.holds(&at_hour(8, 0, 0, Some(1), 2)).expect("four hours are fine for one hold");
+    let refused = shop.holds(&at_hour(14, 0, 0, Some(1), 3)).expect_err("it holds enough");
+    assert!(matches!(refused[..], [Refusal::TooManyHolds { bound: HoldBound::Source, .. }]));
+}
+
+#[test]
+fn a_hold_anywhere_gets_the_calendar_whose_share_has_room() {
+    for full in [1, 2] {
+        let (from, to) = ("2026-03-03 09:00", "2026-03-03 12:00");
+        let mut shop = Shop::open_on_tuesday().opened(2, from, to, "", Permits::All);
+        shop.holds(&at_hour(9, 0, 0, Some(full), 2)).expect("a hold of any length");
+        let refused = shop.holds(&at_hour(11, 0, 20, Some(full), 1)).expect_err("its day is full");
+        assert!(matches!(refused[..], [Refusal::TooManyHolds { bound: HoldBound::Day, .. }]));
+        let held = shop.holds(&at_hour(11, 0, 20, None, 1)).expect("the other calendar has room");
+        let hold = shop.group_state.holds().get(held).expect("it was made");
+        assert_eq!(hold.calendar_id, calendar(3 - full));
+    }
+}
+
+#[test]
+fn a_hold_until_midnight_takes_nothing_of_the_next_day() {
+    let mut shop = Shop::in_zone("Paris", "2026-03-02 08:00").opened(
+        1,
+        "2026-03-03 20:00",
+        "2026-03-04 01:00",
+        "",
+        Permits::All,
+    );
+    shop.holds(&at_hour(24, 0, 0, Some(1), 2)).expect("a hold of any length");
+    shop.holds(&at_hour(23, 30, 20, Some(1), 1)).expect("a fifth of four hours is 48 minutes");
+}
+
+#[test]
+fn a_hold_tells_how_many_others_have_ended_for_it() {
+    let mut shop = Shop::in_zone("Paris", "2026-03-02 08:00").opened(
+        1,
+        "2026-03-03 08:00",
+        "2026-03-03 18:00",
+        "",
+        Permits::All,
+    );
+    let mut pushed_out = |command: HoldTime| {
+        let draws = Draws { token: shop.id(), ..Draws::none(shop.now) };
+        let outcome = shop.does(Command::HoldTime(Box::new(command)), draws).expect("it has room");
+        (outcome.pushed_out, shop.group_state.holds().iter().len())
+    };
+    // The source with both hours of the share gives one of them to the next source.
+    assert_eq!(pushed_out(at_hour(8, 0, 0, Some(1), 2)), (0, 1));
+    assert_eq!(pushed_out(at_hour(10, 0, 0, Some(1), 2)), (0, 2));
+    assert_eq!(pushed_out(at_hour(12, 0, 20, Some(1), 1)), (1, 2));
+}
+
+#[test]
+fn the_bounds_of_held_time_have_names_of_their_own_in_the_metrics() {
+    let names = [HoldBound::Source, HoldBound::Network, HoldBound::Day].map(HoldBound::name);
+    assert_eq!(names, ["holds_source", "holds_network", "holds_day"]);
 }

@@ -17,13 +17,14 @@ use slotbook::domain::records::text::Bounded;
 use slotbook::domain::records::vevent::{Availability, Permits, VeventKind};
 use slotbook::domain::recurrence::Series;
 use slotbook::domain::state::command::{Command, HoldTime, Patch, PutVevent, RecordChange};
+use slotbook::domain::state::event::Event;
 use slotbook::domain::state::invariants;
 use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{DAY, HOUR, Instant, MINUTE};
 
-use super::shop::{Draws, Shop, booking_of, by_pro, calendar, civil, intervention};
+use super::shop::{Draws, Shop, booking_of, by_pro, calendar, civil, decide_at_once, intervention};
 
 fn wish(half_hour: i64, chain: &[u64]) -> HoldTime {
     HoldTime {
@@ -442,6 +443,24 @@ fn a_hold_that_a_plage_has_ended_does_not_come_back_with_its_time() {
     shop.by_hand(&PutVevent::Delete(id)).expect("legal");
     assert_eq!(offered_to_strangers(&shop), 6);
     shop.confirms(waiting, true).expect_err("the booking has ended");
+}
+
+#[test]
+fn a_hold_ends_the_one_that_it_takes_over_while_that_keeps_its_time() {
+    let mut shop = Shop::open_on_tuesday();
+    let held = shop.holds(&wish(0, &[1])).expect("it is free");
+    let replaced = |shop: &Shop| {
+        let command = HoldTime { hold: Some(held), ..wish(2, &[1]) };
+        let command = Command::HoldTime(Box::new(command));
+        let mut draws = Draws { token: 99, ..Draws::none(shop.now) };
+        match decide_at_once(&shop.group_state, &command, &mut draws, shop.now) {
+            Ok((Some(Event::HoldMade { replaced, .. }), _)) => replaced,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(replaced(&shop), Some(held));
+    shop.book(&by_pro(booking_of("Ada", "2026-03-03 09:00"), false)).expect("no hold binds it");
+    assert_eq!(replaced(&shop), None, "the time is the shop's");
 }
 
 #[test]

@@ -7,16 +7,22 @@ use proptest::prelude::*;
 use slotbook::domain::availability::weekly_hours::{
     DayTimes, Rhythm, WeeklyRange, WeeklyRule, plan_openings, read_ranges, sort_ranges,
 };
-use slotbook::domain::records::ids::VeventId;
-use slotbook::domain::records::text::Text;
+use slotbook::domain::decisions::founding::{FoundGroup, FoundShop, decide_shop};
+use slotbook::domain::directory::professionals::ProDraft;
+use slotbook::domain::directory::roles::ProRole;
+use slotbook::domain::records::author::Author;
+use slotbook::domain::records::calendar::Calendar;
+use slotbook::domain::records::ids::{GroupId, VeventId};
+use slotbook::domain::records::text::{Email, Name, Text};
 use slotbook::domain::records::vevent::{
     Availability, OptionalFields, Permits, Vevent, VeventKind,
 };
 use slotbook::domain::recurrence::{Exceptions, Series, WEEK};
-use slotbook::domain::state::command::{Command, PutVevents};
+use slotbook::domain::state::command::{Command, Patch, PutVevents};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::put_vevent::PutHours;
+use slotbook::domain::state::refusal::Refusal;
 use slotbook::domain::time::interval_set::Interval;
 use slotbook::domain::time::{CivilDay, MINUTE};
 use slotbook::store::codec;
@@ -330,4 +336,71 @@ fn hours_change_the_availabilities_that_are_there_before_they_make_others() {
     let ids: Vec<u64> =
         availabilities(&after.group_state).iter().map(|row| row.id.number()).collect();
     assert_eq!(ids, [1, 2, 3], "three of the four get other times");
+}
+
+#[test]
+fn hours_that_replace_more_than_2000_availabilities_are_refused() {
+    let mut shop = Shop::in_zone("Paris", "2026-02-18 08:00");
+    let (from, to) = ("2026-02-23 09:00", "2026-02-23 12:00");
+    for _ in 0..2_000 {
+        shop = shop.opened(1, from, to, "FREQ=WEEKLY", Permits::All);
+    }
+    let closes = |shop: &Shop| {
+        let ranges = Vec::new();
+        let hours = PutHours { calendar_id: calendar(1), ranges, taker: Text::default() };
+        let command = Command::PutVevents(Box::new(PutVevents::Hours(hours)));
+        decide_at_once(&shop.group_state, &command, &mut Draws::none(shop.now), shop.now)
+    };
+    let Ok((Some(Event::BatchDone { events, .. }), _)) = closes(&shop) else {
+        panic!("it is the most that one change takes")
+    };
+    assert_eq!(events.len(), 2_000);
+    let shop = shop.opened(1, from, to, "FREQ=WEEKLY", Permits::All);
+    let refusals = closes(&shop).expect_err("one too many");
+    let [Refusal::InvalidParameter(fault)] = &refusals[..] else { panic!("{refusals:?}") };
+    assert_eq!(fault.field, "rows");
+    assert!(fault.rule.contains("2001"), "{}", fault.rule);
+}
+
+#[test]
+fn a_shop_that_begins_with_hours_is_open_then_and_one_without_is_not() {
+    let rule = WeeklyRule {
+        weekday: WEEK[1],
+        rhythm: Rhythm::Weekly,
+        permits: Permits::All,
+        from: day(0),
+        until: None,
+    };
+    let hours = rule.with_times(DayTimes::new(540, 720).expect("a range")).expect("it is open");
+    for hours in [Vec::new(), vec![hours]] {
+        let owner = ProDraft {
+            email: Email::new("ann@example.org").expect("an address"),
+            password_hash: None,
+            lastname: Name::default(),
+            firstname: Name::default(),
+            cellphone: Text::default(),
+            groups: BTreeSet::new(),
+            main: None,
+            role: ProRole::Administrator,
+        };
+        let named = || Name::new("shown").expect("a name");
+        let mut first_calendar = Patch::default();
+        first_calendar.push(move |row: &mut Calendar| row.name = named());
+        let shop = FoundShop {
+            group: FoundGroup { fields: Patch::default() },
+            calendar: first_calendar,
+            interventions: Vec::new(),
+            hours: hours.clone(),
+            owner,
+        };
+        let now = Shop::in_zone("UTC", "2026-02-18 08:00").now;
+        let id = GroupId::new(7).expect("an id");
+        let founded = decide_shop(&shop, id, Author::Operator, &mut Draws::none(now), now);
+        let (_, _, state) = founded.expect("it has what it needs");
+        let mut open = Vec::new();
+        for row in availabilities(&state) {
+            open.extend(read_ranges(&row, state.catalogue.zone()).expect("weekly hours"));
+        }
+        assert_eq!(open, hours);
+    }
 }

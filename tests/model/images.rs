@@ -43,6 +43,11 @@ fn the_images_of_a_group_have_a_bound_together_and_one_in_two_slots_counts_once(
     assert!(matches!(gone.expect_err("it is empty")[..], [Refusal::NoResult]));
     let nowhere = shop.changes(&put(ImageSlot::Calendar(calendar(99)), 5, 1));
     assert!(matches!(nowhere.expect_err("no calendar")[..], [Refusal::NoResult]));
+    let closed = shop.clone().with_calendar(2, |calendar| calendar.deleted = true);
+    for (mut shop, expected) in [(shop.clone(), Ok(true)), (closed, Err(vec![Refusal::NoResult]))] {
+        let photo = ImageSlot::Calendar(calendar(2));
+        assert_eq!(shop.changes(&put(photo, 5, 1)), expected, "a deleted calendar gets no photo");
+    }
     let again = read_again(&shop.group_state);
     assert_eq!(again.images, shop.group_state.images);
     assert_eq!(again.records_bytes(), shop.group_state.records_bytes());

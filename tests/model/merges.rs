@@ -132,6 +132,12 @@ fn merges_well(shop: &mut Shop, kept: FicheId, merged: FicheId) -> Result<(), Te
         prop_assert_eq!(after.kept_client(*id), expected);
         prop_assert!(after.fiches[id].updated_at >= fiche.updated_at);
     }
+    let at = after.last_stamp;
+    for id in events_of(&before, merged) {
+        let (was, is) = (&before.rows[&id], &after.rows[&id]);
+        let expected = if was.deleted { was.updated_at } else { at };
+        prop_assert_eq!(is.updated_at, expected, "a deleted event keeps its stamp");
+    }
     let gone = &after.fiches[&merged];
     prop_assert!(gone.deleted && gone.email.is_none() && gone.lastname.is_blank());
     let event = shop.events.last().expect("an event");
@@ -168,6 +174,43 @@ fn what_the_kept_one_lacks_comes_from_the_other_and_given_fields_win() {
     assert_eq!(fiche.externid, Some(7));
     assert_eq!(fiche.comments.as_str(), "first\nsecond");
     assert_eq!(shop.group_state.fiches[&other].externid, Some(7), "its system still finds it");
+}
+
+#[test]
+fn comments_of_both_records_stay_once() {
+    for (own, others, expected) in [
+        ("first", "second", "first\nsecond"),
+        ("same", "same", "same"),
+        ("first", "", "first"),
+        ("", "second", "second"),
+        ("", "", ""),
+    ] {
+        let mut shop = Shop::open_on_tuesday();
+        let [kept, merged] = [("Kept", own), ("Other", others)].map(|(name, comments)| {
+            let id = shop.knows(name, "ada@example.org");
+            let mut fiche = Fiche::clone(&shop.group_state.fiches[&id]);
+            fiche.comments = LongText::new(comments).expect("a text");
+            shop.group_state.put_fiche(fiche.into());
+            id
+        });
+        shop.changes(&merge(kept, merged)).expect("legal");
+        assert_eq!(shop.group_state.fiches[&kept].comments.as_str(), expected);
+    }
+}
+
+#[test]
+fn an_event_of_the_merged_record_that_is_live_has_changed_and_a_deleted_one_has_not() {
+    let mut shop = two_calendars();
+    let kept = shop.knows("kept", "kept@example.org");
+    let other = shop.knows("other", "other@example.org");
+    let mut book = |time: &str| shop.book(&booking_of("other", time)).expect("free")[0];
+    let [live, cancelled] = ["2026-03-03 09:00", "2026-03-03 10:00"].map(&mut book);
+    shop.cancel(cancelled, CancelRight::Pro).expect("it is live");
+    let before = shop.now;
+    shop.now = shop.now.plus_minutes(5);
+    shop.changes(&merge(kept, other)).expect("legal");
+    let stamp = |id| shop.group_state.rows[&id].updated_at;
+    assert_eq!((stamp(live), stamp(cancelled)), (shop.now, before));
 }
 
 #[test]

@@ -133,3 +133,16 @@ fn a_client_is_idle_since_the_end_of_its_last_appointment_or_its_last_change() {
         assert_eq!(due.clients, idle, "{seconds}: each with the number of rows about it");
     }
 }
+
+#[test]
+fn a_group_keeps_all_unless_it_has_months_for_something() {
+    let none = RetentionMonths::default();
+    assert!(none.keeps_all());
+    for months in [
+        RetentionMonths { appointments: 1, ..none },
+        RetentionMonths { clients: 1, ..none },
+        RetentionMonths { accounts: 1, ..none },
+    ] {
+        assert!(!months.keeps_all(), "{months:?}");
+    }
+}

@@ -6,13 +6,13 @@ use slotbook::domain::decisions::upkeep;
 use slotbook::domain::records::ids::VeventId;
 use slotbook::domain::records::text::LongText;
 use slotbook::domain::records::vevent::{
-    AppointmentHalf, OptionalFields, Permits, Vevent, VeventKind,
+    Appointment, AppointmentHalf, OptionalFields, Permits, Vevent, VeventKind,
 };
 use slotbook::domain::state::command::{CancelRight, Command, EmptyCancelled, RemoveDeleted};
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_state::GroupState;
 use slotbook::domain::state::invariants::{self, BrokenInvariant};
-use slotbook::domain::time::{DAY, HOUR};
+use slotbook::domain::time::{DAY, HOUR, INSTANT_MAX, Instant};
 use slotbook::store::codec;
 use slotbook::store::state;
 
@@ -81,6 +81,46 @@ fn what_is_over_stays_where_it_was_and_overlaps_are_told() {
     let clash = next.apply(&put_event(next.last_stamp, row));
     let broken = invariants::find_broken(&clash);
     assert!(matches!(broken[..], [BrokenInvariant::Overlap { .. }]), "{broken:?}");
+}
+
+/// The appointments that another zone database moves.
+fn resolved(state: &GroupState, now: Instant) -> Vec<VeventId> {
+    match upkeep::resolve_instants(state, now) {
+        Some(Event::InstantsResolved { resolved, .. }) => {
+            resolved.into_iter().map(|(id, _)| id).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_appointment_that_begins_at_this_moment_still_follows_another_zone_database() {
+    let (shop, ids) = shop_of_another_release();
+    let begins = Instant(start(&shop.group_state, ids[1]));
+    assert_eq!(resolved(&shop.group_state, begins), ids[1..]);
+    assert_eq!(resolved(&shop.group_state, begins.plus_seconds(1)), ids[2..]);
+}
+
+#[test]
+fn an_appointment_that_would_not_move_or_would_leave_the_years_stays() {
+    // Half past two is in the gap of Paris; eleven of the last evening is in the year 10000 in UTC.
+    for (zone, date, stored) in [
+        ("Paris", "2026-03-29 02:30", None),
+        ("Newfoundland", "9999-12-31 23:00", Some(INSTANT_MAX.plus_seconds(-DAY))),
+    ] {
+        let mut shop = Shop::open_on_tuesday();
+        let booked = shop.book(&booking_of("Ada", "2026-03-03 09:00")).expect("free")[0];
+        let appointment = shop.group_state.rows[&booked].appointment().expect("one").clone();
+        let mut shop = Shop::in_zone(zone, "2026-03-02 08:00");
+        let client = shop.knows("Ada", "ada@example.org");
+        let civil_start = civil(date);
+        let start =
+            stored.unwrap_or_else(|| shop.group_state.catalogue.zone().instant_of(civil_start));
+        let moved = Appointment { civil_start, start, fiche_id: client, ..appointment };
+        shop.put(1, VeventKind::Appointment(moved));
+        shop.group_state.tzdata = "1999a".into();
+        assert_eq!(resolved(&shop.group_state, shop.now), [], "{date}");
+    }
 }
 
 #[test]
@@ -195,6 +235,42 @@ fn a_client_that_another_event_names_is_not_emptied() {
         assert_eq!(told(&shop.group_state), (vec!["named"], vec![id]));
         assert_eq!(invariants::find_broken(&shop.group_state), []);
     }
+}
+
+#[test]
+fn a_client_whom_no_other_event_names_any_more_is_emptied() {
+    let mut shop = Shop::open_on_tuesday().closed(1, "2026-03-03 11:00", "2026-03-03 12:00");
+    let gone = book(&mut shop, "named", "09:00");
+    let client = shop.group_state.rows[&gone].fiche_id().expect("it has a client");
+    let is_plage = |row: &&Arc<Vevent>| matches!(row.kind, VeventKind::Plage(_));
+    let plage = Vevent::clone(shop.group_state.rows.values().rfind(is_plage).expect("one"));
+    let half = AppointmentHalf::Client(client);
+    let naming = OptionalFields { half, ..OptionalFields::default() };
+    shop.group_state.put_vevent(Vevent { rare: naming.boxed(), ..plage.clone() }.into());
+    shop.group_state.put_vevent(plage.into());
+    shop.cancel(gone, CancelRight::Pro).expect("a professional may");
+    shop.now = shop.now.plus_seconds(30 * DAY + 1);
+    assert!(empty(&mut shop, 30));
+    assert_eq!(told(&shop.group_state), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn what_was_emptied_is_not_due_again_after_a_restart() {
+    let mut shop = Shop::open_on_tuesday();
+    let gone = book(&mut shop, "gone", "09:00");
+    shop.cancel(gone, CancelRight::Pro).expect("a professional may");
+    shop.now = shop.now.plus_seconds(30 * DAY + 1);
+    let due = |state: &GroupState| {
+        let mut reader = state::GroupReader::default();
+        let add = |frame: &[u8]| reader.add_frame(frame, codec::SNAPSHOT_FORMAT);
+        state::write_group(state, add).expect("what was written is read");
+        let again = reader.group_state(state.sequence).expect("it has a head");
+        upkeep::count_cancelled_before(&again, shop.now)
+    };
+    assert_eq!(due(&shop.group_state), 1);
+    let mut after = shop.clone();
+    assert!(empty(&mut after, 30));
+    assert_eq!(due(&after.group_state), 0);
 }
 
 #[test]

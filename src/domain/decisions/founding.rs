@@ -149,6 +149,7 @@ mod tests {
     use super::*;
     use crate::domain::directory::roles::ProRole;
     use crate::domain::records::text::{Email, Name};
+    use crate::domain::state::history::row::{HistoryObject, HistoryRow, HistoryVerb};
 
     #[test]
     fn a_founded_group_has_the_given_fields_and_a_urlname_of_its_own() {
@@ -165,6 +166,11 @@ mod tests {
             (group.created_at, state.last_stamp, state.sequence),
             (Instant(9), Instant(9), 1)
         );
+        let rows: Vec<HistoryRow> =
+            state.history.latest_first(u64::MAX).map(|found| found.row).collect();
+        let [made] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((made.object, made.verb), (HistoryObject::of_group(id), HistoryVerb::Made));
+        assert_eq!((made.author, made.sequence), (Some(Author::Operator), 1));
         assert!(GroupState::founded_by(None, &Event::nothing(Instant(9))).is_none());
     }
 

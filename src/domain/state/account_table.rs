@@ -170,6 +170,8 @@ mod tests {
                     None => prop_assert_eq!(table.remove(&folded), model.remove(&folded)),
                 }
                 prop_assert!(table.values().eq(model.values()));
+                prop_assert!(table.iter().eq(model.iter()));
+                prop_assert_eq!((table.len(), table.is_empty()), (model.len(), model.is_empty()));
                 let mut by_client: Vec<&Arc<Account>> = model.values().collect();
                 by_client.sort_by_key(|account| account.mark());
                 prop_assert!(table.by_client().eq(by_client.iter().copied()));
@@ -184,5 +186,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_copy_is_the_same_for_sure_until_either_changes() {
+        let mut table: AccountTable = [account(1, 1), account(2, 1)].into_iter().collect();
+        let copy = table.clone();
+        assert!(table.ptr_eq(&copy));
+        table.remove("2@example.org");
+        assert!(!table.ptr_eq(&copy));
     }
 }

@@ -121,4 +121,16 @@ mod tests {
         images.remove(ImageSlot::Logo);
         assert_eq!(images, GroupImages::default());
     }
+
+    #[test]
+    fn an_image_counts_its_file_and_256_bytes_once_however_many_slots_it_has() {
+        let mut images = GroupImages::default();
+        assert_eq!(images.space_bytes(), 0);
+        for (slot, seed, bytes) in
+            [(ImageSlot::Logo, 1, 356), (ImageSlot::Cover, 1, 356), (ImageSlot::Logo, 2, 712)]
+        {
+            images.put(slot, image(seed));
+            assert_eq!(images.space_bytes(), bytes);
+        }
+    }
 }

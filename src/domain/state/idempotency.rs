@@ -236,4 +236,20 @@ mod tests {
         answers.remove(&[1; 32]);
         assert!(answers.have_room_for(&answered(2, 0, 9), Instant(5)));
     }
+
+    #[test]
+    fn answers_that_are_valid_leave_the_room_of_those_that_have_expired() {
+        let max = IdempotencyShare::Application.bytes_max();
+        let half = max / 2 - RECORD_BYTES;
+        let day = KEPT_SECONDS;
+        let answers: IdempotencyRecords =
+            [answered(1, 0, half), answered(2, 9, half)].into_iter().collect();
+        let has_room = |bytes, now| answers.have_room_for(&answered(3, 0, bytes), Instant(now));
+        assert!(!has_room(0, day - 1));
+        assert!(has_room(half, day) && !has_room(half + 1, day), "the first one has expired");
+        // An answer that is larger than the share has none.
+        let empty = IdempotencyRecords::default();
+        let has_room = |bytes| empty.have_room_for(&answered(1, 0, bytes), Instant(0));
+        assert!(has_room(max - RECORD_BYTES) && !has_room(max - RECORD_BYTES + 1));
+    }
 }

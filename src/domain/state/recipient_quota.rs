@@ -203,6 +203,8 @@ fn quota_entry(message: &Message) -> Option<(Box<str>, Instant, MessageId, Quota
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::records::channel::Channel;
+    use crate::domain::records::hold::HoldToken;
     use crate::domain::records::message::{AccountChange, Progress, ShopWarning};
     use crate::domain::records::text::Text;
 
@@ -234,5 +236,31 @@ mod tests {
             }
             assert_eq!(sent.has_room_for(&next, quota, NOW), has_room, "{change:?}");
         }
+    }
+
+    #[test]
+    fn codes_leave_the_quota_of_their_recipient_and_are_sent_without_any() {
+        let quota = MessageQuota { recipient_daily_max: 1, by_key_daily_max: 1 };
+        let hold = HoldToken::new(&"0".repeat(32)).expect("a token").id();
+        let content = MessageContent::BookingCode { channel: Channel::Mail, hold, expires: NOW };
+        let code = message(1, content).caused_by_key();
+        let warning = message(2, MessageContent::ShopWarning(ShopWarning::CodesAsked));
+        let mut sent = RecipientQuota::default();
+        sent.insert(&code);
+        assert!(sent.has_room_for(&warning, quota, NOW));
+        sent.insert(&warning);
+        assert!(!sent.has_room_for(&message(3, warning.content), quota, NOW));
+        assert!(sent.has_room_for(&code, quota, NOW));
+    }
+
+    #[test]
+    fn messages_of_the_shop_take_the_room_of_those_that_the_public_causes() {
+        let warning = |id| message(id, MessageContent::ShopWarning(ShopWarning::CodesAsked));
+        let public = message(9, MessageContent::Confirmation(Vec::new())).caused_by_key();
+        let quota = |recipient_daily_max| MessageQuota { recipient_daily_max, by_key_daily_max: 0 };
+        let mut sent = RecipientQuota::default();
+        [1, 2, 3].iter().for_each(|id| sent.insert(&warning(*id)));
+        assert!(sent.has_room_for(&public, quota(4), NOW));
+        assert!(!sent.has_room_for(&public, quota(3), NOW));
     }
 }

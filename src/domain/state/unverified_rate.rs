@@ -106,4 +106,14 @@ mod tests {
         attacked.by_hour.insert(hour_of(NOW), 21);
         assert!(attacked.is_unusual(0, NOW));
     }
+
+    #[test]
+    fn the_usual_number_is_that_of_28_days_before_the_last() {
+        let hour_of_day = |day: i64| day * 24 + 1;
+        for (day, is_unusual) in [(0, true), (1, false), (28, false), (29, true)] {
+            let mut rate = rate([hour_of_day(day)].into_iter(), 1_000);
+            rate.by_hour.insert(hour_of(NOW), 21);
+            assert_eq!(rate.is_unusual(0, NOW), is_unusual, "{day} days ago");
+        }
+    }
 }

@@ -342,4 +342,36 @@ mod tests {
             assert!(rows.runs.len() <= 62 / 4, "{} runs of 62 rows", rows.runs.len());
         }
     }
+
+    #[test]
+    fn short_neighbours_join_once_they_fill_half_a_run() {
+        let two_runs = || (1..=2 * RUN_ROWS as u64).map(|number| row(number, 0));
+        let quarter = RUN_ROWS as u64 / 4;
+        let later_first = (RUN_ROWS as u64 + 1..).take(RUN_ROWS).chain(1..=RUN_ROWS as u64);
+        let earlier_first = 1..=2 * RUN_ROWS as u64;
+        for order in [later_first.collect::<Vec<_>>(), earlier_first.collect()] {
+            let mut rows: VeventRows = two_runs().collect();
+            let (first, second) = order.split_at(RUN_ROWS);
+            let goes =
+                |of: &[u64]| of.iter().skip(RUN_ROWS / 4).map(|number| id(*number)).collect();
+            let (first, second): (Vec<_>, Vec<_>) = (goes(first), goes(second));
+            first.iter().for_each(|id| drop(rows.remove(id)));
+            let (last, others) = second.split_last().expect("some go");
+            others.iter().for_each(|id| drop(rows.remove(id)));
+            assert_eq!((rows.len() as u64, rows.runs.len()), (2 * quarter + 1, 2));
+            rows.remove(last);
+            assert_eq!((rows.len() as u64, rows.runs.len()), (2 * quarter, 1));
+        }
+    }
+
+    #[test]
+    fn rows_are_equal_only_with_the_same_events_in_the_same_form() {
+        let rows = |stamps: &[i64]| -> VeventRows {
+            (1..).zip(stamps).map(|(number, stamp)| row(number, *stamp)).collect()
+        };
+        assert_eq!(rows(&[1, 2]), rows(&[1, 2]));
+        for others in [&[1][..], &[1, 3], &[1, 2, 3], &[]] {
+            assert_ne!(rows(&[1, 2]), rows(others), "{others:?}");
+        }
+    }
 }

@@ -238,6 +238,7 @@ mod tests {
             let b = IntervalSet::from_intervals(b);
             assert_canonical(&a);
             prop_assert_eq!(bits(a.as_slice()), x);
+            prop_assert_eq!(a.is_empty(), !x.contains(&true));
             prop_assert_eq!(bits(a.difference(&b).as_slice()), std::array::from_fn(|i| x[i] && !y[i]));
             let both = a.intersection(&b);
             assert_canonical(&both);
@@ -267,6 +268,7 @@ mod tests {
             let x = bits(set.as_slice());
             let fits = |s: usize| s + length <= SPAN && (s..s + length).all(|m| x[m]);
             let starts = set.starts_that_fit(i64::try_from(length).expect("small"));
+            assert_canonical(&starts);
             prop_assert_eq!(bits(starts.as_slice()), std::array::from_fn(fits));
         }
     }
@@ -276,5 +278,12 @@ mod tests {
         assert!(!interval(0, 5).overlaps(interval(5, 9)));
         assert!(interval(0, 6).overlaps(interval(5, 9)));
         assert!(!interval(0, 5).overlaps(interval(3, 3)));
+    }
+
+    #[test]
+    fn a_shifted_set_has_the_same_moments_later_or_earlier() {
+        let set = IntervalSet::from_intervals(vec![interval(0, 5), interval(7, 9)]);
+        assert_eq!(set.shifted(3).as_slice(), [interval(3, 8), interval(10, 12)]);
+        assert_eq!(set.shifted(3).shifted(-3), set);
     }
 }

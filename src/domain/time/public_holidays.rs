@@ -441,6 +441,7 @@ mod tests {
             (1981, 4, 19),
             (2038, 4, 25),
             (2049, 4, 18),
+            (7515, 4, 25),
         ] {
             assert_eq!(easter_sunday(year), CivilDay::from_ymd(year, month, day), "{year}");
         }
@@ -450,5 +451,20 @@ mod tests {
             let first = CivilDay::from_ymd(year, 3, 22).expect("a date");
             assert!((first..=first.plus_days(34)).contains(&easter), "{year}");
         }
+    }
+
+    #[test]
+    fn a_holiday_on_a_weekend_stays_and_has_a_substitute_where_the_country_gives_one() {
+        // Christmas 2027 is a Saturday, and Boxing Day the Sunday after it.
+        let days = |code: &str| -> Vec<(u32, bool)> {
+            let country = HolidayCountry::from_code(code).expect("a known country");
+            let holidays = country.holidays(2027).into_iter();
+            let nationwide = holidays.filter(|holiday| holiday.regions.is_empty());
+            let dated = nationwide.map(|holiday| (holiday.day.ymd(), holiday.is_substitute));
+            let late = dated.filter(|((_, month, day), _)| *month == 12 && *day >= 25);
+            late.map(|((_, _, day), is_substitute)| (day, is_substitute)).collect()
+        };
+        assert_eq!(days("GB"), [(25, false), (26, false), (27, true), (28, true)]);
+        assert_eq!(days("FR"), [(25, false)]);
     }
 }

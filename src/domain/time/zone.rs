@@ -519,4 +519,50 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_converter_of_many_times_equals_the_zone_when_they_descend() {
+        let paris = Zone::from_iana("Europe/Paris").expect("a zone");
+        let mut offsets = paris.offsets();
+        for month in (1..=12).rev() {
+            let noon = Civil::from_ymd_hms(2026, month, 1, 12, 0, 0).expect("a time");
+            assert_eq!(offsets.instant_of(noon), paris.instant_of(noon), "month {month}");
+        }
+    }
+
+    #[test]
+    fn an_offset_holds_from_one_clock_change_to_the_next() {
+        let paris = Zone::from_iana("Europe/Paris").expect("a zone");
+        let at = |month, day, hour| {
+            instant_of_utc(Civil::from_ymd_hms(2026, month, day, hour, 0, 0).expect("a time"))
+        };
+        // Both changes are at one o'clock UTC.
+        let summer = Interval { start: at(3, 29, 1), end: at(10, 25, 1) };
+        for instant in [summer.start, at(7, 1, 0), summer.end.plus_seconds(-1)] {
+            assert_eq!(paris.same_offset_span(instant), summer);
+        }
+        assert_eq!(paris.same_offset_span(summer.end).start, summer.end);
+    }
+
+    #[test]
+    fn clock_changes_disorder_times_by_twice_the_largest_of_them() {
+        for (name, seconds) in [
+            ("Europe/Paris", 7_200),
+            ("America/Anchorage", 7_200),
+            ("UTC", 0),
+            // From one side of the date line to the other.
+            ("Pacific/Apia", 2 * DAY),
+        ] {
+            let zone = Zone::from_iana(name).expect("a zone");
+            assert_eq!(zone.disorder_seconds(), seconds, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_release_of_the_zone_database_is_a_year_and_a_letter() {
+        let [year @ .., letter] = tzdata_version().as_bytes() else { panic!("it has a name") };
+        assert!(letter.is_ascii_lowercase(), "{letter}");
+        let year = str::from_utf8(year).ok().and_then(|year| year.parse::<u32>().ok());
+        assert!(year.is_some_and(|year| (2025..2100).contains(&year)), "{year:?}");
+    }
 }

@@ -371,4 +371,79 @@ mod tests {
         let settings = history.settings().map(|(number, it)| (number, Arc::clone(it))).collect();
         assert_eq!(History::from_stored(chunks, settings, history.last()), history);
     }
+
+    #[test]
+    fn a_row_counts_120_bytes_and_its_settings_4096_more() {
+        let mut history = History::default();
+        assert_eq!(history.space_bytes(), 0);
+        for (at, has_settings) in [(1, false), (2, true), (3, false), (4, true), (5, false)] {
+            let versions = || Versions { before: None, after: None };
+            let settings = has_settings.then(|| SettingsChange::Group(versions()));
+            history.add(change(at, 1), settings);
+        }
+        assert_eq!(history.space_bytes(), 5 * 120 + 2 * 4_096);
+    }
+
+    #[test]
+    fn chunks_are_filled_before_another_begins() {
+        let history = filled(700);
+        let sizes: Vec<usize> = history.chunks().map(|chunk| chunk.bytes.len()).collect();
+        let [full @ .., _] = &sizes[..] else { panic!("there are chunks") };
+        // A row of these takes at most 30 bytes.
+        assert!(full.iter().all(|size| (2_018..=2_048).contains(size)), "{sizes:?}");
+        assert_eq!(history.packed_bytes(), sizes.iter().sum::<usize>());
+    }
+
+    /// A row that fills a chunk, `days` days after the first moment.
+    fn large(days: i64) -> HistoryRow {
+        let row = change(days * DAY, 1);
+        HistoryRow { fields: row.fields.repeat(CHUNK_BYTES / 4), ..row }
+    }
+
+    #[test]
+    fn a_search_by_time_begins_with_the_chunk_that_reaches_the_moment() {
+        let mut of_one_row = History::default();
+        for days in 1..=20 {
+            of_one_row.add(large(days), None);
+        }
+        for history in [filled(700), of_one_row, History::default()] {
+            let last_day = i64::try_from(history.last()).expect("small");
+            for moment in (0..=last_day + 1).flat_map(|days| [days * DAY, days * DAY + 1]) {
+                let moment = Instant(moment);
+                let reaching = history.chunks().find(|chunk| chunk.last_at >= moment);
+                let end = reaching.map(|chunk| chunk.first + u64::from(chunk.rows));
+                let expected = end.unwrap_or(history.last() + 1);
+                assert_eq!(history.below_moment(moment), expected, "{moment:?}");
+            }
+        }
+    }
+
+    /// A history that begins with rows of the days 10 to 13, and goes on after a gap: the number
+    /// of its rows is this once one more is added.
+    fn grown_to(rows: u64) -> History {
+        let mut history = History::default();
+        for day in 10..14 {
+            history.add(large(day), None);
+        }
+        history.last = rows - 1;
+        history
+    }
+
+    #[test]
+    fn beyond_the_maximum_a_new_row_ends_the_oldest_of_before_four_days() {
+        let add = |history: &mut History, day: i64, second: i64| {
+            let row = large(day);
+            history.add(HistoryRow { at: row.at.plus_seconds(second), ..row }, None);
+            let first = history.chunks().next().expect("the row is kept").first;
+            (first, history.len())
+        };
+        let mut history = grown_to(ROWS_MAX);
+        assert_eq!(add(&mut history, 30, 0), (1, ROWS_MAX));
+        assert_eq!(add(&mut history, 30, 0), (2, ROWS_MAX));
+        // With more than that of four days none end, and then two chunks for each new row.
+        let mut history = grown_to(ROWS_MAX + 4);
+        assert_eq!(add(&mut history, 14, 0), (1, ROWS_MAX + 4));
+        assert_eq!(add(&mut history, 14, 1), (2, ROWS_MAX + 4));
+        assert_eq!(add(&mut history, 20, 0), (4, ROWS_MAX + 3));
+    }
 }

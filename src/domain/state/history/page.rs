@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
     use crate::domain::records::author::KeyId;
-    use crate::domain::records::ids::ProId;
+    use crate::domain::records::ids::{FicheId, ProId};
     use crate::domain::state::history::row::{HistoryRow, HistoryVerb, ObjectKind};
 
     fn author(nth: u8) -> Option<Author> {
@@ -195,6 +195,68 @@ mod tests {
                 below = page.next;
             }
             prop_assert_eq!(found, expected);
+        }
+    }
+
+    fn history(rows: impl Iterator<Item = (i64, Author)>) -> History {
+        let mut history = History::default();
+        for (at, author) in rows {
+            history.add(
+                HistoryRow {
+                    at: Instant(at),
+                    sequence: 1,
+                    author: Some(author),
+                    object: HistoryObject { kind: ObjectKind::Vevent, id: 1 },
+                    verb: HistoryVerb::Changed,
+                    fields: Vec::new(),
+                },
+                None,
+            );
+        }
+        history
+    }
+
+    /// All rows, five at most.
+    const LATEST: HistoryQuery = HistoryQuery {
+        object: None,
+        author: None,
+        from: Instant(0),
+        to: Instant(i64::MAX),
+        below: u64::MAX,
+        results: 5,
+    };
+
+    #[test]
+    fn the_page_with_the_last_row_leads_to_no_other() {
+        let history = history((1..=12).map(|at| (at, Author::Server)));
+        for (below, from, next) in
+            [(u64::MAX, 0, Some(8)), (8, 0, Some(3)), (3, 0, None), (8, 4, None), (8, 2, Some(3))]
+        {
+            let from = Instant(from);
+            let page = history.page(&HistoryQuery { below, from, ..LATEST });
+            assert_eq!(page.next, next, "below {below} from {from:?}");
+        }
+    }
+
+    #[test]
+    fn a_person_is_found_whatever_key_the_change_came_by() {
+        let key = |seed| Some(KeyId::from_bytes([seed; KeyId::BYTES]));
+        let client = |id| FicheId::new(id).expect("an id");
+        let pro = |id| ProId::new(id).expect("an id");
+        let authors = [
+            Author::Account { client: client(1), key: key(1) },
+            Author::Account { client: client(2), key: key(1) },
+            Author::Account { client: client(1), key: None },
+            Author::Professional { id: pro(1), key: key(1) },
+            Author::Professional { id: pro(2), key: key(1) },
+            Author::Professional { id: pro(1), key: key(2) },
+        ];
+        let history = history((1..).zip(authors));
+        for (asked, expected) in [(0, [3, 1]), (3, [6, 4])] {
+            let author = Some(AuthorChoice::Known(authors[asked]));
+            let page = history.page(&HistoryQuery { author, ..LATEST });
+            let numbers: Vec<u64> = page.rows.iter().map(|found| found.number).collect();
+            assert_eq!(numbers, expected);
         }
     }
 }

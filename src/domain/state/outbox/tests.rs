@@ -71,10 +71,13 @@ fn no_more_links_to_new_accounts_wait_than_may_leave_within_a_day() {
     let mut outbox = Outbox::default();
     let now = Instant(2 * DAY);
     let attempted = link(&outbox, now.0);
-    outbox.put(Message { first_claimed_at: Some(now), ..attempted }.into(), now);
+    let claimed = now.plus_seconds(1 - DAY);
+    outbox.put(Message { first_claimed_at: Some(claimed), ..attempted }.into(), now);
     outbox.put(link(&outbox, now.0).into(), now);
-    let room = |most: usize| outbox.has_room_for_new_link(most, now);
-    assert!(!room(4) && room(5) && room(0), "half of them, rounded up; 0 is no limit");
+    let room = |most: usize, now| outbox.has_room_for_new_link(most, now);
+    assert!(!room(4, now) && room(5, now), "half of them, rounded up");
+    assert!(room(0, now), "0 is no limit");
+    assert!(room(4, now.plus_seconds(1)), "the attempt is a day old");
 }
 
 #[test]
