@@ -408,6 +408,20 @@ fn a_professionals_fields_go_into_the_fiche_and_a_deleted_one_is_refused() {
 }
 
 #[test]
+fn a_professional_who_gives_no_field_leaves_the_fiche_as_it_is() {
+    let mut shop = Shop::open_on_tuesday();
+    let known = shop.knows("Lovelace", "ada@example.org");
+    let before = shop.group_state.fiches[&known].clone();
+    shop.now = shop.now.plus_minutes(5);
+    let mut command = by_pro(booking_of("Ada", "2026-03-03 09:30"), false);
+    command.client.id = Some(known);
+    command.client.fields = slotbook::domain::state::command::Patch::default();
+    let made = shop.book(&command).expect("free");
+    assert_eq!(shop.group_state.rows[&made[0]].fiche_id(), Some(known));
+    assert_eq!(shop.group_state.fiches[&known], before);
+}
+
+#[test]
 fn a_new_client_needs_a_name() {
     let mut shop = Shop::open_on_tuesday();
     let mut command = booking_of("Ada", "2026-03-03 09:30");

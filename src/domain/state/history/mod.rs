@@ -304,6 +304,7 @@ mod tests {
     use super::*;
     use crate::domain::records::author::Author;
     use crate::domain::state::history::row::{HistoryField, ObjectKind};
+    use crate::domain::state::history::settings::Versions;
 
     fn vevent(id: u64) -> HistoryObject {
         HistoryObject { kind: ObjectKind::Vevent, id }
