@@ -47,6 +47,11 @@ fn look_up(mutant: u32) -> bool {
         ACTIVE.store(named.unwrap_or(otherwise), Relaxed);
         return is_at_run_time(mutant);
     }
+    // Another thread may have looked up the switch since this one asked.
+    let active = ACTIVE.load(Relaxed);
+    if active != RECORDING {
+        return active == mutant;
+    }
     if !REACHED[mutant as usize].swap(true, Relaxed) {
         let mut options = OpenOptions::new();
         let mut file = options.create(true).append(true).open(path.expect("set")).expect("opens");
