@@ -256,4 +256,17 @@ mod tests {
         );
         assert_eq!(parse_chunk_key(b"short"), None);
     }
+
+    #[test]
+    fn a_chunk_too_many_or_out_of_place_is_damage() {
+        let (encoded, _) = batch();
+        let mut chunks = indexed(encoded.chunks);
+        chunks.push((2, vec![1]));
+        let wrong = BatchFault::Wrong("it has 3 chunks instead of 2".to_owned());
+        assert_eq!(decode_batch(BatchNumber(5), &chunks), Err(wrong));
+        chunks.remove(2);
+        chunks[1].0 = 2;
+        let decoded = decode_batch(BatchNumber(5), &chunks);
+        assert!(matches!(decoded, Err(BatchFault::Wrong(_))), "{decoded:?}");
+    }
 }

@@ -251,6 +251,10 @@ mod tests {
             decode::<Vec<String>>(&bytes[..bytes.len() - 1]),
             Err(DecodeError::Malformed(_))
         ));
+        let Err(DecodeError::Malformed(what)) = decode::<u64>(&encode(&300_u64)[..2]) else {
+            panic!("the last byte is missing")
+        };
+        assert!(what.contains(" 1 "), "{what} says how many bytes are missing");
         let mut longer = bytes.clone();
         longer.push(0);
         assert!(matches!(decode::<Vec<String>>(&longer), Err(DecodeError::LeftOver(1))));

@@ -433,3 +433,112 @@ fn guarded<T>(
     };
     Err(StoreError::Database { path: path.to_owned(), doing, reason })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+    use std::sync::mpsc;
+
+    use rustix::fs::FallocateFlags;
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::store::store_database::StoreDatabase;
+
+    fn failing(error: impl FnOnce() -> sled::Result<()>) -> StoreError {
+        guarded(Path::new("journal"), "write", error).unwrap_err()
+    }
+
+    #[test]
+    fn a_lack_that_may_pass_is_no_sign_of_damage() {
+        use io::ErrorKind::{OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let kinds = [OutOfMemory, QuotaExceeded, ReadOnlyFilesystem, StorageFull];
+        let numbers = [Errno::MFILE, Errno::NFILE].map(io::Error::from);
+        for scarcity in kinds.map(io::Error::from).into_iter().chain(numbers) {
+            let what = scarcity.to_string();
+            let error = failing(|| Err(sled::Error::Io(scarcity)));
+            assert!(matches!(error, StoreError::Io { doing: "write", .. }), "{what}: {error}");
+            assert!(!error.is_unreadable(), "{what}");
+        }
+    }
+
+    #[test]
+    fn what_sled_cannot_read_or_panics_on_is_damage() {
+        let failed_read = failing(|| Err(sled::Error::Io(Errno::IO.into())));
+        let corruption = failing(|| Err(sled::Error::Corruption { at: None, bt: () }));
+        let panicked = failing(|| panic!("a torn page"));
+        assert!(panicked.to_string().contains("a torn page"), "{panicked}");
+        for error in [failed_read, corruption, panicked] {
+            assert!(matches!(error, StoreError::Database { doing: "write", .. }), "{error}");
+            assert!(error.is_unreadable(), "{error}");
+        }
+    }
+
+    #[test]
+    fn after_a_failed_sync_a_database_is_not_closed_as_if_it_were_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut database = Database::create(&folder.path().join("db")).unwrap();
+        let file = database.break_syncs();
+        let nothing: [(&[u8], Option<&[u8]>); 0] = [];
+        let refused = database.write(nothing);
+        assert!(
+            matches!(refused, Err(StoreError::Io { doing: "sync", .. })),
+            "a write of nothing is a sync: {refused:?}"
+        );
+        database.mend_syncs(file);
+        let database: Box<dyn StoreDatabase> = Box::new(database);
+        let closed = database.close();
+        assert!(matches!(closed, Err(StoreError::Poisoned { .. })), "{closed:?}");
+    }
+
+    #[test]
+    fn only_page_tables_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        for name in ["conf", "db", "db.generating", "snap.0A", "snap.0B.generating"] {
+            fs::write(path.join(name), name).unwrap();
+        }
+        let names = || {
+            let paths = list_paths(path).unwrap();
+            let names = paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(remove_page_tables(path, PageTables::Unfinished).unwrap(), 1);
+        assert_eq!(names(), "conf db db.generating snap.0A");
+        assert_eq!(remove_page_tables(path, PageTables::All).unwrap(), 1);
+        assert_eq!(names(), "conf db db.generating");
+    }
+
+    #[test]
+    fn a_database_is_opened_only_after_the_one_before_has_released_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("db");
+        let held = File::create(&path).unwrap();
+        rustix::fs::flock(&held, FlockOperation::LockExclusive).unwrap();
+        let (begin, begun) = mpsc::channel();
+        let (release, released) = mpsc::channel();
+        let holder = std::thread::spawn(move || {
+            begun.recv().unwrap();
+            release.send(()).unwrap();
+            drop(held);
+        });
+        begin.send(()).unwrap();
+        await_release(&File::open(&path).unwrap());
+        assert!(released.try_recv().is_ok(), "the lock was held until then");
+        holder.join().unwrap();
+    }
+
+    #[test]
+    fn room_ahead_is_made_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = File::create(folder.path().join("other")).unwrap();
+        if rustix::fs::fallocate(&other, FallocateFlags::KEEP_SIZE, 0, 1 << 20).is_err() {
+            return println!("skipped: no room can be made ahead on this file system");
+        }
+        let mut database = Database::create(&folder.path().join("db")).unwrap();
+        let on_disk = |database: &Database| database.file.metadata().unwrap().blocks() * 512;
+        let before = on_disk(&database);
+        database.keep_room_ahead().unwrap();
+        assert!(on_disk(&database) >= before + (1 << 20), "{} of {before}", on_disk(&database));
+    }
+}

@@ -165,6 +165,9 @@ fn decode_slot(bytes: &[u8; SLOT_BYTES]) -> Option<(u16, u64, Watermark)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     fn at(batch: u64) -> Watermark {
@@ -217,5 +220,47 @@ mod tests {
             DurableWatermark::open(directory.path()),
             Err(StoreError::Damaged { .. })
         ));
+    }
+
+    #[test]
+    fn a_watermark_that_is_lost_is_damaged_and_one_that_is_refused_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mark");
+        let refusal = || DurableWatermark::open(directory.path()).unwrap_err();
+        let error = refusal();
+        assert!(matches!(error, StoreError::Damaged { .. }), "it is missing: {error}");
+        fs::write(&path, [0; 4_100]).unwrap();
+        let error = refusal();
+        assert!(matches!(error, StoreError::Damaged { .. }), "it is cut short: {error}");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = refusal();
+        assert!(matches!(error, StoreError::Io { doing: "open", .. }), "{error}");
+        fs::remove_dir(&path).unwrap();
+        // The first page of a process is no memory, and cannot be read.
+        symlink("/proc/self/mem", &path).unwrap();
+        let error = refusal();
+        assert!(matches!(error, StoreError::Io { doing: "read", .. }), "{error}");
+    }
+
+    #[test]
+    fn only_a_written_watermark_is_synced_and_a_failed_sync_fails_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut watermark =
+            DurableWatermark::create(directory.path(), Watermark::default()).unwrap();
+        // This device takes bytes and cannot be synced.
+        watermark.file = OpenOptions::new().write(true).open("/dev/null").unwrap();
+        watermark.sync().unwrap();
+        watermark.write(at(1)).unwrap();
+        assert!(watermark.sync().is_err());
+        assert!(watermark.sync().is_err());
+    }
+
+    #[test]
+    fn both_slots_have_their_place_from_the_start() {
+        let directory = tempfile::tempdir().unwrap();
+        DurableWatermark::create(directory.path(), Watermark::default()).unwrap();
+        let length = fs::metadata(directory.path().join("mark")).unwrap().len();
+        assert_eq!(length, 2 * SLOT_STRIDE);
     }
 }

@@ -356,3 +356,56 @@ impl From<DecodeError> for StoreError {
         Self::Rejected { what: error.to_string() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::domain::records::ids::GroupId;
+
+    #[test]
+    fn a_place_is_named_by_batch_stream_and_number() {
+        let batch = BatchNumber(12);
+        let stream = Stream::Group(GroupId::new(7).unwrap());
+        for (place, text) in [
+            (DamageLocation::Whole, "its content"),
+            (DamageLocation::Header, "its header"),
+            (DamageLocation::Batch(batch), "batch 12"),
+            (DamageLocation::Record { batch, stream, sequence: 3 }, "batch 12, group 7, record 3"),
+            (
+                DamageLocation::Snapshot { stream: Stream::Directory, value: 4 },
+                "the snapshot of the directory, value 4",
+            ),
+        ] {
+            let error = StoreError::damaged(Path::new("data/journal-000001"), place, "it is wrong");
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_a_read_that_the_disk_failed_makes_files_unreadable() {
+        let failed = |errno: Errno| StoreError::io("read", Path::new("db"))(errno.into());
+        assert!(failed(Errno::IO).is_unreadable());
+        for errno in [Errno::MFILE, Errno::NOMEM, Errno::NOSPC, Errno::ACCESS] {
+            assert!(!failed(errno).is_unreadable(), "{errno}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_a_copy_names_the_original() {
+        let copy = Path::new("/dev/shm/copy");
+        let original = Path::new("data/journal-000001");
+        for (found, named) in [
+            ("/dev/shm/copy", "data/journal-000001"),
+            ("/dev/shm/copy/db", "data/journal-000001/db"),
+            ("/elsewhere/db", "/elsewhere/db"),
+        ] {
+            let error = StoreError::Poisoned { path: found.into() };
+            let StoreError::Poisoned { path } = error.with_original_path(copy, original) else {
+                panic!("it is the same error")
+            };
+            assert_eq!(path, Path::new(named));
+        }
+    }
+}

@@ -219,3 +219,80 @@ pub(crate) fn remove_directory(path: &Path) -> Result<(), StoreError> {
     fs::remove_dir_all(path).map_err(StoreError::io("remove", path))?;
     sync_parent(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::store::store_files::{DirectoryFiles, StoreFiles};
+
+    /// A name that cannot be looked up: it leads to itself.
+    fn endless_link(directory: &Path) -> PathBuf {
+        let path = directory.join("endless");
+        symlink(&path, &path).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_looked_up_is_not_missing() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(find_metadata(&file).unwrap().is_some());
+        assert!(find_metadata(&directory.path().join("other")).unwrap().is_none());
+        assert!(find_metadata(&file.join("within")).unwrap().is_none());
+        let found = find_metadata(&endless_link(directory.path()));
+        assert!(matches!(found, Err(StoreError::Io { doing: "find", .. })), "{found:?}");
+    }
+
+    #[test]
+    fn a_directory_of_a_relative_name_is_made_where_the_process_works() {
+        let name = format!("made-by-a-test-{}", std::process::id());
+        let made = create_directory(Path::new(&name));
+        let removed = fs::remove_dir(&name);
+        made.unwrap();
+        removed.unwrap();
+    }
+
+    #[test]
+    fn the_bytes_of_a_directory_are_those_of_its_own_files() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("db"), [7; 10]).unwrap();
+        fs::write(directory.path().join("conf"), [7; 5]).unwrap();
+        fs::create_dir(directory.path().join("blobs")).unwrap();
+        fs::write(directory.path().join("blobs/one"), [7; 100]).unwrap();
+        // As a file that was removed after it was listed.
+        symlink(directory.path().join("removed"), directory.path().join("snap")).unwrap();
+        assert_eq!(directory_bytes(directory.path()).unwrap(), 15);
+        endless_link(directory.path());
+        let refused = directory_bytes(directory.path());
+        assert!(matches!(refused, Err(StoreError::Io { doing: "look at", .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn files_that_cannot_be_read_from_the_disk_are_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal-000001");
+        let files = DirectoryFiles { directory: directory.path().to_owned(), presence: None };
+        assert!(files.drop_page_cache(&path).is_err());
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("db"), [7; 5_000]).unwrap();
+        files.drop_page_cache(&path).unwrap();
+        assert_eq!(fs::read(path.join("db")).unwrap(), [7; 5_000]);
+    }
+
+    #[test]
+    fn a_holder_that_has_not_written_its_id_is_unknown() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let held = File::create(&path).unwrap();
+        rustix::fs::flock(&held, FlockOperation::LockExclusive).unwrap();
+        for (content, named) in [("", "unknown"), (" \n", "unknown"), ("17   \nx", "17")] {
+            fs::write(&path, content).unwrap();
+            let refused = DirectoryLock::acquire(directory.path()).unwrap_err();
+            let is_named = matches!(&refused, StoreError::Locked { holder, .. } if holder == named);
+            assert!(is_named, "{refused}");
+        }
+    }
+}

@@ -43,9 +43,6 @@ impl ForgottenClient {
     /// }
     /// ```
     pub fn parse(line: &str) -> Option<Self> {
-        if line.len() > LINE_BYTES_MAX {
-            return None;
-        }
         let mut fields = line.split(' ');
         let parsed = Self {
             group: fields.next()?.parse().ok().and_then(GroupId::new)?,
@@ -240,5 +237,59 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join(FORGOTTEN)).unwrap();
         assert!(ForgottenFile::new(directory.path()).append(&[client(7)]).is_err());
+    }
+
+    #[test]
+    fn a_list_is_read_without_empty_lines_and_an_unfinished_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FORGOTTEN);
+        let line = client(7).to_line();
+        for (text, read) in [
+            (format!("{line}\n"), 1),
+            (format!("{line}\r\n\n \n{line}\n"), 2),
+            (format!("{line}\n1 8 2027-01"), 1),
+            (format!("{line}\n{line}"), 2),
+        ] {
+            fs::write(&path, &text).unwrap();
+            assert_eq!(read_forgotten(&path).unwrap(), vec![client(7); read], "{text:?}");
+        }
+        fs::write(&path, format!("{line}\n1 8 2027-01\n{line}\n")).unwrap();
+        let error = read_forgotten(&path).unwrap_err().to_string();
+        assert!(error.contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn an_unfinished_end_is_removed_unless_it_is_longer_than_a_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FORGOTTEN);
+        let line = client(7).to_line();
+        let longest = "9".repeat(LINE_BYTES_MAX);
+        let unknown = "9".repeat(LINE_BYTES_MAX + 1);
+        for (before, kept) in [
+            (longest.clone(), String::new()),
+            (format!("{line}\n{longest}"), format!("{line}\n")),
+            (unknown.clone(), unknown),
+        ] {
+            fs::write(&path, &before).unwrap();
+            ForgottenFile::new(directory.path()).append(&[client(9)]).unwrap();
+            let expected = format!("{kept}{}\n", client(9).to_line());
+            assert_eq!(fs::read_to_string(&path).unwrap(), expected, "after {before}");
+        }
+    }
+
+    #[test]
+    fn a_copy_of_the_list_replaces_that_of_the_other_directory() {
+        let from = tempfile::tempdir().unwrap();
+        let to = tempfile::tempdir().unwrap();
+        let file = ForgottenFile::new(from.path());
+        file.copy_to(to.path()).unwrap();
+        assert!(!to.path().join(FORGOTTEN).exists(), "no list makes no copy");
+        ForgottenFile::new(to.path()).append(&[client(1), client(2), client(3)]).unwrap();
+        file.append(&[client(7)]).unwrap();
+        file.copy_to(to.path()).unwrap();
+        assert_eq!(lines(to.path()), ["1 7 2027-01-15T08:00:00Z"]);
+        fs::remove_file(file.path()).unwrap();
+        fs::create_dir(file.path()).unwrap();
+        assert!(file.copy_to(to.path()).is_err(), "a list that cannot be read is not missing");
     }
 }

@@ -357,4 +357,46 @@ mod tests {
         DirectoryLayout::read(directory).unwrap().remove_leftovers(None).unwrap();
         assert_eq!(names(directory), Vec::<String>::new());
     }
+
+    fn layout(names: &[&str]) -> DirectoryLayout {
+        let directory = Path::new("data");
+        let paths = names.iter().map(|name| directory.join(name)).collect();
+        DirectoryLayout::of_paths(directory, paths)
+    }
+
+    #[test]
+    fn a_later_generation_is_never_what_an_interrupted_creation_left() {
+        let left = ["mark", "snapshots-000001", "journal-000001", "journal-000001.new", COPY];
+        layout(&left).expect_leftovers_only().unwrap();
+        for name in ["snapshots-000002", "journal-000002", "journal-000002.new", "notes"] {
+            let refused = layout(&[name]).expect_leftovers_only().expect_err(name);
+            let is_named =
+                matches!(&refused, StoreError::Foreign { found, .. } if found.ends_with(name));
+            assert!(is_named, "{refused}");
+        }
+    }
+
+    #[test]
+    fn snapshots_alone_or_a_journal_alone_are_a_generation() {
+        assert!(!layout(&["mark", "journal-000001.new"]).holds_a_generation());
+        assert!(layout(&["snapshots-000004"]).holds_a_generation());
+        assert!(layout(&["journal-000004"]).holds_a_generation());
+    }
+
+    #[test]
+    fn after_an_import_the_newest_older_generation_stays() {
+        let names = [
+            "journal-000002",
+            "journal-000003",
+            "journal-000005",
+            "snapshots-000002",
+            "snapshots-000003",
+            "snapshots-000005",
+            "snapshots-000006",
+        ];
+        let current = CurrentGeneration { generation: Generation(5), previous: None };
+        let leftovers = ["snapshots-000002", "snapshots-000006", "journal-000002"];
+        let leftovers = leftovers.map(|name| Path::new("data").join(name));
+        assert_eq!(layout(&names).leftovers(Some(current)), leftovers);
+    }
 }

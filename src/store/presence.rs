@@ -186,4 +186,16 @@ mod tests {
         let refused = presence.publish(&within("snapshots-000003"), || panic!("it is refused"));
         assert!(matches!(refused, Err(StoreError::Gone { .. })), "{refused:?}");
     }
+
+    #[test]
+    fn a_database_is_noted_as_it_is_begun() {
+        let (directory, presence) = store();
+        let journal = directory.path().join("journal-000002");
+        let refused = presence.begin_database(&journal);
+        assert!(matches!(refused, Err(StoreError::Gone { .. })), "{refused:?}");
+        make_database(&journal);
+        presence.begin_database(&journal).unwrap();
+        fs::remove_dir_all(&journal).unwrap();
+        assert_eq!(gone(&presence), Some(journal));
+    }
 }

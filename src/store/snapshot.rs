@@ -555,3 +555,6 @@ fn stream_of_entry(entry: &DatabaseEntry) -> Option<Stream> {
     let (stream, _) = parse_value_key(key)?;
     Some(stream)
 }
+
+#[cfg(test)]
+mod tests;

@@ -416,3 +416,68 @@ pub fn hash(group_state: &GroupState) -> [u8; 32] {
         Ok(()) => hasher.finalize().into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::records::author::Author;
+    use crate::domain::state::history::row::{HistoryObject, HistoryRow, HistoryVerb};
+    use crate::domain::state::history::settings::Versions;
+    use crate::domain::time::zone_names::ZoneName;
+    use crate::store::codec::SNAPSHOT_FORMAT;
+
+    fn new_group() -> GroupState {
+        let zone = ZoneName::from_name("Paris").unwrap();
+        let group = Group::new(GroupId::new(1).unwrap(), zone, Instant(0));
+        GroupState::new(Catalogue::new(group))
+    }
+
+    fn reader_of(frames: &[Vec<u8>]) -> GroupReader {
+        let mut reader = GroupReader::default();
+        frames.iter().for_each(|frame| reader.add_frame(frame, SNAPSHOT_FORMAT).unwrap());
+        reader
+    }
+
+    #[test]
+    fn the_history_is_read_back_with_its_settings_and_its_last_number() {
+        let mut state = new_group();
+        let after = Some(Arc::new(state.catalogue.group.clone()));
+        for sequence in 1..=300 {
+            let row = HistoryRow {
+                at: Instant(1_800_000_000),
+                sequence,
+                author: Some(Author::Server),
+                object: HistoryObject::of_group(GroupId::new(1).unwrap()),
+                verb: HistoryVerb::Changed,
+                fields: Vec::new(),
+            };
+            let settings = Versions { before: None, after: after.clone() };
+            state.history.add(row, Some(SettingsChange::Group(settings)));
+        }
+        let mut frames = Vec::new();
+        let written: Result<(), DecodeError> = write_group(&state, |frame| {
+            frames.push(frame.to_vec());
+            Ok(())
+        });
+        written.unwrap();
+        let read = reader_of(&frames).group_state(0).unwrap();
+        assert_eq!(read.history, state.history);
+        assert_eq!(hash(&read), hash(&state));
+    }
+
+    #[test]
+    fn events_that_could_not_be_applied_are_read_back_in_order() {
+        let events: Vec<QuarantinedEvent> = (1..=300)
+            .map(|sequence| QuarantinedEvent { sequence, format: 3, bytes: vec![7, 0, 255] })
+            .collect();
+        let mut frames = Vec::new();
+        let written: Result<(), DecodeError> = write_quarantined(&events, |frame| {
+            frames.push(frame.to_vec());
+            Ok(())
+        });
+        written.unwrap();
+        let mut reader = reader_of(&frames);
+        assert_eq!(reader.take_quarantined(), events);
+        assert_eq!(reader.take_quarantined(), [], "they are taken once");
+    }
+}

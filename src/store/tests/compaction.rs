@@ -6,6 +6,7 @@ use super::generations::{AT, frames};
 use super::*;
 use crate::store::batch;
 use crate::store::compaction::{Compaction, Generations};
+use crate::store::files::directory_bytes;
 use crate::store::generation::{self, CurrentGeneration, Generation};
 
 /// Copies a data directory as a killed process leaves it.
@@ -47,6 +48,33 @@ impl Running {
         let sequence = self.appended.entry(id).or_default();
         *sequence += 1;
         self.log.append(&[record(id, *sequence, 3_000)]).unwrap();
+    }
+
+    /// Begins a generation in the next journal.
+    fn begin_compaction(&mut self) -> Compaction<'_> {
+        let next = self.generations.next_journal().unwrap();
+        let rotation = self.log.rotate(next).unwrap();
+        self.generations.begin_compaction(rotation).unwrap()
+    }
+
+    /// Makes a generation of all streams. Those that have not changed are copied.
+    fn compact(&mut self) {
+        let appended = self.appended.clone();
+        let mut compaction = self.begin_compaction();
+        for (id, sequence) in appended {
+            let position = Position { epoch: 0, sequence };
+            if !compaction.copy_snapshot(group(id), position).unwrap() {
+                snapshot(&mut compaction, id, sequence);
+            }
+        }
+        compaction.publish().unwrap();
+    }
+
+    fn closed(self) -> TempDir {
+        let Self { directory, log, generations, .. } = self;
+        drop(generations);
+        log.close().unwrap();
+        directory
     }
 
     fn is_whole(&self, step: &str) {
@@ -176,22 +204,10 @@ fn compacted() -> TempDir {
     let mut running = Running::new();
     (1..=3).for_each(|id| running.append(id));
     for _ in 0..2 {
-        let next = running.generations.next_journal().unwrap();
-        let rotation = running.log.rotate(next).unwrap();
-        let mut compaction = running.generations.begin_compaction(rotation).unwrap();
-        for (id, sequence) in &running.appended {
-            let position = Position { epoch: 0, sequence: *sequence };
-            if !compaction.copy_snapshot(group(*id), position).unwrap() {
-                snapshot(&mut compaction, *id, *sequence);
-            }
-        }
-        compaction.publish().unwrap();
+        running.compact();
         running.append(1);
     }
-    let Running { directory, log, generations, .. } = running;
-    drop(generations);
-    log.close().unwrap();
-    directory
+    running.closed()
 }
 
 const WHOLE: [(u64, u64); 3] = [(1, 3), (2, 1), (3, 1)];
@@ -210,10 +226,17 @@ fn unchanged_streams_are_copied_without_change() {
     assert_eq!(generation::read_current(directory.path()).unwrap(), Some(named));
 }
 
+fn key(stream: u64, value: u32) -> Vec<u8> {
+    [&stream.to_be_bytes()[..], &value.to_be_bytes()[..]].concat()
+}
+
+/// The removal of all values of a stream.
+fn removal_of(stream: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    (0..=60).map(|value| (key(stream, value), None)).collect()
+}
+
 #[test]
 fn the_previous_generation_replaces_a_damaged_snapshot() {
-    let key =
-        |stream: u64, value: u32| [&stream.to_be_bytes()[..], &value.to_be_bytes()[..]].concat();
     for (stream, value, byte) in [(1, 0, 1), (1, 2, 7), (2, 0, 3), (2, 5, 100), (3, 9, 0)] {
         let directory = compacted();
         flipped(&directory.path().join("snapshots-000003"), &key(stream, value), byte);
@@ -224,14 +247,10 @@ fn the_previous_generation_replaces_a_damaged_snapshot() {
         let mut log = recovered.into_log().unwrap();
         log.append(&[record(1, 4, 10)]).unwrap();
     }
-    for missing in [
-        vec![key(2, 0)],
-        vec![key(3, 4)],
-        (0..=60).map(|value| key(2, value)).collect(),
-        vec![vec![0]],
-    ] {
+    for missing in
+        [vec![(key(2, 0), None)], vec![(key(3, 4), None)], removal_of(2), vec![(vec![0], None)]]
+    {
         let directory = compacted();
-        let missing = missing.into_iter().map(|key| (key, None)).collect();
         change(&directory.path().join("snapshots-000003"), missing);
         assert_eq!(last_records(&recovered(directory.path()).unwrap().0), BTreeMap::from(WHOLE));
     }
@@ -249,10 +268,9 @@ fn the_previous_generation_replaces_a_damaged_snapshot() {
 
 #[test]
 fn a_snapshot_damaged_in_both_generations_is_refused_with_the_current_location() {
-    let key = [&2_u64.to_be_bytes()[..], &1_u32.to_be_bytes()[..]].concat();
     let directory = compacted();
     for generation in ["snapshots-000002", "snapshots-000003"] {
-        flipped(&directory.path().join(generation), &key, 9);
+        flipped(&directory.path().join(generation), &key(2, 1), 9);
     }
     let error = refusal(directory.path());
     assert!(error.to_string().contains("snapshots-000003"), "{error}");
@@ -260,6 +278,81 @@ fn a_snapshot_damaged_in_both_generations_is_refused_with_the_current_location()
         matches!(error, StoreError::Damaged { place: DamageLocation::Snapshot { .. }, .. }),
         "{error}"
     );
+}
+
+#[test]
+fn each_snapshot_is_taken_from_the_generation_that_has_it_undamaged() {
+    let directory = compacted();
+    flipped(&directory.path().join("snapshots-000003"), &key(2, 3), 9);
+    flipped(&directory.path().join("snapshots-000002"), &key(3, 3), 9);
+    let (seen, recovered) = recovered(directory.path()).unwrap();
+    assert_eq!(last_records(&seen), BTreeMap::from(WHOLE));
+    assert_eq!(recovered.report().restored, 1);
+}
+
+#[test]
+fn a_previous_generation_without_all_of_its_streams_replaces_nothing() {
+    let directory = compacted();
+    flipped(&directory.path().join("snapshots-000003"), &key(2, 3), 9);
+    change(&directory.path().join("snapshots-000002"), removal_of(3));
+    let error = refusal(directory.path()).to_string();
+    assert!(error.contains("snapshots-000003"), "{error}");
+}
+
+#[test]
+fn a_snapshot_that_the_previous_generation_never_had_is_not_replaced() {
+    for missing in [vec![(key(2, 1), None)], removal_of(2)] {
+        let mut running = Running::new();
+        for id in [1, 2] {
+            running.append(id);
+            running.compact();
+        }
+        let directory = running.closed();
+        change(&directory.path().join("snapshots-000003"), missing);
+        let error = refusal(directory.path()).to_string();
+        assert!(error.contains("snapshots-000003"), "{error}");
+    }
+}
+
+#[test]
+fn an_extended_snapshot_holds_the_frames_before_and_those_added() {
+    let mut running = Running::new();
+    running.append(1);
+    running.compact();
+    let at = Position { epoch: 0, sequence: 1 };
+    let more = frames(&[70_000, 3]);
+    let mut compaction = running.begin_compaction();
+    compaction.extend_snapshot(group(1), at, &more).unwrap();
+    compaction.publish().unwrap();
+    let (seen, _) = recovered(running.closed().path()).unwrap();
+    assert_eq!(seen.snapshots, BTreeMap::from([(group(1), (at, [state_at(1), more].concat()))]));
+}
+
+#[test]
+fn the_size_of_a_store_is_that_of_its_current_snapshots_and_the_journals_since() {
+    let directory = compacted();
+    let sizes = store_sizes(directory.path()).unwrap();
+    let bytes = |name| directory_bytes(&directory.path().join(name)).unwrap();
+    let snapshots = bytes("snapshots-000003");
+    let journals = bytes("journal-000003");
+    assert_eq!(sizes, StoreSizes { snapshots, journals, journal_count: 1 });
+    assert_eq!(sizes.sum(), snapshots + journals);
+    fs::remove_dir_all(directory.path().join("snapshots-000003")).unwrap();
+    let refused = store_sizes(directory.path());
+    assert!(matches!(refused, Err(StoreError::Io { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_compaction_goes_on_with_as_much_free_space_as_its_reserve() {
+    let disk = SimulatedDisk::new();
+    let (mut log, _) = disk.recover(|_, _| Ok(())).unwrap();
+    let mut generations = log.generations();
+    let rotation = log.rotate(generations.next_journal().unwrap()).unwrap();
+    let compaction = generations.begin_compaction(rotation).unwrap();
+    compaction.expect_room(disk.free_bytes()).unwrap();
+    disk.fill(0);
+    compaction.expect_room(0).unwrap();
+    assert!(matches!(compaction.expect_room(1), Err(StoreError::NoRoom { .. })));
 }
 
 #[test]
@@ -278,10 +371,9 @@ fn content_replaced_by_an_import_never_replaces_a_snapshot() {
 #[test]
 fn damage_is_never_copied_into_the_next_generation() {
     let directory = compacted();
-    let key = [&2_u64.to_be_bytes()[..], &3_u32.to_be_bytes()[..]].concat();
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
     let mut generations = log.generations().unwrap();
-    flipped(&directory.path().join("snapshots-000003"), &key, 9);
+    flipped(&directory.path().join("snapshots-000003"), &key(2, 3), 9);
     let rotation = log.rotate(generations.next_journal().unwrap()).unwrap();
     let mut compaction = generations.begin_compaction(rotation).unwrap();
     let copied = compaction.copy_snapshot(group(2), Position { epoch: 0, sequence: 1 });

@@ -244,6 +244,10 @@ fn a_dropped_creation_removes_its_own_files_only() {
         Err(StoreError::Foreign { .. })
     ));
     assert!(note.exists());
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    drop(NewGeneration::create(&empty.join("data")).unwrap());
+    assert_eq!(fs::read_dir(&empty).unwrap().count(), 0, "it was there before");
 }
 
 #[test]
@@ -323,6 +327,7 @@ fn a_replacement_replaces_all_content_and_batch_numbers_continue() {
     assert_eq!(generation::read_current(directory.path()).unwrap(), Some(replaced));
     assert_eq!(seen.snapshots.len(), 1);
     assert_eq!(seen.records, []);
+    assert!(recovered.report().clean, "a replacement ends the journals before it");
     let mut log = recovered.into_log().unwrap();
     assert_eq!(
         log.append(&[JournalRecord { epoch: 2, ..record(1, 41, 5) }]).unwrap(),

@@ -60,6 +60,7 @@ proptest! {
         let (seen, recovered) = recovered(directory.path()).unwrap();
         prop_assert_eq!(seen.records, expected);
         prop_assert_eq!(recovered.report().clean, close);
+        prop_assert_eq!(recovered.report().batches, batches.len() as u64);
         prop_assert_eq!(recovered.report().last, BatchNumber(batches.len() as u64));
         prop_assert_eq!(recovered.report().torn_batch, None);
     }

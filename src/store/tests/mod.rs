@@ -3,6 +3,7 @@
 mod compaction;
 mod generations;
 mod journal;
+mod readings;
 mod simulated;
 
 use std::collections::BTreeMap;
