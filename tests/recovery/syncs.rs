@@ -6,8 +6,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::faults::strace_works;
-use super::server::{booking, half_hour, practice, signal, store_of};
+use super::server::{Served, booking, half_hour, practice, signal, store_of};
 
 /// Longest wait for a sync that is due within a second.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -121,4 +123,48 @@ async fn each_answer_follows_a_sync_of_its_batch_and_the_watermark_is_synced_eac
     signal(server.id(), "KILL");
     server.wait().expect("ours");
     assert!(synced, "the watermark was not synced");
+}
+
+#[test]
+fn the_first_erasure_makes_the_name_of_its_list_durable() {
+    if !strace_works() {
+        return println!("skipped: strace is not here or may not trace");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    document["groups"][0]["fiches"] = json!([{"id": 1, "lastname": "Client"}]);
+    let (data, log) = (store_of(folder.path(), &document), folder.path().join("strace.log"));
+    let erase = ["forget", "--group", "1", "--fiche", "1"];
+    let erased = traced(&data, &log).args(erase).status().expect("strace was found");
+    assert!(erased.success());
+    let calls = calls(&log, &data);
+    let listed = calls.iter().position(|call| call == "sync forgotten").expect("it is listed");
+    // The event is written after it, to a journal.
+    let mut named = calls[listed..].iter().take_while(|call| !call.starts_with("sync journal"));
+    assert!(named.any(|call| call == "sync ."), "the name of the list in {calls:#?}");
+}
+
+#[test]
+fn only_after_an_unclean_end_is_all_that_is_read_synced_first() {
+    if !strace_works() {
+        return println!("skipped: strace is not here or may not trace");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = store_of(folder.path(), &practice(1));
+    // What a recovery reads. It syncs these before it drops them from the page cache.
+    let read = ["sync CURRENT", "sync snapshots-000001/db", "sync journal-000001/conf"];
+    for is_killed in [false, true] {
+        if is_killed {
+            drop(Served::on(&data, &[]));
+        }
+        let log = folder.path().join(format!("strace-{is_killed}.log"));
+        let mut export = traced(&data, &log);
+        let exported = export.arg("export").arg(folder.path().join("export.json")).status();
+        assert!(exported.expect("strace was found").success());
+        let calls = calls(&log, &data);
+        for call in read {
+            let is_synced = calls.iter().any(|found| found == call);
+            assert_eq!(is_synced, is_killed, "{call} in {calls:#?}");
+        }
+    }
 }
