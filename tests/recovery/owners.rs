@@ -85,15 +85,20 @@ fn anothers_store_is_neither_damaged_nor_absent_and_root_leaves_nothing_in_it() 
     assert!(found.len() > 5 && found.iter().all(|owner| *owner == DUMMY_HASH), "{found:?}");
     assert!(run_as(DUMMY_HASH, &["check"], &data).expect("it ran").status.success());
     let snapshots = data.join("snapshots-000001");
-    for taken in
-        [snapshots.join("conf"), snapshots.join("db"), data.join("mark"), data.join("CURRENT")]
-    {
+    for (taken, mode) in [
+        (snapshots.join("conf"), 0o600),
+        (snapshots.join("db"), 0o600),
+        // A database that can only be read is refused at once, and not at its first write.
+        (snapshots.join("db"), 0o644),
+        (data.join("mark"), 0o600),
+        (data.join("CURRENT"), 0o600),
+    ] {
         chown(&taken, Some(0), Some(0)).expect("root may");
-        let mode = fs::metadata(&taken).expect("it is there").permissions();
-        fs::set_permissions(&taken, fs::Permissions::from_mode(0o600)).expect("root may");
+        let mode_before = fs::metadata(&taken).expect("it is there").permissions();
+        fs::set_permissions(&taken, fs::Permissions::from_mode(mode)).expect("root may");
         let name = taken.to_str().expect("a plain path");
         refused(DUMMY_HASH, &["key", "list"], &data, &format!("{name}: permission denied"));
-        fs::set_permissions(&taken, mode).expect("root may");
+        fs::set_permissions(&taken, mode_before).expect("root may");
         give(&taken, DUMMY_HASH);
     }
 }
