@@ -269,12 +269,9 @@ impl KeyTable {
         self.swept_at = now;
         self.singles.retain(|known| now.seconds_since(known.moment.at()) < seconds);
         self.several.retain(|known| now.seconds_since(newest(&known.moments)) < seconds);
-        if self.singles.capacity() / 4 > self.singles.len() {
-            self.singles.shrink_to(2 * self.singles.len(), |known| known.key);
-        }
-        if self.several.capacity() / 4 > self.several.len() {
-            self.several.shrink_to(2 * self.several.len(), |known| known.key);
-        }
+        // Room for as many keys again stays.
+        self.singles.shrink_to(2 * self.singles.len(), |known| known.key);
+        self.several.shrink_to(2 * self.several.len(), |known| known.key);
     }
 }
 

@@ -123,6 +123,26 @@ fn memory_of_keys_with_several_moments_is_bounded_and_given_back_too() {
 }
 
 #[test]
+fn keys_that_are_left_have_room_for_as_many_again_without_more_memory() {
+    for moments in 1..=2_i64 {
+        let window = SlidingWindow::new(2, 100);
+        let add = |keys: std::ops::Range<i32>, second| {
+            for key in keys {
+                (0..moments).for_each(|moment| window.add(&key, Instant(second + moment)));
+            }
+            window.events.lock().allocation_size()
+        };
+        let full = add(0..4_000, 1_000);
+        add(4_000..4_200, 1_050);
+        // The first ones expire.
+        let left = add(4_200..4_201, 1_110);
+        assert_eq!(window.events.lock().len(), 201);
+        assert!(left * 4 < full, "{left} bytes of {full}");
+        assert_eq!(add(4_201..4_400, 1_111), left);
+    }
+}
+
+#[test]
 fn a_key_takes_40_bytes_at_most() {
     let window = SlidingWindow::new(1, 100);
     // From a table that is full to one that has just grown.
