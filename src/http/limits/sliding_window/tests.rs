@@ -123,6 +123,19 @@ fn memory_of_keys_with_several_moments_is_bounded_and_given_back_too() {
 }
 
 #[test]
+fn expired_keys_are_removed_eight_times_in_a_window() {
+    let window = SlidingWindow::new(1, 800);
+    let count_after = |key: &'static str, second| {
+        window.add(&key, Instant(second));
+        window.events.lock().len()
+    };
+    assert_eq!(count_after("a", 10_000), 1);
+    assert_eq!(count_after("b", 10_799), 2);
+    assert_eq!(count_after("c", 10_898), 3, "the first has expired, and it is not the time yet");
+    assert_eq!(count_after("d", 10_899), 3, "an eighth of the window has passed");
+}
+
+#[test]
 fn keys_that_are_left_have_room_for_as_many_again_without_more_memory() {
     for moments in 1..=2_i64 {
         let window = SlidingWindow::new(2, 100);
@@ -143,6 +156,13 @@ fn keys_that_are_left_have_room_for_as_many_again_without_more_memory() {
 }
 
 #[test]
+fn an_eviction_leaves_as_many_keys_as_are_promised() {
+    let window = SlidingWindow::new(2, 100);
+    (0..=KEYS_MAX + KEYS_BEYOND_MAX).for_each(|key| window.add(&key, Instant(0)));
+    assert_eq!(window.events.lock().len(), KEYS_MAX);
+}
+
+#[test]
 fn a_key_takes_40_bytes_at_most() {
     let window = SlidingWindow::new(1, 100);
     // From a table that is full to one that has just grown.
@@ -160,9 +180,12 @@ fn a_key_at_its_limit_is_not_forgotten_for_any_number_of_keys_with_fewer_events(
     let window = SlidingWindow::new(2, 100);
     window.add(&0, Instant(0));
     window.add(&0, Instant(0));
+    window.add(&usize::MAX, Instant(0));
+    window.add(&usize::MAX, Instant(1));
     window.add(&1, Instant(1));
     (2..KEYS_MAX + KEYS_BEYOND_MAX + 10).for_each(|key| window.add(&key, Instant(2)));
     assert_eq!(window.wait(&0, Instant(2)), Some(98));
+    assert_eq!(window.wait(&usize::MAX, Instant(2)), Some(98), "of two moments");
     assert_eq!(window.count(&1, Instant(2)), 0, "the first of the others is evicted");
     assert_eq!(window.count(&(KEYS_MAX + KEYS_BEYOND_MAX + 9), Instant(2)), 1);
     let tracked = (2..KEYS_MAX).filter(|key| window.count(key, Instant(2)) == 1).count();
@@ -204,6 +227,15 @@ fn many_moments_of_a_key_never_shorten_its_wait() {
     let moments = window.events.lock().get(window.hash(&"a")).expect("it is tracked").len();
     assert!(moments <= MOMENTS_MAX);
     assert!(window.wait(&"a", Instant(1_000)) >= Some(2_600));
+}
+
+#[test]
+fn as_many_moments_as_are_kept_expire_one_by_one() {
+    let last = i64::try_from(MOMENTS_MAX).expect("small") - 1;
+    let window = SlidingWindow::new(MOMENTS_MAX, 3_600);
+    (0..=last).for_each(|second| window.add(&"a", Instant(second)));
+    assert_eq!(window.wait(&"a", Instant(last)), Some(3_600 - last));
+    assert_eq!(window.count(&"a", Instant(3_600)), MOMENTS_MAX - 1);
 }
 
 #[test]
