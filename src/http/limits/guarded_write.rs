@@ -24,6 +24,7 @@ use crate::http::limits::client_hash::mailbox;
 use crate::http::limits::code_budget::{CodePlace, CodeRequest};
 use crate::http::limits::enumeration_limit::BookingPermit;
 use crate::http::limits::under_way::BookingUnderWay;
+use crate::http::metrics::HttpMetrics;
 use crate::http::server::Server;
 use crate::notify::smtp::is_mail_address;
 use crate::wire::field::Audience;
@@ -238,7 +239,7 @@ impl GuardedWrite {
         // is durable. A refused one does until it is counted.
         let hook = permit.as_ref().map(BookingPermit::acceptance_hook);
         let written = server.engine.write_idempotent(group, author, command, once, hook).await;
-        record_holds(server, &written);
+        record_holds(&server.metrics, &written);
         let limit = admission.settle(server, &written);
         if let (Some(permit), Some(guess)) = (&permit, &limits.guess)
             && let Err(Rejection::Refused(refusals)) = &written
@@ -403,12 +404,12 @@ impl CodeNeed {
 }
 
 /// Records holds that ended for another one, and one that was refused.
-fn record_holds(server: &Server, written: &Result<Committed, Rejection>) {
+fn record_holds(metrics: &HttpMetrics, written: &Result<Committed, Rejection>) {
     match written {
-        Ok(done) => server.metrics.record_pushed_out(done.pushed_out),
+        Ok(done) => metrics.record_pushed_out(done.pushed_out),
         Err(Rejection::Refused(refusals)) => {
             if let [Refusal::TooManyHolds { bound, .. }] = refusals[..] {
-                server.metrics.record_limit(bound.name());
+                metrics.record_limit(bound.name());
             }
         }
         Err(_) => {}
@@ -437,5 +438,45 @@ fn tells_of_client(refusal: &Refusal, takes_known_only: bool) -> bool {
         | Refusal::ExternidHeldTwice { .. }
         | Refusal::UpcomingAppointments { .. }
         | Refusal::TooManyHolds { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
+    use super::*;
+    use crate::domain::availability::catalogue::Catalogue;
+    use crate::domain::decisions::decision::Outcome;
+    use crate::domain::state::group_state::GroupState;
+    use crate::domain::state::refusal::HoldBound;
+    use crate::domain::time::zone_names::ZoneName;
+
+    #[test]
+    fn holds_that_are_refused_or_end_for_another_are_counted() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        let metrics = HttpMetrics::from_recorder(Arc::new(recorder));
+        let zone = ZoneName::from_name("Paris").expect("a zone");
+        let group = Group::new(GroupId::new(1).expect("an id"), zone, Instant(0));
+        let state = Arc::new(GroupState::new(Catalogue::new(group)));
+        let outcome = Outcome { pushed_out: 2, ..Outcome::default() };
+        record_holds(&metrics, &Ok(Committed::unchanged(&state, outcome)));
+        let refusal = Refusal::TooManyHolds { bound: HoldBound::Day, retry_seconds: 60 };
+        record_holds(&metrics, &Err(Rejection::Refused(vec![refusal])));
+        record_holds(&metrics, &Err(Rejection::Overloaded));
+        let text = handle.render();
+        let mut counted: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        counted.retain(|line| line.contains("_total"));
+        counted.sort_unstable();
+        assert_eq!(
+            counted,
+            [
+                "slotbook_holds_pushed_out_total 2",
+                "slotbook_limited_bookings_total{limit=\"holds_day\"} 1"
+            ]
+        );
     }
 }

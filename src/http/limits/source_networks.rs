@@ -54,14 +54,16 @@ mod tests {
 
     #[test]
     fn the_networks_of_a_source_are_a_64_a_56_and_a_48_or_an_address_and_a_24() {
-        for (address, networks) in [
-            ("2001:db8:1:2345::7", "2001:db8:1::/48 2001:db8:1:2300::/56 2001:db8:1:2345::/64"),
-            ("203.0.113.7", "203.0.113.0/24 203.0.113.7/32"),
-            ("2002:cb00:7107::1", "203.0.113.0/24 203.0.113.7/32"),
+        let of_ipv6 = "2001:db8:1::/48 2001:db8:1:2300::/56 2001:db8:1:2345::/64";
+        for (address, networks, is_ipv4) in [
+            ("2001:db8:1:2345::7", of_ipv6, false),
+            ("203.0.113.7", "203.0.113.0/24 203.0.113.7/32", true),
+            ("2002:cb00:7107::1", "203.0.113.0/24 203.0.113.7/32", true),
         ] {
-            let all = SourceNetworks::around(address.parse().expect("an address")).widest_first();
-            let all: Vec<String> = all.map(|network| network.to_string()).collect();
+            let around = SourceNetworks::around(address.parse().expect("an address"));
+            let all: Vec<_> = around.widest_first().map(|network| network.to_string()).collect();
             assert_eq!(all.join(" "), networks);
+            assert_eq!(around.is_ipv4(), is_ipv4, "{address}");
         }
     }
 }

@@ -41,3 +41,23 @@ impl Drop for BookingUnderWay<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_booking_knows_of_the_earlier_ones_of_its_group_until_they_end() {
+        let all = UnderWay::default();
+        let enter = |group| all.enter(GroupId::new(group).expect("an id"));
+        let [first, second, third] = [4, 4, 4].map(enter);
+        assert_eq!([first.earlier, second.earlier, third.earlier], [0, 1, 2]);
+        let other = enter(5);
+        assert_eq!(other.earlier, 0, "of another group");
+        drop(first);
+        let fourth = enter(4);
+        assert_eq!(fourth.earlier, 2, "one has ended");
+        drop((second, third, fourth, other));
+        assert!(all.0.lock().is_empty(), "a group without bookings takes no memory");
+    }
+}

@@ -1,4 +1,22 @@
+use std::sync::Arc;
+
 use super::*;
+use crate::domain::availability::catalogue::Catalogue;
+use crate::domain::decisions::decision::Outcome;
+use crate::domain::directory::Directory;
+use crate::domain::directory::apikeys::{Apikey, ApikeyHolder};
+use crate::domain::records::account::Account;
+use crate::domain::records::booking_origin::ClientProof;
+use crate::domain::records::fiche::Fiche;
+use crate::domain::records::group::Group;
+use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, ProId};
+use crate::domain::records::text::Text;
+use crate::domain::records::vevent::{
+    Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
+};
+use crate::domain::time::Civil;
+use crate::domain::time::zone_names::ZoneName;
+use crate::http::auth::Person;
 use crate::http::limits::client_hash::mailbox;
 
 const NOW: Instant = Instant(1_000);
@@ -69,7 +87,8 @@ fn networks_have_multiples_and_a_24_is_asked_for_codes() {
         let made = [0, 1].map(|_| book(format!("192.0.2.{n}")).expect("a place").asks_code());
         assert_eq!(made, [false, false], "{n}");
     }
-    assert!(book("192.0.2.9".to_owned()).expect("no refusal").asks_code());
+    let asked = book("192.0.2.9".to_owned()).expect("no refusal");
+    assert!(asked.asks_code() && asked.needs_code());
     assert!(!book("192.0.3.9".to_owned()).expect("another network").asks_code());
 }
 
@@ -156,5 +175,184 @@ fn spellings_of_one_mailbox_are_one_client() {
         ("ann@example.org", "ann@example.com", false),
     ] {
         assert_eq!(mailbox(one) == mailbox(other), is_same, "{one} {other}");
+    }
+}
+
+const EMAIL: &str = "ann@example.org";
+
+/// A booking for the address with a key alone. The first byte of the origin stands for the widest
+/// network, the last one for the source.
+fn for_address(network: u8, source: u8) -> LimitSubjects {
+    let mut origin = [network; 16];
+    origin[15] = source;
+    let group = GroupId::new(4).expect("an id");
+    let client = address_hash(group, &Email::new(EMAIL).expect("an address"));
+    LimitSubjects { client: Some(client), origin: Some(origin), ..subjects(None, 1) }
+}
+
+#[test]
+fn an_address_is_asked_for_codes_beyond_its_limit_in_a_network_and_twice_that_in_all() {
+    let limit = BookingLimit::new(limits([0, 0], 1, 0));
+    for (network, source, asks_code) in [(1, 1, false), (1, 2, true), (2, 1, false), (3, 1, true)] {
+        let subjects = for_address(network, source);
+        let booking = limit.reserve(&subjects, 1, NOW).expect("no refusal");
+        assert_eq!(booking.asks_code(), asks_code, "{network} {source}");
+        assert!(!booking.needs_code(), "strangers who use up the codes do not keep it out");
+        booking.settle(!asks_code);
+    }
+}
+
+#[test]
+fn a_source_sees_the_limit_with_the_fewest_places_and_of_two_alike_the_longer() {
+    for (hourly_and_daily, name, seconds) in [
+        ([2, 3], "source_hourly", HOUR),
+        ([3, 2], "source_daily", DAY),
+        ([2, 2], "source_daily", DAY),
+    ] {
+        let limit = BookingLimit::new(limits(hourly_and_daily, 0, 0));
+        let booking = limit.reserve(&subjects(Some("10.0.0.1"), 1), 1, NOW).expect("a place");
+        let shown = booking.settle(true);
+        assert_eq!(shown, Some(RateLimit { name, remaining: 1, seconds }));
+    }
+}
+
+#[test]
+fn a_write_knows_its_source_unless_it_comes_from_a_server() {
+    for (from, source) in
+        [("10.0.0.1", "10.0.0.1"), ("2001:db8::7", "2001:db8::"), ("::ffff:10.0.0.1", "10.0.0.1")]
+    {
+        let known = subjects(Some(from), 1).source();
+        assert_eq!(known, Some(source.parse().expect("an address")));
+    }
+    assert_eq!(subjects(None, 1).source(), None);
+}
+
+#[test]
+fn a_caller_without_an_account_shows_a_key_alone() {
+    let group = GroupId::new(4).expect("an id");
+    let account = Account {
+        email: Email::new(EMAIL).expect("an address"),
+        fiche_id: FicheId::new(1).expect("an id"),
+        password_hash: Text::default(),
+        former: Vec::new(),
+        last_login: None,
+    };
+    let mut directory = Directory::default();
+    let apikey = Apikey {
+        label: Text::default(),
+        groups: None,
+        holder: ApikeyHolder::Public,
+        origins: Vec::new(),
+        allows_any_origin: false,
+        needs_contact: false,
+    };
+    directory.apikeys.insert([1; 32], apikey);
+    let directory = Arc::new(directory);
+    let is_by_key = |person| {
+        let identity = Identity::new(Arc::clone(&directory), [1; 32], person, true);
+        let subjects = LimitSubjects::new(&identity, group, None, [10, 0, 0, 1].into());
+        subjects.map(|subjects| subjects.is_by_key())
+    };
+    assert_eq!(is_by_key(None), Some(true));
+    assert_eq!(is_by_key(Some(Person::Account(group, Arc::new(account)))), Some(false));
+    assert_eq!(is_by_key(Some(Person::Pro(ProId::new(1).expect("an id")))), None, "is not limited");
+    assert!(LimitSubjects::of_page(group, None, [10, 0, 0, 1].into()).is_by_key());
+}
+
+/// An appointment of the address, booked as [`for_address`] does in network 1 from source 1.
+fn booked() -> Vevent {
+    let source = for_address(1, 1).origin.expect("it has one");
+    let origin = BookingOrigin { source, apikey: [1; 16], proof: ClientProof::KeyAlone };
+    Vevent {
+        id: VeventId::new(7).expect("an id"),
+        calendar_id: CalendarId::new(1).expect("an id"),
+        kind: VeventKind::Appointment(Appointment {
+            civil_start: Civil(0),
+            start: Instant(0),
+            length_seconds: 1_800,
+            intervention_id: InterventionId::new(1).expect("an id"),
+            fiche_id: FicheId::new(1).expect("an id"),
+            key: AppointmentKey::new("abcdefghijklmnopqrst").expect("letters"),
+            state: State::default(),
+            smsreminder: false,
+            from_web: true,
+            reminders: Reminders::since(NOW),
+            booking_origin: Some(Box::new(origin)),
+        }),
+        deleted: false,
+        created_at: NOW,
+        updated_at: NOW,
+        rare: None,
+    }
+}
+
+/// The same appointment, cancelled some seconds later.
+fn cancelled_after(seconds: i64) -> Vevent {
+    Vevent { deleted: true, updated_at: NOW.plus_seconds(seconds), ..booked() }
+}
+
+/// A group with an appointment and its client, who has the address.
+fn group_with(row: Vevent) -> Arc<GroupState> {
+    let zone = ZoneName::from_name("Paris").expect("a zone");
+    let group = Group::new(GroupId::new(4).expect("an id"), zone, NOW);
+    let mut state = GroupState::new(Catalogue::new(group));
+    let mut client = Fiche::new(FicheId::new(1).expect("an id"), NOW);
+    client.email = Some(Email::new(EMAIL).expect("an address"));
+    state.put_fiche(Arc::new(client));
+    state.rows.insert(Arc::new(row));
+    Arc::new(state)
+}
+
+/// Books for the address until a limit is reached. Returns the number of bookings.
+fn fill(limit: &BookingLimit) -> usize {
+    let is_within = |places: BookingReservation<'_>| !places.asks_code();
+    (0..9).take_while(|_| limit.reserve(&for_address(1, 1), 1, NOW).is_ok_and(is_within)).count()
+}
+
+#[test]
+fn a_booking_with_a_key_alone_that_is_cancelled_within_the_hour_counts_no_more_for_its_address() {
+    let by_account = |mut row: Vevent| {
+        let VeventKind::Appointment(booked) = &mut row.kind else { panic!("is an appointment") };
+        booked.booking_origin.as_mut().expect("it has one").proof = ClientProof::Account;
+        row
+    };
+    for (why, before, after, forgotten) in [
+        ("cancelled within the hour", booked(), cancelled_after(HOUR - 1), 1),
+        ("cancelled later", booked(), cancelled_after(HOUR), 0),
+        ("moved", booked(), Vevent { deleted: false, ..cancelled_after(60) }, 0),
+        ("cancelled before", cancelled_after(30), cancelled_after(60), 0),
+        ("of an account", by_account(booked()), by_account(cancelled_after(60)), 0),
+    ] {
+        let limit = BookingLimit::new(limits([0, 0], 2, 0));
+        assert_eq!(fill(&limit), 2);
+        let id = before.id;
+        limit.forget_if_cancelled(&group_with(before), &group_with(after), id);
+        assert_eq!(fill(&limit), forgotten, "{why}");
+    }
+}
+
+#[test]
+fn a_cancellation_gives_one_place_back_by_itself_or_in_a_batch() {
+    let before = group_with(booked());
+    let after = group_with(cancelled_after(60));
+    let id = booked().id;
+    let done = |outcome| Committed {
+        group_state: Arc::clone(&after),
+        ..Committed::unchanged(&before, outcome)
+    };
+    let batch = Committed {
+        steps: vec![Ok(done(Outcome::appointments(vec![id])))],
+        ..done(Outcome::default())
+    };
+    for (what, done, forgotten) in [
+        ("an event of any kind by its id", done(Outcome::object(id.number())), 1),
+        ("an appointment", done(Outcome::appointments(vec![id])), 1),
+        ("a batch", batch, 1),
+        ("a command about nothing", done(Outcome::default()), 0),
+    ] {
+        let limit = BookingLimit::new(limits([0, 0], 2, 0));
+        assert_eq!(fill(&limit), 2);
+        limit.forget_cancelled(&done);
+        assert_eq!(fill(&limit), forgotten, "{what}");
     }
 }
