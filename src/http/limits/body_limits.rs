@@ -191,6 +191,29 @@ mod tests {
     }
 
     #[test]
+    fn a_small_body_takes_no_place_of_those_without_a_key() {
+        let limits = BodyLimits::default();
+        let mut kept = Vec::new();
+        for nth in 0..=UNIDENTIFIED_PER_SOURCE_MAX {
+            let mut body = BodyBytes::default();
+            assert!(body.append(&[b' '; SMALL_BYTES], &limits, address(1), false), "{nth}");
+            kept.push(body);
+        }
+    }
+
+    #[test]
+    fn a_body_has_no_more_memory_than_it_has_taken() {
+        let limits = BodyLimits::default();
+        let mut body = BodyBytes::default();
+        for (bytes, memory) in
+            [(0, 0), (5_000, SMALL_BYTES), (5_000, 2 * SMALL_BYTES), (10_000, 4 * SMALL_BYTES)]
+        {
+            assert!(body.append(&vec![b' '; bytes], &limits, address(1), true));
+            assert_eq!(body.bytes.capacity(), memory, "{} bytes", body.bytes.len());
+        }
+    }
+
+    #[test]
     fn few_larger_bodies_are_read_before_the_key_is_known() {
         let limits = BodyLimits::default();
         let mut kept = Vec::new();

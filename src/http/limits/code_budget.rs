@@ -347,6 +347,35 @@ mod tests {
     }
 
     #[test]
+    fn a_code_counts_until_it_is_given_back_or_a_day_old() {
+        let budget = CodeBudget::new(1);
+        let ask = |group, now| {
+            let group = GroupId::new(group).expect("an id");
+            budget.take(CodeRequest { group, networks: None, recipient: "a@one.example" }, now)
+        };
+        assert_eq!(budget.count(), 0);
+        let place = ask(1, NOW).expect("the first of its group");
+        ask(2, NOW).expect("the first of another group");
+        assert_eq!(budget.count(), 2);
+        budget.give_back(&place);
+        assert_eq!(budget.count(), 1);
+        ask(1, NOW).expect("the place is free again");
+        ask(1, NOW).expect_err("it is taken");
+        ask(1, NOW.plus_seconds(DAY)).expect("the former is a day old");
+        assert_eq!(budget.count(), 2);
+    }
+
+    #[test]
+    fn the_code_by_which_half_are_used_up_says_so_and_no_other_does() {
+        let budget = CodeBudget::new(4);
+        let is_half = [1, 2, 3, 4].map(|n| {
+            let [from, recipient] = [format!("2001:db8:{n}::1"), format!("a@{n}.example")];
+            ask(&budget, &from, &recipient, NOW).expect("the first of its network").is_half
+        });
+        assert_eq!(is_half, [false, true, false, false]);
+    }
+
+    #[test]
     fn a_recipient_is_not_locked_out_by_one_network() {
         let budget = CodeBudget::new(500);
         let victim = "victim@one.example";

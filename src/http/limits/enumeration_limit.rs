@@ -353,6 +353,12 @@ mod tests {
         Box::pin(limit.admit(None, Some([10, 0, 0, 1].into()), true, NOW))
     }
 
+    /// A booking for one address; without a source, behind the key of a server.
+    fn for_ann(limit: &EnumerationLimit, source: Option<usize>, may_ask_code: bool) -> Booking<'_> {
+        let from = source.map(|last| IpAddr::from([10, 0, 0, u8::try_from(last).expect("small")]));
+        Box::pin(limit.admit(Some("ann@x.org".into()), from, may_ask_code, NOW))
+    }
+
     fn poll(booking: &mut Booking<'_>) -> Poll<Result<BookingPermit, ApiError>> {
         booking.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     }
@@ -396,6 +402,49 @@ mod tests {
         permits.push(permit(&mut waiting[1]));
         drop((permits, waiting));
         assert!(limit.sources.under_way.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_booking_that_comes_by_the_last_place_changes_no_order_of_those_that_wait() {
+        let limit = EnumerationLimit::default();
+        let mut permits = fill(&limit);
+        let mut waiting: Vec<_> = (0..3).map(|_| from_one_source(&limit)).collect();
+        assert!(waiting.iter_mut().all(|booking| poll(booking).is_pending()));
+        drop(permits.pop());
+        permits.push(permit(&mut waiting[0]));
+        assert!(waiting[1..].iter_mut().all(|booking| poll(booking).is_pending()));
+        drop(permits.pop());
+        assert!(poll(&mut waiting[2]).is_pending(), "not its turn");
+        permit(&mut waiting[1]);
+    }
+
+    #[tokio::test]
+    async fn refusals_of_all_sources_count_for_an_address_and_a_code_goes_beyond_them() {
+        let limit = EnumerationLimit::default();
+        for source in 0..REFUSALS_PER_EMAIL_MAX {
+            permit(&mut for_ann(&limit, Some(source), false)).count_refusal(NOW);
+        }
+        for source in [None, Some(99)] {
+            let refused = poll(&mut for_ann(&limit, source, false));
+            assert!(matches!(refused, Poll::Ready(Err(_))), "without a code");
+        }
+        let refused = poll(&mut for_ann(&limit, None, true));
+        assert!(matches!(refused, Poll::Ready(Err(_))), "a server's clients have no source");
+        assert!(permit(&mut for_ann(&limit, Some(99), true)).is_email_exhausted);
+    }
+
+    #[tokio::test]
+    async fn an_address_asks_for_codes_once_its_refusals_and_bookings_under_way_reach_the_limit() {
+        let limit = EnumerationLimit::default();
+        permit(&mut for_ann(&limit, Some(0), true)).count_refusal(NOW);
+        let mut permits = Vec::new();
+        for source in 1..REFUSALS_PER_EMAIL_MAX {
+            permits.push(permit(&mut for_ann(&limit, Some(source), true)));
+        }
+        assert!(permits.iter().all(|permit| !permit.is_email_exhausted));
+        assert!(permit(&mut for_ann(&limit, Some(99), true)).is_email_exhausted);
+        drop(permits.pop());
+        assert!(!permit(&mut for_ann(&limit, Some(99), true)).is_email_exhausted, "one has left");
     }
 
     #[tokio::test]

@@ -114,3 +114,20 @@ impl LinkLimit {
         self.mailed.try_add(&address, 1, now).is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_link_count_for_its_network_from_the_full_hour() {
+        let limit = LinkLimit::new(None);
+        let group = GroupId::new(1).expect("an id");
+        let count = |bytes, now| limit.count_bytes(group, [10, 0, 0, 1].into(), bytes, now).is_ok();
+        let full_hour = Instant(10 * HOUR);
+        assert!(count(LINK_BYTES_MAX / NETWORK_PARTS[0], full_hour.plus_seconds(HOUR / 2)));
+        assert!(!count(1, full_hour.plus_seconds(HOUR / 2)), "it has asked for its part");
+        assert!(!count(1, full_hour.plus_seconds(LINK_SECONDS + HOUR - 1)));
+        assert!(count(1, full_hour.plus_seconds(LINK_SECONDS + HOUR)));
+    }
+}

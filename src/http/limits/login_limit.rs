@@ -186,6 +186,30 @@ mod tests {
     }
 
     #[test]
+    fn a_56_has_60_failures_in_ten_minutes_a_48_twice_as_many_and_a_24_no_limit() {
+        let limit = LoginLimit::default();
+        let wait = |from: &str| limit.wait([99; 32], address(from), KnownFrom::Nowhere, Instant(1));
+        let fail = |from: &str, number| {
+            limit.count_failure([number; 32], address(from), KnownFrom::Nowhere, Instant(0));
+        };
+        for number in 0..60 {
+            assert_eq!(wait("2001:db8:1:ff::1"), None, "{number}");
+            fail(&format!("2001:db8:1:{number}::1"), number);
+        }
+        assert_eq!(wait("2001:db8:1:ff::1"), Some(599), "of the same /56");
+        for number in 0..60 {
+            assert_eq!(wait("2001:db8:1:aff::1"), None, "{number}");
+            fail(&format!("2001:db8:1:1{number:02}::1"), number);
+        }
+        assert_eq!(wait("2001:db8:1:aff::1"), Some(599), "of the same /48");
+        assert_eq!(wait("2001:db8:2::1"), None, "of another");
+        for number in 0..200 {
+            fail(&format!("192.0.2.{number}"), number);
+        }
+        assert_eq!(wait("192.0.2.255"), None, "a /24 has many holders");
+    }
+
+    #[test]
     fn failures_from_many_sources_delay_strangers_more_and_more_and_no_known_source() {
         let limit = LoginLimit::default();
         let email = [1; 32];

@@ -328,7 +328,8 @@ mod tests {
         let is_held = || pool.queue.lock().free.iter().any(|memory| !memory.is_empty());
         for _ in 0..3 {
             assert!(pool.run(from, hash).await.is_ok());
-            tokio::time::sleep(IDLE / 2).await;
+            // The next password comes before the pool was idle, and so does the one after it.
+            tokio::time::sleep(IDLE * 3 / 5).await;
             assert!(is_held());
         }
         tokio::time::sleep(2 * IDLE).await;
