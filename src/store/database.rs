@@ -444,6 +444,7 @@ mod tests {
 
     use super::*;
     use crate::store::store_database::StoreDatabase;
+    use crate::store::tests::locked_file;
 
     fn failing(error: impl FnOnce() -> sled::Result<()>) -> StoreError {
         guarded(Path::new("journal"), "write", error).unwrap_err()
@@ -513,8 +514,7 @@ mod tests {
     fn a_database_is_opened_only_after_the_one_before_has_released_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("db");
-        let held = File::create(&path).unwrap();
-        rustix::fs::flock(&held, FlockOperation::LockExclusive).unwrap();
+        let held = locked_file(&path);
         let (begin, begun) = mpsc::channel();
         let (release, released) = mpsc::channel();
         let holder = std::thread::spawn(move || {

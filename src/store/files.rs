@@ -226,6 +226,7 @@ mod tests {
 
     use super::*;
     use crate::store::store_files::{DirectoryFiles, StoreFiles};
+    use crate::store::tests::locked_file;
 
     /// A name that cannot be looked up: it leads to itself.
     fn endless_link(directory: &Path) -> PathBuf {
@@ -286,8 +287,7 @@ mod tests {
     fn a_holder_that_has_not_written_its_id_is_unknown() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
-        let held = File::create(&path).unwrap();
-        rustix::fs::flock(&held, FlockOperation::LockExclusive).unwrap();
+        let _held = locked_file(&path);
         for (content, named) in [("", "unknown"), (" \n", "unknown"), ("17   \nx", "17")] {
             fs::write(&path, content).unwrap();
             let refused = DirectoryLock::acquire(directory.path()).unwrap_err();

@@ -190,15 +190,21 @@ mod tests {
         assert!(small.append(b" ", &limits, address(1), true));
     }
 
+    /// Begins one body without a key more than a source may have of larger ones. Returns the
+    /// bodies, and which of them had room.
+    fn begin_without_key(limits: &BodyLimits, bytes: usize) -> Vec<(BodyBytes, bool)> {
+        let begin = |_| {
+            let mut body = BodyBytes::default();
+            let has_room = body.append(&vec![b' '; bytes], limits, address(1), false);
+            (body, has_room)
+        };
+        (0..=UNIDENTIFIED_PER_SOURCE_MAX).map(begin).collect()
+    }
+
     #[test]
     fn a_small_body_takes_no_place_of_those_without_a_key() {
-        let limits = BodyLimits::default();
-        let mut kept = Vec::new();
-        for nth in 0..=UNIDENTIFIED_PER_SOURCE_MAX {
-            let mut body = BodyBytes::default();
-            assert!(body.append(&[b' '; SMALL_BYTES], &limits, address(1), false), "{nth}");
-            kept.push(body);
-        }
+        let bodies = begin_without_key(&BodyLimits::default(), SMALL_BYTES);
+        assert!(bodies.iter().all(|(_, has_room)| *has_room));
     }
 
     #[test]
@@ -216,16 +222,13 @@ mod tests {
     #[test]
     fn few_larger_bodies_are_read_before_the_key_is_known() {
         let limits = BodyLimits::default();
-        let mut kept = Vec::new();
-        for nth in 0..=UNIDENTIFIED_PER_SOURCE_MAX {
-            let mut body = BodyBytes::default();
-            let has_room = body.append(&[b' '; SMALL_BYTES + 1], &limits, address(1), false);
-            assert_eq!(has_room, nth < UNIDENTIFIED_PER_SOURCE_MAX, "{nth}");
-            kept.push(body);
+        let mut bodies = begin_without_key(&limits, SMALL_BYTES + 1);
+        for (nth, (_, has_room)) in bodies.iter().enumerate() {
+            assert_eq!(*has_room, nth < UNIDENTIFIED_PER_SOURCE_MAX, "{nth}");
         }
         let mut waiting = BodyBytes::default();
         assert!(waiting.append(&[b' '; SMALL_BYTES + 1], &limits, address(1), true));
-        assert_eq!(kept[0].finish().len(), SMALL_BYTES + 1);
+        assert_eq!(bodies[0].0.finish().len(), SMALL_BYTES + 1);
         assert!(BodyBytes::default().append(&[b' '; 9_000], &limits, address(1), false));
     }
 }

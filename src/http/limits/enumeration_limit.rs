@@ -373,6 +373,13 @@ mod tests {
         (0..REFUSALS_PER_SOURCE_MAX).map(|_| permit(&mut from_one_source(limit))).collect()
     }
 
+    /// Three more bookings from that source, in the order in which they wait.
+    fn three_that_wait(limit: &EnumerationLimit) -> Vec<Booking<'_>> {
+        let mut waiting: Vec<_> = (0..3).map(|_| from_one_source(limit)).collect();
+        assert!(waiting.iter_mut().all(|booking| poll(booking).is_pending()));
+        waiting
+    }
+
     #[tokio::test]
     async fn an_accepted_booking_keeps_no_other_waiting() {
         let limit = EnumerationLimit::default();
@@ -390,8 +397,7 @@ mod tests {
     async fn bookings_that_wait_come_in_order_and_one_by_one() {
         let limit = EnumerationLimit::default();
         let mut permits = fill(&limit);
-        let mut waiting: Vec<_> = (0..3).map(|_| from_one_source(&limit)).collect();
-        assert!(waiting.iter_mut().all(|booking| poll(booking).is_pending()));
+        let mut waiting = three_that_wait(&limit);
         // Its notification goes to the next one.
         drop(permits.pop());
         drop(waiting.remove(0));
@@ -408,8 +414,7 @@ mod tests {
     async fn a_booking_that_comes_by_the_last_place_changes_no_order_of_those_that_wait() {
         let limit = EnumerationLimit::default();
         let mut permits = fill(&limit);
-        let mut waiting: Vec<_> = (0..3).map(|_| from_one_source(&limit)).collect();
-        assert!(waiting.iter_mut().all(|booking| poll(booking).is_pending()));
+        let mut waiting = three_that_wait(&limit);
         drop(permits.pop());
         permits.push(permit(&mut waiting[0]));
         assert!(waiting[1..].iter_mut().all(|booking| poll(booking).is_pending()));
@@ -495,8 +500,7 @@ mod tests {
     async fn bookings_that_wait_are_refused_with_the_last_refusal() {
         let limit = EnumerationLimit::default();
         let permits = fill(&limit);
-        let mut waiting: Vec<_> = (0..3).map(|_| from_one_source(&limit)).collect();
-        assert!(waiting.iter_mut().all(|booking| poll(booking).is_pending()));
+        let mut waiting = three_that_wait(&limit);
         for permit in permits {
             permit.count_refusal(NOW);
         }

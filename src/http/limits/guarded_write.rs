@@ -452,16 +452,14 @@ mod tests {
     use crate::domain::decisions::decision::Outcome;
     use crate::domain::state::group_state::GroupState;
     use crate::domain::state::refusal::HoldBound;
-    use crate::domain::time::zone_names::ZoneName;
+    use crate::wire::group::GROUP;
 
     #[test]
     fn holds_that_are_refused_or_end_for_another_are_counted() {
         let recorder = PrometheusBuilder::new().build_recorder();
         let handle = recorder.handle();
         let metrics = HttpMetrics::from_recorder(Arc::new(recorder));
-        let zone = ZoneName::from_name("Paris").expect("a zone");
-        let group = Group::new(GroupId::new(1).expect("an id"), zone, Instant(0));
-        let state = Arc::new(GroupState::new(Catalogue::new(group)));
+        let state = Arc::new(GroupState::new(Catalogue::new(GROUP.blank.clone())));
         let outcome = Outcome { pushed_out: 2, ..Outcome::default() };
         record_holds(&metrics, &Ok(Committed::unchanged(&state, outcome)));
         let refusal = Refusal::TooManyHolds { bound: HoldBound::Day, retry_seconds: 60 };

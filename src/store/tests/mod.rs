@@ -7,6 +7,7 @@ mod readings;
 mod simulated;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -41,6 +42,13 @@ impl RecoveryVisitor for CollectingVisitor {
         self.records.push((batch, record));
         Ok(())
     }
+}
+
+/// A new file, locked as another process would lock it.
+pub(super) fn locked_file(path: &Path) -> fs::File {
+    let file = fs::File::create(path).unwrap();
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    file
 }
 
 fn group(id: u64) -> Stream {

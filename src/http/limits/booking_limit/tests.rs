@@ -9,15 +9,13 @@ use crate::domain::records::account::Account;
 use crate::domain::records::booking_origin::ClientProof;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
-use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, ProId};
+use crate::domain::records::ids::{FicheId, ProId};
 use crate::domain::records::text::Text;
-use crate::domain::records::vevent::{
-    Appointment, AppointmentKey, Reminders, State, Vevent, VeventKind,
-};
-use crate::domain::time::Civil;
+use crate::domain::records::vevent::{Appointment, Vevent, VeventKind};
 use crate::domain::time::zone_names::ZoneName;
 use crate::http::auth::Person;
 use crate::http::limits::client_hash::mailbox;
+use crate::wire::appointment::APPOINTMENT;
 
 const NOW: Instant = Instant(1_000);
 
@@ -263,27 +261,14 @@ fn a_caller_without_an_account_shows_a_key_alone() {
 fn booked() -> Vevent {
     let source = for_address(1, 1).origin.expect("it has one");
     let origin = BookingOrigin { source, apikey: [1; 16], proof: ClientProof::KeyAlone };
-    Vevent {
-        id: VeventId::new(7).expect("an id"),
-        calendar_id: CalendarId::new(1).expect("an id"),
-        kind: VeventKind::Appointment(Appointment {
-            civil_start: Civil(0),
-            start: Instant(0),
-            length_seconds: 1_800,
-            intervention_id: InterventionId::new(1).expect("an id"),
-            fiche_id: FicheId::new(1).expect("an id"),
-            key: AppointmentKey::new("abcdefghijklmnopqrst").expect("letters"),
-            state: State::default(),
-            smsreminder: false,
-            from_web: true,
-            reminders: Reminders::since(NOW),
-            booking_origin: Some(Box::new(origin)),
-        }),
-        deleted: false,
-        created_at: NOW,
-        updated_at: NOW,
-        rare: None,
-    }
+    let mut row = Vevent { created_at: NOW, updated_at: NOW, ..APPOINTMENT.blank.clone() };
+    appointment_of(&mut row).booking_origin = Some(Box::new(origin));
+    row
+}
+
+fn appointment_of(row: &mut Vevent) -> &mut Appointment {
+    let VeventKind::Appointment(appointment) = &mut row.kind else { panic!("is an appointment") };
+    appointment
 }
 
 /// The same appointment, cancelled some seconds later.
@@ -312,8 +297,8 @@ fn fill(limit: &BookingLimit) -> usize {
 #[test]
 fn a_booking_with_a_key_alone_that_is_cancelled_within_the_hour_counts_no_more_for_its_address() {
     let by_account = |mut row: Vevent| {
-        let VeventKind::Appointment(booked) = &mut row.kind else { panic!("is an appointment") };
-        booked.booking_origin.as_mut().expect("it has one").proof = ClientProof::Account;
+        let origin = appointment_of(&mut row).booking_origin.as_mut();
+        origin.expect("it has one").proof = ClientProof::Account;
         row
     };
     for (why, before, after, forgotten) in [

@@ -62,7 +62,7 @@ proptest! {
                 prop_assert_eq!(window.count(&key, Instant(now)), recent.len());
                 let last = window.last(&key, Instant(now)).map(|last| last.0);
                 prop_assert_eq!(last, recent.last().map(|at| **at));
-                let wait = (recent.len() == limit)  .then(|| SECONDS - (now - recent[0]));
+                let wait = (recent.len() == limit).then(|| SECONDS - (now - recent[0]));
                 prop_assert_eq!(window.wait(&key, Instant(now)), wait);
             }
         }
@@ -90,6 +90,13 @@ fn a_key_waits_until_its_oldest_event_leaves_the_window() {
     assert_eq!(window.wait(&"a", Instant(100)), Some(10));
 }
 
+fn expect_one_key_and_its_memory(window: &SlidingWindow<usize>) {
+    let events = window.events.lock();
+    assert_eq!(events.len(), 1, "expired keys are removed");
+    let bytes = events.allocation_size();
+    assert!(bytes < 1_024, "{bytes} bytes for one key");
+}
+
 #[test]
 fn memory_is_bounded_for_any_number_of_keys_and_given_back_when_they_expire() {
     let window = SlidingWindow::new(1, 100);
@@ -100,10 +107,7 @@ fn memory_is_bounded_for_any_number_of_keys_and_given_back_when_they_expire() {
     assert!(window.events.lock().len() >= KEYS_MAX);
     assert_eq!(window.wait(&(2 * KEYS_MAX - 1), Instant(0)), Some(100), "the last is tracked");
     window.add(&0, Instant(100));
-    let events = window.events.lock();
-    assert_eq!(events.len(), 1, "expired keys are removed");
-    let bytes = events.allocation_size();
-    assert!(bytes < 1_024, "{bytes} bytes for one key");
+    expect_one_key_and_its_memory(&window);
 }
 
 #[test]
@@ -116,10 +120,7 @@ fn memory_of_keys_with_several_moments_is_bounded_and_given_back_too() {
     }
     assert_eq!(window.count(&(2 * KEYS_MAX - 1), Instant(1)), 2, "the last is tracked");
     window.add(&0, Instant(101));
-    let events = window.events.lock();
-    assert_eq!(events.len(), 1, "expired keys are removed");
-    let bytes = events.allocation_size();
-    assert!(bytes < 1_024, "{bytes} bytes for one key");
+    expect_one_key_and_its_memory(&window);
 }
 
 #[test]
