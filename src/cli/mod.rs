@@ -5,6 +5,7 @@ mod compaction;
 mod documents;
 mod error;
 mod forget;
+mod freed_memory;
 mod history;
 mod import_counts;
 mod logging;

@@ -6,6 +6,7 @@ mod commands;
 mod contact;
 mod create;
 mod first_run;
+mod freed_memory;
 mod import;
 mod lockouts;
 mod metrics;
