@@ -31,7 +31,7 @@ pub struct VeventRows {
 impl VeventRows {
     /// Finds a vevent.
     pub fn get(&self, id: &VeventId) -> Option<&Arc<Vevent>> {
-        let (_, run) = self.runs.get_prev(id)?;
+        let (_, run) = self.last_run_up_to(id)?;
         match place_in(run, *id) {
             Ok(at) => Some(&run[at]),
             Err(_) => None,
@@ -40,10 +40,10 @@ impl VeventRows {
 
     /// Finds a vevent, for a change that keeps its id.
     pub fn get_mut(&mut self, id: &VeventId) -> Option<&mut Arc<Vevent>> {
-        let (_, run) = self.runs.get_prev(id)?;
+        let (first, run) = self.last_run_up_to(id)?;
+        let first = *first;
         let at = place_in(run, *id).ok()?;
-        let (_, run) = self.runs.get_prev_mut(id)?;
-        Some(&mut own(run)[at])
+        Some(&mut self.own_run(first)[at])
     }
 
     /// Whether there is a vevent with this id.
@@ -110,7 +110,7 @@ impl VeventRows {
 
     /// Removes a vevent, if it exists, and returns it.
     pub fn remove(&mut self, id: &VeventId) -> Option<Arc<Vevent>> {
-        let (first, run) = self.runs.get_prev(id)?;
+        let (first, run) = self.last_run_up_to(id)?;
         let first = *first;
         let at = place_in(run, *id).ok()?;
         let mut run = self.take_run(first);
@@ -157,9 +157,18 @@ impl VeventRows {
     /// Finds the run for a row with this id, and its first id. A row before all others belongs to
     /// the first run. `None` without any run.
     fn find_run(&self, id: VeventId) -> Option<(&VeventId, &Arc<Run>)> {
-        match self.runs.get_prev(&id) {
+        match self.last_run_up_to(&id) {
             Some(found) => Some(found),
             None => self.runs.iter().next(),
+        }
+    }
+
+    /// Finds the run that holds this id, if any does, and its first id.
+    fn last_run_up_to(&self, id: &VeventId) -> Option<(&VeventId, &Arc<Run>)> {
+        // A new row is looked up several times, and a range allocates.
+        match self.runs.get_max() {
+            Some((first, run)) if first <= id => Some((first, run)),
+            _ => self.runs.get_prev(id),
         }
     }
 
