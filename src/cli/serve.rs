@@ -18,7 +18,6 @@ use tokio::sync::oneshot;
 
 use crate::cli::documents::{self, OpenedDirectory};
 use crate::cli::error::CommandError;
-use crate::cli::freed_memory;
 use crate::cli::logging::log_to_stderr;
 use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
@@ -315,7 +314,6 @@ async fn serve_until_signal(
     print_first_run_link(&routes.server);
     // The server's own writes come after the start, which an operator sees fail or not.
     upkeep::start(&engine, options);
-    freed_memory::start_returning();
     let messages = engine.send_messages(sending).await;
     if options.demo {
         print_demo_pages(&engine, address);

@@ -1,9 +1,10 @@
-//! Tasks that keep a running server's store small: emptying, removal, and the watch over the space
-//! of each group. Reference 6.15, 6.16, 3.8.
+//! Tasks that keep a running server's store and memory small: emptying, removal, the return of
+//! freed memory, and the watch over the space of each group. Reference 6.15, 6.16, 3.8.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::cli::freed_memory;
 use crate::config::options::ServeOptions;
 use crate::domain::records::ids::GroupId;
 use crate::engine::{Engine, Retained};
@@ -20,6 +21,7 @@ pub(crate) fn start(engine: &Engine, options: &ServeOptions) {
         remove_days: options.keep_deleted_days,
     };
     tokio::spawn(retention.keep(engine.clone()));
+    freed_memory::start_returning();
     if let Some(bytes_max) = group_bytes_max(options) {
         tokio::spawn(watch_space(engine.clone(), bytes_max));
     }

@@ -57,7 +57,7 @@ pub(crate) async fn respond(
     let is_strict = is_strict(request.headers());
     let may_compress = accepts_gzip(request.headers());
     let path_id = id_in_path(ids.as_ref(), "id");
-    let answered = handle(server, route, ids, request).await;
+    let answered = handle(server, route, ids, request, is_strict).await;
     let mut response = match answered {
         Ok(response) => {
             let response = show(response, endpoint, uri.as_ref(), &known).await;
@@ -123,7 +123,7 @@ pub(crate) async fn respond_to_operator(
         // The body is unread.
         return Err(ApiError::unauthorized(needed).closing());
     }
-    let params = read_params(&parts, None)?;
+    let params = read_params(&parts, None, is_strict(&parts.headers))?;
     let from = parts.extensions.get::<ClientAddress>().expect("the service sets the address").0;
     let mut body = Incoming::new(&server, &parts.headers, from, body);
     let object = if endpoint.method == EndpointMethod::Get {
@@ -153,9 +153,10 @@ async fn handle(
     route: Route,
     ids: Option<RawPathParams>,
     request: Request,
+    is_strict: bool,
 ) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    let mut params = read_params(&parts, ids.as_ref())?;
+    let mut params = read_params(&parts, ids.as_ref(), is_strict)?;
     let handler = match route.endpoint.handler {
         Handler::Open(handler) => return Ok(handler(&server, &parts.headers)),
         Handler::Keyed(handler) => handler,
@@ -216,7 +217,7 @@ async fn handle(
                 content: checked.content,
                 idempotency_key: checked.key,
                 if_match: NamedTags::read(&parts.headers, IF_MATCH),
-                is_strict: is_strict(&parts.headers),
+                is_strict,
             };
             handler.answer(request, route.endpoint).await
         }
@@ -419,11 +420,15 @@ async fn read_body(
 ///
 /// # Errors
 /// 406 if a format other than JSON is requested, 400 for two different keys.
-fn read_params(parts: &HttpParts, ids: Option<&RawPathParams>) -> Result<Params, ApiError> {
+fn read_params(
+    parts: &HttpParts,
+    ids: Option<&RawPathParams>,
+    is_strict: bool,
+) -> Result<Params, ApiError> {
     let mut params = Params::from_request(parts.uri.query().unwrap_or_default());
     check_format(parts, &params)?;
     apikey::take_key(&parts.headers, &mut params)?;
-    if is_strict(&parts.headers) {
+    if is_strict {
         // Only older clients could stumble over a member that they do not expect.
         params.push_default("instants", "1");
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use axum::http::header::CONNECTION;
 use axum::response::Response;
+use futures_util::FutureExt as _;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -152,16 +153,20 @@ where
 
 /// Returns the answer to a request, which is noted as the activity of its connection. The last
 /// answer says that it is.
-pub(crate) async fn note_activity(
+///
+/// The future is that of the decision with little beside it. An async function would have room for
+/// its argument and for what it awaits.
+pub(crate) fn note_activity(
     activity: Arc<Activity>,
     decided: impl Future<Output = Response>,
-) -> Result<Response, Infallible> {
+) -> impl Future<Output = Result<Response, Infallible>> {
     activity.begin_decision();
-    let mut response = decided.await;
-    if activity.begin_answer() {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    }
-    Ok(response)
+    decided.map(move |mut response| {
+        if activity.begin_answer() {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(response)
+    })
 }
 
 /// Runs a connection until it ends, or until its place is needed. A request that is being decided

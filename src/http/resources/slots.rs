@@ -1,5 +1,6 @@
 //! The endpoint of free slots. Reference 4.7, 4.8.
 
+use std::future::ready;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::interval_set::Interval;
 use crate::domain::time::{DAY, Instant};
 use crate::http::endpoint::{
-    Answer, Endpoint, EndpointPath, QueryKind, QueryParameter, Shape, handler,
+    Answer, Endpoint, EndpointPath, GroupHandler, Handler, HandlerFuture, KeyedHandler, QueryKind,
+    QueryParameter, Shape, handler,
 };
 use crate::http::error::ApiError;
 use crate::http::permissions::{Resource, SHOWN_OR_ALLOWED, Verb};
@@ -68,7 +70,7 @@ const EXPLANATION: Answer = Answer::json(
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(
         &[EndpointPath::current("/api/v1/groups/{group_id}/availabletimeslots")],
-        handler!(InGroup, search),
+        Handler::Keyed(KeyedHandler::InGroup(GroupHandler::Answer(search))),
     )
     .named("SearchSlots", "Find free slots")
     .right(Resource::Slot, Verb::List, SHOWN_OR_ALLOWED)
@@ -127,20 +129,29 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
 ];
 
 /// GET /api/v1/groups/{group_id}/availabletimeslots.
-async fn search(mut request: GroupRequest) -> HandlerResult {
-    check_search_right(&request)?;
+///
+/// Most searches end here. Their future has no room for the others, which every search would fill.
+fn search(mut request: GroupRequest) -> HandlerFuture<'static> {
     let group = request.state.catalogue.group.id;
     if PlantedFault::SearchOneBehind.is_active()
         && let Some(former) = request.server.engine.published().former_state(group)
     {
         request.state = former;
     }
-    let GroupRequest { params, state, now, .. } = &request;
-    let search = SlotSearch::parse(params, state, request.caller(), &request.sight(), *now)?;
+    let search = match parse_search(&request) {
+        Ok(search) => search,
+        Err(error) => return Box::pin(ready(Err(error))),
+    };
     match search.goal {
-        SearchGoal::All | SearchGoal::Days | SearchGoal::First => find(request, search).await,
-        SearchGoal::Explanation(start) => explain(request, search, start).await,
+        SearchGoal::All | SearchGoal::Days | SearchGoal::First => find(request, search),
+        SearchGoal::Explanation(start) => Box::pin(explain(request, search, start)),
     }
+}
+
+fn parse_search(request: &GroupRequest) -> Result<SlotSearch, ApiError> {
+    check_search_right(request)?;
+    let GroupRequest { params, state, now, .. } = request;
+    Ok(SlotSearch::parse(params, state, request.caller(), &request.sight(), *now)?)
 }
 
 /// GET /api/v1/groups/{group_id}/availabletimeslots/explanation. The parameter `explain` of the
@@ -178,7 +189,7 @@ fn check_search_right(request: &GroupRequest) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
+fn find(request: GroupRequest, search: SlotSearch) -> HandlerFuture<'static> {
     let now = request.now;
     let whole = search.window;
     let cost = search.estimate_cost(&request.state, whole, now);
@@ -189,7 +200,7 @@ async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
     let is_complete = append_slots(&mut answer, &search, inline, &request.state, now);
     if is_complete || inline == whole {
         let answer = json_response(StatusCode::OK, answer.finish());
-        return request.server.body_limits.hold_answer(answer, request.from);
+        return Box::pin(ready(request.server.body_limits.hold_answer(answer, request.from)));
     }
     let state = Arc::clone(&request.state);
     let rest = Interval { start: inline.end, end: whole.end };
@@ -197,11 +208,11 @@ async fn find(request: GroupRequest, search: SlotSearch) -> HandlerResult {
         append_slots(&mut answer, &search, rest, &state, now);
         answer.finish()
     };
-    // In an allocation of its own: the future of each search would have room for it otherwise.
-    let computed = Box::pin(request.server.blocking_pool.run_weighed(cost, compute));
-    let bytes = computed.await?;
-    let answer = json_response(StatusCode::OK, bytes);
-    request.server.body_limits.hold_answer(answer, request.from)
+    Box::pin(async move {
+        let bytes = request.server.blocking_pool.run_weighed(cost, compute).await?;
+        let answer = json_response(StatusCode::OK, bytes);
+        request.server.body_limits.hold_answer(answer, request.from)
+    })
 }
 
 /// Returns the beginning of a long search's window that is searched on the connection's thread.
