@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::contenders::{Contender, Context, Load, Slotbook, median_result};
 use crate::data::{APPOINTMENTS_A_DAY, first_day};
 use crate::parameters::{LoadResult, SearchSize, Shape, Work};
-use crate::processes::resident_bytes;
+use crate::processes::{resident_bytes, wait_until_idle};
 use crate::report::{Row, Table, grouped};
 
 /// One dimension of a store.
@@ -131,8 +131,11 @@ fn start(context: &Context, shape: Shape, size: u64) -> Size {
     eprintln!("side_by_side: growing to {shape:?}");
     let folder = tempfile::tempdir_in(context.folder.path()).expect("the folder can be written");
     let data = Slotbook::import(folder.path(), "growth", &shape);
-    // The first start reads the document's content; the second is what an operator sees.
-    Slotbook::serve(&data).process.terminate();
+    // The first start reads the document's content, and writes an event of each group; the second
+    // is what an operator sees.
+    let first = Slotbook::serve(&data);
+    wait_until_idle(first.process.pid());
+    first.process.terminate();
     let began = Instant::now();
     let server = Slotbook::serve(&data);
     let recovery_seconds = began.elapsed().as_secs_f64();

@@ -2,6 +2,11 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Time between two looks at whether a process has something to do.
+const IDLE_LOOK: Duration = Duration::from_secs(1);
+const IDLE_LOOKS_MAX: u32 = 300;
 
 /// A process that is killed when it is dropped.
 pub(crate) struct Process(pub(crate) Child);
@@ -65,6 +70,23 @@ pub(crate) fn processor_us(pids: &[u32]) -> f64 {
     }
     // The kernel counts in hundredths of a second on every Linux.
     ticks as f64 * 10_000.0
+}
+
+/// Waits until a process takes at most a hundredth of a core.
+///
+/// # Panics
+/// Panics if it does not within five minutes.
+pub(crate) fn wait_until_idle(pid: u32) {
+    let mut before = processor_us(&[pid]);
+    for _ in 0..IDLE_LOOKS_MAX {
+        std::thread::sleep(IDLE_LOOK);
+        let now = processor_us(&[pid]);
+        if now - before <= IDLE_LOOK.as_micros() as f64 / 100.0 {
+            return;
+        }
+        before = now;
+    }
+    panic!("process {pid} is still busy");
 }
 
 fn ticks_of_children(parent: u64) -> u64 {
