@@ -12,9 +12,12 @@ use crate::cli::terminal::print_error;
 
 /// Longest time that the first blocking task of a runtime may take.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// A hundred years: threads for blocking tasks stay. A task without a thread would wait for one
-/// without end where the system refuses it.
-const THREADS_KEPT: Duration = Duration::from_hours(100 * 366 * 24);
+/// Time after which a thread for blocking tasks ends that had none. What the allocator keeps for it
+/// is free then.
+const IDLE_THREAD_TIME: Duration = Duration::from_secs(10);
+/// Time between two tasks by which one such thread always stays: a task without a thread would wait
+/// for one without end where the system refuses it.
+const KEEPING_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Starts a thread beside the runtime. The receiver gets its result, and an error if it panics.
 ///
@@ -50,12 +53,14 @@ impl CommandRuntime {
             print_error(&error.to_string());
             std::process::exit(error.exit_code().into());
         }));
-        let runtime = Self(Some(builder.enable_all().thread_keep_alive(THREADS_KEPT).build()?));
+        builder.enable_all().thread_keep_alive(IDLE_THREAD_TIME);
+        let runtime = Self(Some(builder.build()?));
         let first_task =
             async { tokio::time::timeout(START_TIMEOUT, tokio::task::spawn_blocking(|| {})).await };
         let has_thread = runtime.block_on(first_task).is_ok();
         std::panic::set_hook(usual_hook);
         if has_thread {
+            runtime.spawn(keep_a_thread());
             Ok(runtime)
         } else {
             Err(CommandError::NoThread(io::ErrorKind::TimedOut.into()))
@@ -76,5 +81,15 @@ impl Drop for CommandRuntime {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Keeps the thread for blocking tasks that there is.
+async fn keep_a_thread() {
+    let mut interval = tokio::time::interval(KEEPING_INTERVAL);
+    loop {
+        interval.tick().await;
+        // It ends with the runtime only.
+        let _ = tokio::task::spawn_blocking(|| {}).await;
     }
 }

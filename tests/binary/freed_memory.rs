@@ -1,20 +1,23 @@
 //! What a server no longer needs goes back to the system.
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::server::{Served, half_hour, practice, store_of};
 
-/// Appointments whose recovery frees several MiB.
+/// Appointments whose recovery frees several MiB, and whose export fills a socket.
 const APPOINTMENTS: u64 = 60_000;
 const RETURNED_KIB_MIN: u64 = 2_048;
-
-fn resident_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
-}
+/// Commands of the operator that are served at once, each by a thread for blocking tasks.
+const COMMANDS: usize = 8;
+/// Such threads that stay at most: the task each three seconds comes to the first of four after
+/// twelve, and it ends after ten.
+const KEPT_THREADS_MAX: usize = 3;
+const RETURN_TIME_MAX: Duration = Duration::from_secs(120);
 
 fn appointment(number: u64) -> Value {
     json!({
@@ -23,9 +26,7 @@ fn appointment(number: u64) -> Value {
     })
 }
 
-#[test]
-fn memory_that_only_the_start_needed_goes_back_without_a_request() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn large_store(folder: &Path) -> PathBuf {
     let mut document = practice(1);
     let group = &mut document["groups"][0];
     group["fiches"] = (1..=100)
@@ -33,11 +34,57 @@ fn memory_that_only_the_start_needed_goes_back_without_a_request() {
         .collect();
     let rows = group["vevents"].as_array_mut().expect("a list");
     rows.extend((0..APPOINTMENTS).map(appointment));
-    let server = Served::on(&store_of(folder.path(), &document), &[]);
-    let at_start = resident_kib(server.pid());
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while resident_kib(server.pid()) + RETURNED_KIB_MIN > at_start {
-        assert!(Instant::now() < deadline, "{} KiB stay", resident_kib(server.pid()));
+    store_of(folder, &document)
+}
+
+/// Resident memory now, or its peak, by the name of its line.
+fn resident_kib(pid: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+fn count_threads(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").count()
+}
+
+/// Waits until something holds.
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + RETURN_TIME_MAX;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}: not yet");
         std::thread::sleep(Duration::from_millis(200));
     }
+}
+
+#[test]
+fn memory_that_only_the_start_needed_goes_back_without_a_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Served::on(&large_store(folder.path()), &[]);
+    let resident = |name| resident_kib(server.pid(), name);
+    // Without a return the peak stays.
+    wait_until("less memory", || resident("VmRSS:") + RETURNED_KIB_MIN <= resident("VmHWM:"));
+}
+
+#[test]
+fn threads_of_a_burst_end_after_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = large_store(folder.path());
+    let server = Served::on(&data, &[]);
+    let at_start = count_threads(server.pid());
+    let mut commands = Vec::new();
+    for _ in 0..COMMANDS {
+        let mut stream = UnixStream::connect(data.join("operator.sock")).expect("it is served");
+        stream
+            .write_all(b"GET /api/v1/operator/export HTTP/1.1\r\nHost: a\r\n\r\n")
+            .expect("it is read");
+        let mut first = [0];
+        stream.read_exact(&mut first).expect("an answer begins");
+        commands.push(stream);
+    }
+    // Each waits for its reader.
+    let busy = count_threads(server.pid());
+    assert!(busy + 1 >= at_start + COMMANDS, "{busy} threads, {at_start} at the start");
+    drop(commands);
+    wait_until("fewer threads", || count_threads(server.pid()) + 1 <= at_start + KEPT_THREADS_MAX);
 }
