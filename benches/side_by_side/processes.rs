@@ -76,6 +76,7 @@ pub(crate) fn processor_us(pids: &[u32]) -> f64 {
 ///
 /// # Panics
 /// Panics if it does not within five minutes.
+#[expect(clippy::disallowed_methods, reason = "another process tells nobody that it is idle")]
 pub(crate) fn wait_until_idle(pid: u32) {
     let mut before = processor_us(&[pid]);
     for _ in 0..IDLE_LOOKS_MAX {
