@@ -15,12 +15,7 @@ const RECORD_BYTES: usize = 200;
 struct Nothing;
 
 impl RecoveryVisitor for Nothing {
-    fn snapshot(
-        &mut self,
-        _: Stream,
-        _: Position,
-        _: &mut Frames<'_, '_>,
-    ) -> Result<(), StoreError> {
+    fn snapshot(&mut self, _: Stream, _: Position, _: &mut dyn Frames) -> Result<(), StoreError> {
         unreachable!("a new store has no snapshot")
     }
 
@@ -43,9 +38,7 @@ fn append(criterion: &mut Criterion, name: &str, records: u64) {
         let (mut batches, mut sequence) = (0, 0);
         bencher.iter(|| {
             let batch: Vec<JournalRecord> = (1..=records)
-                .map(|offset| {
-                    JournalRecord::new(group, 0, sequence + offset, vec![7; RECORD_BYTES])
-                })
+                .map(|offset| JournalRecord::new(group, sequence + offset, vec![7; RECORD_BYTES]))
                 .collect();
             sequence += records;
             batches += 1;

@@ -136,7 +136,7 @@ fn by_journal(data: &Path, size: &Size) {
     for nth in 0..size.journal {
         let event = booked(nth, zone, size.calendars);
         let bytes = codec::encode(&GroupRecord::new(Author::Visitor, event));
-        records.push(JournalRecord::new(Stream::Group(group()), 0, nth + 1, bytes));
+        records.push(JournalRecord::new(Stream::Group(group()), nth + 1, bytes));
         if records.len() == 64 || nth + 1 == size.journal {
             log.append(&records).expect("the disk takes it");
             records.clear();

@@ -22,7 +22,7 @@ use slotbook::engine::admission::AdmissionLimits;
 use slotbook::engine::mailbox::Transport;
 use slotbook::engine::randomness::Randomness;
 use slotbook::engine::{Engine, EngineParts};
-use slotbook::store::{BatchNumber, JournalRecord, Log, StoreError};
+use slotbook::store::{BatchNumber, Checkpoint, JournalRecord, Log, StoreError};
 
 use crate::booking_command::booking;
 use crate::practice::morning;
@@ -90,6 +90,10 @@ impl Log for NoDisk {
 
     fn sync_watermark(&mut self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
+        Ok(Checkpoint { last: self.0, epoch: 0 })
     }
 
     fn close(self) -> Result<(), StoreError> {

@@ -7,8 +7,8 @@ use std::sync::mpsc::Sender;
 use crate::domain::directory::Directory;
 use crate::engine::recovery;
 use crate::store::{
-    BatchNumber, EmptyDirectory, Generations, JournalRecord, JournalRotation, Log, NextJournal,
-    Presence, SledLog, StoreError,
+    BatchNumber, Checkpoint, EmptyDirectory, Generations, JournalRecord, Log, Presence, SledLog,
+    StoreError,
 };
 
 /// The parts of a store that threads beside its journal use.
@@ -75,8 +75,8 @@ impl Log for ServedLog {
         }
     }
 
-    fn rotate(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
-        self.made()?.rotate(next)
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
+        self.made()?.checkpoint()
     }
 
     fn close(self) -> Result<(), StoreError> {

@@ -9,10 +9,14 @@ use std::sync::Arc;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::outbox::Outbox;
 use crate::engine::published::Published;
-use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
+use crate::engine::recovery::{
+    FIRST_EPOCH, directory_position, group_position, write_directory, write_group,
+};
 use crate::planted_faults::PlantedFault;
 use crate::store::state;
-use crate::store::{NewGeneration, StoreError, Stream, free_bytes, store_sizes};
+use crate::store::{
+    NewGeneration, SnapshotWriter as _, StoreError, Stream, free_bytes, store_sizes,
+};
 
 /// Reason why there is no backup.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +104,7 @@ pub fn write_backup(
         if PlantedFault::BackupWithoutMessages.is_active() {
             group_state = without_messages(&group_state);
         }
-        let position = group_position(&group_state);
+        let position = group_position(FIRST_EPOCH, &group_state);
         write_group(generation.begin_snapshot(Stream::Group(group), position), &group_state)?;
     }
     for group in published.quarantined().values() {
@@ -120,7 +124,7 @@ pub fn write_backup(
     }
     // The directory comes last, so that it knows every block of ids that a written group may use.
     let directory = published.directory();
-    let position = directory_position(&directory);
+    let position = directory_position(FIRST_EPOCH, &directory);
     write_directory(generation.begin_snapshot(Stream::Directory, position), &directory)?;
     drop(generation.publish()?);
     Ok(())

@@ -1,4 +1,4 @@
-//! Compaction: new generations of the store while bookings go on. The journal rotates, and the
+//! Compaction: new generations of the store while bookings go on. The log begins a journal, and the
 //! published states are written into new snapshots. No actor takes part.
 
 use std::panic::AssertUnwindSafe;
@@ -16,7 +16,9 @@ use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
 use crate::planted_faults::PlantedFault;
 use crate::store::state;
-use crate::store::{Compaction, ErasureMarks, Generations, NextJournal, StoreError, Stream};
+use crate::store::{
+    Compaction, ErasureMarks, Generations, SnapshotWriter as _, StoreError, Stream,
+};
 
 /// Interval of the checks whether a new generation is due.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -37,7 +39,7 @@ pub(crate) struct CompactionLimits {
 
 /// The parts of the engine that a compactor uses.
 pub(crate) struct CompactorParts {
-    /// Durable states. After a rotation they hold everything in the ended journals.
+    /// Durable states. After a checkpoint they hold everything before it.
     pub(crate) published: Arc<Published>,
     pub(crate) journal: WeakJournalHandle,
     pub(crate) clock: Arc<dyn Clock>,
@@ -261,10 +263,10 @@ impl Compactor {
     /// Damage of a snapshot to copy, a failed write, or a failed verification of what was written.
     /// The current generation then stays.
     pub fn compact(&mut self) -> CompactionResult {
-        let (next, marks) = self.begin()?;
-        let Some(turned) = self.parts.journal.rotate(next) else { return Ok(None) };
+        let marks = self.begin()?;
+        let Some(checkpoint) = self.parts.journal.checkpoint() else { return Ok(None) };
         let written = write_generation(
-            self.generations.begin_compaction(turned)?,
+            self.generations.begin_compaction(checkpoint)?,
             &self.parts.published,
             self.copy_unchanged,
             self.limits.reserve_bytes,
@@ -284,7 +286,7 @@ impl Compactor {
         &mut self,
         mut pause: impl FnMut() -> Duration,
     ) -> CompactionResult {
-        let (next, marks) = self.begin()?;
+        let marks = self.begin()?;
         tokio::time::sleep(pause()).await;
         let older = if PlantedFault::SnapshotsBeforeRotation.is_active() {
             Some(self.parts.published.copy_states())
@@ -292,11 +294,11 @@ impl Compactor {
             None
         };
         tokio::time::sleep(pause()).await;
-        let Some(turned) = self.parts.journal.begin_rotation(next) else { return Ok(None) };
-        let Ok(turned) = turned.await else { return Ok(None) };
+        let Some(reached) = self.parts.journal.begin_checkpoint() else { return Ok(None) };
+        let Ok(checkpoint) = reached.await else { return Ok(None) };
         tokio::time::sleep(pause()).await;
         let written = write_generation(
-            self.generations.begin_compaction(turned)?,
+            self.generations.begin_compaction(checkpoint)?,
             older.as_ref().unwrap_or(&self.parts.published),
             self.copy_unchanged,
             self.limits.reserve_bytes,
@@ -309,10 +311,11 @@ impl Compactor {
     }
 
     /// Makes the next journal, and reads the erasures that the generation is after. They are read
-    /// before the journal rotates, so that the new snapshots are after all of them.
-    fn begin(&self) -> Result<(NextJournal, ErasureMarks), StoreError> {
+    /// before the log's checkpoint, so that the new snapshots are after all of them.
+    fn begin(&self) -> Result<ErasureMarks, StoreError> {
         let marks = marks_of(&self.parts.published);
-        Ok((self.generations.next_journal()?, marks))
+        self.generations.offer_journal()?;
+        Ok(marks)
     }
 
     /// Notes that a generation after these erasures is the current one.
@@ -355,7 +358,8 @@ fn write_streams(
 ) -> Result<CompactionStats, StoreError> {
     let mut stats = CompactionStats::default();
     let directory = published.directory();
-    let position = directory_position(&directory);
+    let epoch = compaction.epoch();
+    let position = directory_position(epoch, &directory);
     write_directory(compaction.begin_snapshot(Stream::Directory, position), &directory)?;
     stats.written += 1;
     for group in published.groups() {
@@ -366,10 +370,10 @@ fn write_streams(
             group_state = without_newest_vevent(&group_state);
         }
         let stream = Stream::Group(group);
-        let position = group_position(&group_state);
-        if copy_unchanged && compaction.copy_snapshot(stream, position)? {
+        if copy_unchanged && compaction.copy_snapshot(stream, group_state.sequence)? {
             stats.copied += 1;
         } else {
+            let position = group_position(epoch, &group_state);
             write_group(compaction.begin_snapshot(stream, position), &group_state)?;
             stats.written += 1;
         }
@@ -401,7 +405,7 @@ fn write_quarantined(
     let stream = Stream::Group(group.group);
     let position = group.position();
     let may_copy = copy_unchanged || group.last_state.is_none();
-    if may_copy && compaction.copy_snapshot(stream, position)? {
+    if may_copy && compaction.copy_snapshot(stream, position.sequence)? {
         return Ok(());
     }
     let frames = group.pending_frames()?;

@@ -266,7 +266,7 @@ impl GroupActorState {
         let next = Arc::clone(&committed.group_state);
         let before = std::mem::replace(&mut self.group_state, Arc::clone(&next));
         self.update_views(Some(&before.calendars), changed_calendars, now);
-        let record = JournalRecord::new(Stream::Group(self.id), 0, next.sequence, bytes);
+        let record = JournalRecord::new(Stream::Group(self.id), next.sequence, bytes);
         self.remove_used_ids();
         self.publish_early(&changed_records);
         let reply = PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit);
@@ -308,7 +308,7 @@ impl GroupActorState {
             let event = book_with_messages(state, Some(author), &envelope.command, event, now);
             let event = GroupRecord::new(author, event);
             let bytes = codec::encode(&event);
-            Ok((event, JournalRecord::new(Stream::Group(self.id), 0, state.sequence, bytes)))
+            Ok((event, JournalRecord::new(Stream::Group(self.id), state.sequence, bytes)))
         });
         let (event, record) = match prepared {
             Ok(prepared) => prepared,

@@ -26,7 +26,7 @@ use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
 use crate::engine::write::{ShopAnswer, WriteResult};
 use crate::planted_faults::PlantedFault;
-use crate::store::{JournalRecord, JournalRotation, Log, NextJournal, SimulatedLog, StoreError};
+use crate::store::{Checkpoint, JournalRecord, Log, SimulatedLog, StoreError};
 
 /// Maximum number of entries in a batch. It bounds the time that a batch waits for its sync.
 const BATCH_ENTRIES_MAX: usize = 4_096;
@@ -74,9 +74,9 @@ pub enum EntryEffect {
     PublishShop(Arc<GroupState>, Arc<Directory>),
     /// Syncs the log's durable watermark; sent every second.
     SyncWatermark,
-    /// Continues the log in its next journal. The sender gets its reply when all states of the
-    /// ended journals are published.
-    RotateJournal(NextJournal, oneshot::Sender<JournalRotation>),
+    /// Asks for the log's place after the batch. The sender gets its reply when all states before
+    /// that place are published.
+    Checkpoint(oneshot::Sender<Checkpoint>),
 }
 
 /// A reply that waits for a batch to be durable.
@@ -162,23 +162,20 @@ pub(crate) struct WeakJournalHandle {
 }
 
 impl WeakJournalHandle {
-    /// Continues the log in its next journal, and waits until all states of the ended journals are
-    /// published. `None` if the journal has ended. It blocks its thread: never call it in a task.
-    pub(crate) fn rotate(&self, next: NextJournal) -> Option<JournalRotation> {
-        self.begin_rotation(next)?.blocking_recv().ok()
+    /// Returns a place of the log, once all states before it are published; `None` if the journal
+    /// has ended. It blocks its thread: never call it in a task.
+    pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
+        self.begin_checkpoint()?.blocking_recv().ok()
     }
 
-    /// Does as [`WeakJournalHandle::rotate`], with a port for the reply.
-    pub(crate) fn begin_rotation(
-        &self,
-        next: NextJournal,
-    ) -> Option<oneshot::Receiver<JournalRotation>> {
+    /// Does as [`WeakJournalHandle::checkpoint`], with a port for the reply.
+    pub(crate) fn begin_checkpoint(&self) -> Option<oneshot::Receiver<Checkpoint>> {
         let entries = self.entries.upgrade()?;
         let journal = JournalHandle { entries, arrivals: Arc::clone(&self.arrivals) };
-        let (reply, turned) = oneshot::channel();
-        journal.append(JournalEntry::effect(EntryEffect::RotateJournal(next, reply)));
+        let (reply, reached) = oneshot::channel();
+        journal.append(JournalEntry::effect(EntryEffect::Checkpoint(reply)));
         // The strong handle ends here: held while waiting, it would keep the journal from ending.
-        Some(turned)
+        Some(reached)
     }
 }
 
@@ -211,7 +208,7 @@ impl<L: Log> JournalWriter<L> {
 
     /// Carries out the effects of a durable batch, then sends its replies in order.
     fn publish_and_reply(&mut self, batch: &mut Vec<JournalEntry>) -> Result<(), StoreError> {
-        let mut rotations = Vec::new();
+        let mut checkpoints = Vec::new();
         let mut next_states: BTreeMap<GroupId, (Arc<GroupState>, ChangedRecords)> = BTreeMap::new();
         // Later states replace earlier ones, so each group ends at its newest. All are published
         // before the first reply, so that a caller reads its own write.
@@ -239,15 +236,15 @@ impl<L: Log> JournalWriter<L> {
                     self.published.publish_new_group(group_state);
                 }
                 EntryEffect::SyncWatermark => self.log.sync_watermark()?,
-                EntryEffect::RotateJournal(next, reply) => {
-                    rotations.push((self.log.rotate(next)?, reply));
+                EntryEffect::Checkpoint(reply) => {
+                    checkpoints.push((self.log.checkpoint()?, reply));
                 }
             }
         }
         self.published.publish_groups(next_states);
-        for (turned, reply) in rotations {
+        for (checkpoint, reply) in checkpoints {
             // The compactor no longer waits during shutdown.
-            drop(reply.send(turned));
+            let _ = reply.send(checkpoint);
         }
         for entry in batch.drain(..) {
             entry.replies.into_iter().for_each(PendingReply::send);

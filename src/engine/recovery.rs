@@ -22,6 +22,9 @@ use crate::store::{
     SimulatedLog, SnapshotWriter, Store, StoreError, Stream,
 };
 
+/// Epoch of a store that begins with a given content.
+pub(crate) const FIRST_EPOCH: u32 = 0;
+
 /// The recovered states, and the store they came from.
 #[derive(Debug)]
 pub struct Loaded {
@@ -88,7 +91,7 @@ pub fn update_time_zones(
         let group = group_state.catalogue.group.id;
         let next = group_state.apply_by(Some(Author::Server), &event);
         let bytes = codec::encode(&GroupRecord::new(Author::Server, event));
-        log.append(&[JournalRecord::new(Stream::Group(group), 0, next.sequence, bytes)])?;
+        log.append(&[JournalRecord::new(Stream::Group(group), next.sequence, bytes)])?;
         tracing::warn!(%group, from = %group_state.tzdata, to = %next.tzdata, "future appointments follow the new time zone database");
         let overlaps_before = invariants::find_overlaps(group_state);
         for overlap in invariants::find_overlaps(&next) {
@@ -116,7 +119,7 @@ pub fn ensure_link_secret(
     let event = DirectoryEvent::LinkSecretSet { link_secret: create() };
     directory.apply_in_place(&event);
     let bytes = codec::encode(&event);
-    log.append(&[JournalRecord::new(Stream::Directory, 0, directory.sequence, bytes)])?;
+    log.append(&[JournalRecord::new(Stream::Directory, directory.sequence, bytes)])?;
     Ok(())
 }
 
@@ -163,12 +166,15 @@ fn write_generation(
     group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
     write_directory(
-        generation.begin_snapshot(Stream::Directory, directory_position(content)),
+        generation.begin_snapshot(Stream::Directory, directory_position(FIRST_EPOCH, content)),
         content,
     )?;
     for group_state in group_states {
         let stream = Stream::Group(group_state.catalogue.group.id);
-        write_group(generation.begin_snapshot(stream, group_position(group_state)), group_state)?;
+        write_group(
+            generation.begin_snapshot(stream, group_position(FIRST_EPOCH, group_state)),
+            group_state,
+        )?;
     }
     generation.publish()
 }
@@ -183,12 +189,15 @@ pub fn create_simulated(
 ) -> Result<SimulatedDisk, StoreError> {
     SimulatedDisk::create(|writer| {
         write_directory(
-            writer.begin_stream(Stream::Directory, directory_position(content)),
+            writer.begin_stream(Stream::Directory, directory_position(FIRST_EPOCH, content)),
             content,
         )?;
         for group_state in group_states {
             let stream = Stream::Group(group_state.catalogue.group.id);
-            write_group(writer.begin_stream(stream, group_position(group_state)), group_state)?;
+            write_group(
+                writer.begin_stream(stream, group_position(FIRST_EPOCH, group_state)),
+                group_state,
+            )?;
         }
         Ok(())
     })
@@ -212,19 +221,19 @@ pub fn load_simulated(
     Ok((recovered.directory, recovered.group_states, log))
 }
 
-/// Returns the position of a group's state in its history.
-pub(crate) fn group_position(group_state: &GroupState) -> Position {
-    Position { epoch: 0, sequence: group_state.sequence }
+/// Returns the position of a group's state in its history, in a log with the epoch `epoch`.
+pub(crate) fn group_position(epoch: u32, group_state: &GroupState) -> Position {
+    Position { epoch, sequence: group_state.sequence }
 }
 
-/// Returns the position of the directory in its history.
-pub(crate) fn directory_position(directory: &Directory) -> Position {
-    Position { epoch: 0, sequence: directory.sequence }
+/// Returns the position of the directory in its history, in a log with the epoch `epoch`.
+pub(crate) fn directory_position(epoch: u32, directory: &Directory) -> Position {
+    Position { epoch, sequence: directory.sequence }
 }
 
 /// Writes a group's whole snapshot.
 pub(crate) fn write_group(
-    mut snapshot: SnapshotWriter<'_>,
+    mut snapshot: impl SnapshotWriter,
     group_state: &GroupState,
 ) -> Result<(), StoreError> {
     state::write_group(group_state, |frame| snapshot.write_frame(frame))?;
@@ -233,7 +242,7 @@ pub(crate) fn write_group(
 
 /// Writes the directory's whole snapshot.
 pub(crate) fn write_directory(
-    mut snapshot: SnapshotWriter<'_>,
+    mut snapshot: impl SnapshotWriter,
     directory: &Directory,
 ) -> Result<(), StoreError> {
     state::write_directory(directory, |frame| snapshot.write_frame(frame))?;

@@ -95,7 +95,7 @@ impl RecoveryVisitor for StateRebuilder {
         &mut self,
         stream: Stream,
         position: Position,
-        frames: &mut Frames<'_, '_>,
+        frames: &mut dyn Frames,
     ) -> Result<(), StoreError> {
         let format = frames.format();
         self.read_snapshot(stream, position, format, || frames.next())
@@ -179,9 +179,9 @@ impl StateRebuilder {
             Ok(Some(group_state)) => {
                 self.group_states.insert(group, group_state);
                 for QuarantinedEvent { sequence, format, bytes } in pending_events {
-                    let record =
-                        JournalRecord::new(Stream::Group(group), position.epoch, sequence, bytes);
-                    self.apply_event(group, JournalRecord { format, ..record })?;
+                    let record = JournalRecord::new(Stream::Group(group), sequence, bytes);
+                    let epoch = position.epoch;
+                    self.apply_event(group, JournalRecord { format, epoch, ..record })?;
                 }
             }
             Ok(None) => return Err(StoreError::rejected("a group's snapshot has no head")),

@@ -372,11 +372,11 @@ impl SupervisorState {
         let mut records = SmallVec::new();
         for (event, sequence) in group_events.into_iter().zip(1..) {
             let bytes = codec::encode(&GroupRecord::new(author, event));
-            records.push(JournalRecord::new(Stream::Group(group), 0, sequence, bytes));
+            records.push(JournalRecord::new(Stream::Group(group), sequence, bytes));
         }
         for (event, sequence) in directory_events.iter().zip(self.parts.directory.sequence + 1..) {
             let bytes = codec::encode(event);
-            records.push(JournalRecord::new(Stream::Directory, 0, sequence, bytes));
+            records.push(JournalRecord::new(Stream::Directory, sequence, bytes));
         }
         let state = Arc::new(state);
         let directory = Arc::new(directory);
@@ -404,7 +404,7 @@ impl SupervisorState {
         self.parts.routes.add_group(group);
         self.founded.push(Arc::clone(&founded));
         let bytes = codec::encode(record);
-        let record = JournalRecord::new(Stream::Group(group), 0, founded.sequence, bytes);
+        let record = JournalRecord::new(Stream::Group(group), founded.sequence, bytes);
         self.parts.journal.append(JournalEntry {
             records: smallvec![record],
             effect: EntryEffect::PublishNewGroup(Arc::clone(&founded)),
@@ -430,7 +430,7 @@ impl SupervisorState {
     ) {
         let next = Arc::new(next);
         self.parts.directory = Arc::clone(&next);
-        let record = JournalRecord::new(Stream::Directory, 0, next.sequence, codec::encode(event));
+        let record = JournalRecord::new(Stream::Directory, next.sequence, codec::encode(event));
         self.parts.journal.append(JournalEntry {
             records: smallvec![record],
             effect: EntryEffect::PublishDirectory(next),

@@ -59,8 +59,13 @@ pub(crate) fn parse_part_key(key: &[u8]) -> Option<(u64, u32)> {
     if fields.0.is_empty() { Some((number, index)) } else { None }
 }
 
-/// Encodes `records` as batch `number`.
-pub(crate) fn encode_batch(number: BatchNumber, records: &[JournalRecord]) -> EncodedBatch {
+/// Encodes `records` as batch `number` of a log with the epoch `epoch`, which each record gets unless
+/// its own is higher.
+pub(crate) fn encode_batch(
+    number: BatchNumber,
+    epoch: u32,
+    records: &[JournalRecord],
+) -> EncodedBatch {
     let mut body_bytes = HEADER_BYTES + 4;
     for record in records {
         body_bytes += RECORD_HEADER_BYTES + record.bytes.len();
@@ -71,7 +76,7 @@ pub(crate) fn encode_batch(number: BatchNumber, records: &[JournalRecord]) -> En
     for record in records {
         body.extend_from_slice(&record.format.to_be_bytes());
         body.extend_from_slice(&record.stream.number().to_be_bytes());
-        body.extend_from_slice(&record.epoch.to_be_bytes());
+        body.extend_from_slice(&record.epoch.max(epoch).to_be_bytes());
         body.extend_from_slice(&record.sequence.to_be_bytes());
         body.extend_from_slice(&length_u32(record.bytes.len()).to_be_bytes());
         body.extend_from_slice(&record.bytes);
@@ -195,15 +200,11 @@ mod tests {
     fn batch() -> (EncodedBatch, Vec<JournalRecord>) {
         let records: Vec<JournalRecord> = (1..=100)
             .map(|sequence| {
-                JournalRecord::new(
-                    Stream::Directory,
-                    3,
-                    sequence,
-                    vec![7; usize::try_from(sequence).unwrap()],
-                )
+                let bytes = vec![7; usize::try_from(sequence).unwrap()];
+                JournalRecord { epoch: 3, ..JournalRecord::new(Stream::Directory, sequence, bytes) }
             })
             .collect();
-        (encode_batch(BatchNumber(5), &records), records)
+        (encode_batch(BatchNumber(5), 0, &records), records)
     }
 
     fn indexed(chunks: Vec<Vec<u8>>) -> Vec<(u32, Vec<u8>)> {

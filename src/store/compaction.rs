@@ -1,10 +1,10 @@
 //! Compaction: a new generation of a store that is being written. The journal rotates first, then
 //! the snapshots are written beside it. Appends do not wait for any of it. Reference 8.
 //!
-//! 1. [`Generations::next_journal`]: an empty journal, on disk with its name.
-//! 2. [`crate::store::Log::rotate`]: later appends go there.
+//! 1. [`Generations::offer_journal`]: an empty journal, on disk with its name.
+//! 2. [`crate::store::Log::checkpoint`]: later appends go there.
 //! 3. [`Generations::begin_compaction`]: the snapshots, of states that hold at least all that was
-//!    appended before the rotation.
+//!    appended before the checkpoint.
 //! 4. [`Compaction::publish`]: the snapshots are read back from the disk and `CURRENT` is renamed.
 //!    Older files than those of the previous generation are removed.
 //!
@@ -15,14 +15,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::planted_faults::PlantedFault;
+use crate::store::checkpoint::{Checkpoint, JournalHandover, JournalRotation};
 use crate::store::error::StoreError;
 use crate::store::files::{DirectoryLock, directory_bytes};
 use crate::store::generation::{
     self, CurrentGeneration, DirectoryLayout, Generation, journal_path, snapshots_path,
 };
-use crate::store::journal::{JournalRotation, NextJournal, SledLog};
-use crate::store::record::{BatchNumber, Position, Stream};
-use crate::store::snapshot::{SnapshotWriter, Snapshots, SnapshotsWriter};
+use crate::store::journal::SledLog;
+use crate::store::record::{Position, Stream};
+use crate::store::snapshot::{DatabaseSnapshot, SnapshotWriter as _, Snapshots, SnapshotsWriter};
 use crate::store::store_files::{DirectoryFiles, StoreFiles};
 
 /// The generations of a store that is being written. One thread owns it.
@@ -35,6 +36,8 @@ pub struct Generations {
     current: CurrentGeneration,
     /// Generation of the first journal of this life of the server, whether it has begun or not.
     first_journal: Generation,
+    /// Where the log finds its next journal.
+    handover: JournalHandover,
 }
 
 /// A generation under construction beside the one in use. Dropped before [`Compaction::publish`],
@@ -42,7 +45,7 @@ pub struct Generations {
 pub struct Compaction<'a> {
     generations: &'a mut Generations,
     generation: Generation,
-    first_batch: BatchNumber,
+    checkpoint: Checkpoint,
     writer: SnapshotsWriter,
     /// The snapshots of the current generation. They are opened for the first copy.
     current: Option<Snapshots>,
@@ -115,6 +118,7 @@ impl SledLog {
             }),
             _lock: Some(Arc::clone(&self.lock)),
             first_journal: self.first_journal,
+            handover: self.handover.clone(),
         })
     }
 }
@@ -125,8 +129,9 @@ impl Generations {
         files: Box<dyn StoreFiles>,
         current: CurrentGeneration,
         first_journal: Generation,
+        handover: JournalHandover,
     ) -> Self {
-        Self { files, _lock: None, current, first_journal }
+        Self { files, _lock: None, current, first_journal, handover }
     }
 
     /// The data directory.
@@ -161,39 +166,49 @@ impl Generations {
         self.files.remove_leftovers(self.current).map(drop)
     }
 
-    /// Creates the journal of the next generation: empty, and on disk with its name.
+    /// Creates the journal of the next generation: empty, and on disk with its name. The log
+    /// continues in it at its next checkpoint.
     ///
     /// # Errors
     ///
     /// Returns an error when the disk refuses.
-    pub fn next_journal(&self) -> Result<NextJournal, StoreError> {
+    pub fn offer_journal(&self) -> Result<(), StoreError> {
         let after_first = Generation(self.first_journal.0 + 1);
         let unused = self.files.layout()?.unused_generation();
-        self.files.create_journal(unused.max(after_first))
+        self.handover.offer(self.files.create_journal(unused.max(after_first))?);
+        Ok(())
     }
 
-    /// Begins the snapshots of the new journal's generation. Each must hold at least the records of
-    /// its stream from before the rotation. Writes are throttled.
+    /// Begins the snapshots of the generation whose journal the log began at `checkpoint`. Each
+    /// must hold at least the records of its stream from before the checkpoint. Writes are
+    /// throttled.
     ///
     /// # Errors
     ///
-    /// Returns an error when the disk refuses.
+    /// Returns an error when the disk refuses, or the log has begun no journal.
     pub fn begin_compaction(
         &mut self,
-        rotation: JournalRotation,
+        checkpoint: Checkpoint,
     ) -> Result<Compaction<'_>, StoreError> {
-        let JournalRotation { generation, first_batch, ended } = rotation;
+        let Some(JournalRotation { generation, ended }) = self.handover.take_rotation() else {
+            return Err(StoreError::rejected("the log has begun no journal for new snapshots"));
+        };
         if let Some(ended) = ended {
             ended.close()?;
         }
         let path = snapshots_path(self.directory(), generation);
         let writer = SnapshotsWriter::new(self.files.create_database(&path)?)
             .with_throttle(self.files.new_throttle());
-        Ok(Compaction { generations: self, generation, first_batch, writer, current: None })
+        Ok(Compaction { generations: self, generation, checkpoint, writer, current: None })
     }
 }
 
 impl Compaction<'_> {
+    /// Epoch of the log where the snapshots begin.
+    pub const fn epoch(&self) -> u32 {
+        self.checkpoint.epoch
+    }
+
     /// Refuses to go on where the disk has less free space than `reserve_bytes`.
     ///
     /// # Errors
@@ -209,19 +224,17 @@ impl Compaction<'_> {
         }
     }
 
-    /// Copies the snapshot of `stream` byte by byte, when the current generation has one at
-    /// `position`. Otherwise it does nothing and returns `false`.
+    /// Copies the snapshot of `stream` byte by byte, when the current generation has one of the
+    /// record `sequence`. Otherwise it does nothing and returns `false`.
     ///
     /// # Errors
     ///
     /// [`StoreError::Damaged`] where a checksum does not match, or when the disk refuses. The
     /// caller must then discard the generation.
-    pub fn copy_snapshot(
-        &mut self,
-        stream: Stream,
-        position: Position,
-    ) -> Result<bool, StoreError> {
-        if self.open_current()?.position(stream)? != Some(position) {
+    pub fn copy_snapshot(&mut self, stream: Stream, sequence: u64) -> Result<bool, StoreError> {
+        // A stream has one history, so that a sequence means one state.
+        let position = self.open_current()?.position(stream)?;
+        if position.is_none_or(|position| position.sequence != sequence) {
             return Ok(false);
         }
         let current = self.current.as_ref().expect("open_current has set it");
@@ -257,7 +270,7 @@ impl Compaction<'_> {
     /// # Panics
     ///
     /// If the one before was not finished.
-    pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+    pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> DatabaseSnapshot<'_> {
         self.writer.begin_stream(stream, position)
     }
 
@@ -269,7 +282,7 @@ impl Compaction<'_> {
     /// Returns an error when the disk refuses, or returns other bytes than were written.
     /// `CURRENT` then stays.
     pub fn publish(self) -> Result<(), StoreError> {
-        let Self { generations, generation, first_batch, writer, current } = self;
+        let Self { generations, generation, checkpoint, writer, current } = self;
         drop(current);
         let previous = Some(generations.current.generation);
         let current = CurrentGeneration { generation, previous };
@@ -277,7 +290,7 @@ impl Compaction<'_> {
         if PlantedFault::CurrentBeforeSnapshots.is_active() {
             files.set_current(current)?;
         }
-        writer.complete(generation.0, first_batch)?;
+        writer.complete(generation.0, checkpoint.last.next())?;
         let snapshots = snapshots_path(files.directory(), generation);
         files.watch_publication(&snapshots, &mut || {
             files.set_current(current)?;

@@ -17,7 +17,7 @@ use crate::store::io_throttle::IoThrottle;
 use crate::store::journal::{self, SledLog};
 use crate::store::record::{BatchNumber, Position, Stream};
 use crate::store::recovery::{RecoveredStore, Store};
-use crate::store::snapshot::{SnapshotWriter, SnapshotsWriter};
+use crate::store::snapshot::{DatabaseSnapshot, SnapshotsWriter};
 
 /// A generation under construction. Dropped before [`NewGeneration::publish`], it leaves an
 /// existing store unchanged, and removes its own files from a directory without a store.
@@ -211,7 +211,7 @@ impl NewGeneration {
     /// # Panics
     ///
     /// If the one before was not finished.
-    pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> SnapshotWriter<'_> {
+    pub fn begin_snapshot(&mut self, stream: Stream, position: Position) -> DatabaseSnapshot<'_> {
         self.snapshots.begin_stream(stream, position)
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::store::batch::{self, chunk_key};
+use crate::store::checkpoint::{Checkpoint, JournalHandover, JournalRotation, NextJournal};
 use crate::store::codec::{self, STORE_FORMAT};
 use crate::store::database::Database;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
@@ -21,7 +22,7 @@ use crate::store::store_database::StoreDatabase;
 /// A write-ahead log. It has one writer, which appends one batch at a time.
 pub trait Log: Send {
     /// Writes `records` as one batch, all or none, and returns when it is durable. Each record is
-    /// the next of its stream.
+    /// the next of its stream, and gets the epoch of the log unless it has a higher one.
     ///
     /// # Errors
     ///
@@ -41,15 +42,13 @@ pub trait Log: Send {
     /// As for [`Log::append`].
     fn sync_watermark(&mut self) -> Result<(), StoreError>;
 
-    /// Continues in the next journal, which is on disk already: every later batch goes there.
+    /// Returns the place after all batches so far. A log on disk continues there in the journal
+    /// that a compaction has made ready, if it has.
     ///
     /// # Errors
     ///
-    /// As for [`Log::append`]. A log with a single journal refuses, and continues in it.
-    fn rotate(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
-        drop(next);
-        Err(StoreError::rejected("this log has one journal only"))
-    }
+    /// As for [`Log::append`].
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError>;
 
     /// Marks the end of the journal as clean, so that the next start trusts the page cache.
     ///
@@ -71,26 +70,6 @@ pub(crate) struct JournalHeader {
     /// The number of its first batch. 0 when the journal was made before that number was known: it
     /// then continues after the last batch of the journal before it.
     pub(crate) first_batch: u64,
-}
-
-/// An empty journal that appends can continue in.
-#[derive(Debug)]
-pub struct NextJournal {
-    pub(crate) generation: Generation,
-    /// Its database; `None` on a simulated disk.
-    pub(crate) database: Option<Database>,
-}
-
-/// Result of [`Log::rotate`]: the new journal's generation, and the journal that ended.
-#[derive(Debug)]
-pub struct JournalRotation {
-    /// Generation of the new journal.
-    pub(crate) generation: Generation,
-    /// The first batch of the new journal.
-    pub(crate) first_batch: BatchNumber,
-    /// The journal that ended, still open: closing it takes a while. `None` where nothing was
-    /// appended since the start.
-    pub(crate) ended: Option<Database>,
 }
 
 /// Creates the empty journal `path`. It gets its name only when it is complete and durable.
@@ -204,8 +183,12 @@ pub struct SledLog {
     pub(crate) first_journal: Generation,
     /// Never ahead of what is on disk: it is moved after the sync of each batch.
     pub(crate) watermark: DurableWatermark,
+    /// Where compactions leave the next journal.
+    pub(crate) handover: JournalHandover,
     /// Positions of the streams on disk. They prevent the write of a gap.
     pub(crate) positions: StreamPositions,
+    /// Epoch of every record written: the highest one read.
+    pub(crate) epoch: u32,
     /// The last batch on disk.
     pub(crate) last: BatchNumber,
     /// Set before each step and reset after its success. A failed step leaves it set for good.
@@ -228,14 +211,14 @@ impl SledLog {
         number: BatchNumber,
         records: &[JournalRecord],
     ) -> Result<(), StoreError> {
-        advance_all(&mut self.positions, &self.directory, number, records)?;
+        advance_all(&mut self.positions, &self.directory, number, self.epoch, records)?;
         if self.journal.is_none() {
             let path = journal_path(&self.directory, self.first_journal);
             self.journal = Some(open_empty_journal(&path, self.first_journal.0, Some(number))?);
             self.presence.begin_database(&path)?;
         }
         let journal = self.journal.as_mut().expect("it was begun");
-        let encoded = batch::encode_batch(number, records);
+        let encoded = batch::encode_batch(number, self.epoch, records);
         let chunks = (0..).zip(encoded.chunks);
         // Replay takes a batch without all of its chunks for none, so that it need not be atomic.
         journal.append(chunks.map(|(index, chunk)| (chunk_key(number, index), chunk)))?;
@@ -270,14 +253,15 @@ impl Log for SledLog {
         self.run_step(|log| log.watermark.sync())
     }
 
-    fn rotate(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
         self.run_step(|log| {
-            let first_batch = log.last.next();
-            let NextJournal { generation, database } = next;
-            let database = database.expect("a journal of a data directory has one");
-            log.presence.begin_database(database.path())?;
-            let ended = log.journal.replace(database);
-            Ok(JournalRotation { generation, first_batch, ended })
+            if let Some(NextJournal { generation, database }) = log.handover.take_offered() {
+                let database = database.expect("a journal of a data directory has one");
+                log.presence.begin_database(database.path())?;
+                let ended = log.journal.replace(database);
+                log.handover.set_rotated(JournalRotation { generation, ended });
+            }
+            Ok(Checkpoint { last: log.last, epoch: log.epoch })
         })
     }
 

@@ -17,7 +17,7 @@
 //!         &mut self,
 //!         _: Stream,
 //!         _: Position,
-//!         frames: &mut Frames<'_, '_>,
+//!         frames: &mut dyn Frames,
 //!     ) -> Result<(), StoreError> {
 //!         while frames.next()?.is_some() {}
 //!         Ok(())
@@ -31,7 +31,7 @@
 //! let directory = tempfile::tempdir()?;
 //! let store = NewGeneration::create(directory.path())?.publish()?;
 //! let mut log = store.recover(&mut CollectRecords::default())?.into_log()?;
-//! let record = JournalRecord::new(Stream::Directory, 0, 1, b"a key was added".to_vec());
+//! let record = JournalRecord::new(Stream::Directory, 1, b"a key was added".to_vec());
 //! assert_eq!(log.append(std::slice::from_ref(&record))?, BatchNumber(1));
 //! log.close()?;
 //!
@@ -43,6 +43,7 @@
 //! ```
 
 mod batch;
+mod checkpoint;
 mod cleaned;
 pub mod codec;
 mod compaction;
@@ -71,6 +72,7 @@ mod store_files;
 #[cfg(test)]
 mod tests;
 
+pub use checkpoint::Checkpoint;
 pub use cleaned::{CleanedMarks, ErasureMarks};
 pub use compaction::{Compaction, Generations, StoreSizes, store_sizes};
 pub use creation::{EmptyDirectory, NewGeneration};
@@ -78,11 +80,11 @@ pub(crate) use error::panic_message;
 pub use error::{DamageLocation, StoreError};
 pub use files::free_bytes;
 pub use forgotten::{FORGOTTEN, ForgottenClient, ForgottenFile, LINE_BYTES_MAX, read_forgotten};
-pub use journal::{JournalRotation, Log, NextJournal, SledLog};
+pub use journal::{Log, SledLog};
 pub use presence::Presence;
 pub use record::{BatchNumber, JournalRecord, Position, Stream};
 pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};
 pub use replay::TornBatch;
 pub use simulated::{SimulatedDisk, SimulatedLog};
 pub use simulated_contents::{InjectedFault, Tail};
-pub use snapshot::{Frames, SnapshotWriter};
+pub use snapshot::{DatabaseSnapshot, Frames, SnapshotWriter};

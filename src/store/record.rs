@@ -73,9 +73,10 @@ pub struct JournalRecord {
 }
 
 impl JournalRecord {
-    /// Makes a record in the format that this release writes.
-    pub const fn new(stream: Stream, epoch: u32, sequence: u64, bytes: Vec<u8>) -> Self {
-        Self { format: RECORD_FORMAT, stream, epoch, sequence, bytes }
+    /// Makes a record in the format that this release writes. Its epoch will be that of the log that
+    /// writes it.
+    pub const fn new(stream: Stream, sequence: u64, bytes: Vec<u8>) -> Self {
+        Self { format: RECORD_FORMAT, stream, epoch: 0, sequence, bytes }
     }
 }
 
@@ -119,23 +120,45 @@ impl StreamPositions {
         self.streams.insert(stream, StreamProgress { snapshot: position, journal: None });
     }
 
+    /// Returns the highest epoch of all streams; 0 without a stream.
+    pub(crate) fn highest_epoch(&self) -> u32 {
+        let positions = self
+            .streams
+            .values()
+            .map(|progress| progress.journal.map_or(progress.snapshot.epoch, |last| last.epoch));
+        positions.max().unwrap_or(0)
+    }
+
     /// Advances the record's stream to the record.
     ///
     /// # Errors
     ///
     /// The expected sequence, when the record is not the next of its stream or its epoch falls.
     pub(crate) fn advance(&mut self, record: &JournalRecord) -> Result<RecordCoverage, u64> {
+        self.advance_at(record, record.epoch)
+    }
+
+    /// Does as [`StreamPositions::advance`] for a record that gets the epoch `epoch`.
+    ///
+    /// # Errors
+    ///
+    /// As [`StreamPositions::advance`].
+    pub(crate) fn advance_at(
+        &mut self,
+        record: &JournalRecord,
+        epoch: u32,
+    ) -> Result<RecordCoverage, u64> {
         let progress = self.streams.entry(record.stream).or_default();
         let snapshot = progress.snapshot;
         let in_snapshot = record.sequence <= snapshot.sequence;
         let follows = match progress.journal {
-            Some(last) => record.sequence == last.sequence + 1 && record.epoch >= last.epoch,
+            Some(last) => record.sequence == last.sequence + 1 && epoch >= last.epoch,
             None => record.sequence >= 1 && record.sequence <= snapshot.sequence + 1,
         };
-        if !follows || (!in_snapshot && record.epoch < snapshot.epoch) {
+        if !follows || (!in_snapshot && epoch < snapshot.epoch) {
             return Err(progress.journal.unwrap_or(snapshot).sequence + 1);
         }
-        progress.journal = Some(Position { epoch: record.epoch, sequence: record.sequence });
+        progress.journal = Some(Position { epoch, sequence: record.sequence });
         if in_snapshot { Ok(RecordCoverage::InSnapshot) } else { Ok(RecordCoverage::AfterSnapshot) }
     }
 
@@ -161,7 +184,7 @@ mod tests {
     use super::*;
 
     fn record(epoch: u32, sequence: u64) -> JournalRecord {
-        JournalRecord::new(Stream::Directory, epoch, sequence, Vec::new())
+        JournalRecord { epoch, ..JournalRecord::new(Stream::Directory, sequence, Vec::new()) }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::store::checkpoint::JournalHandover;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{DirectoryLock, drop_page_cache, find_metadata};
@@ -36,7 +37,7 @@ pub trait RecoveryVisitor {
         &mut self,
         stream: Stream,
         position: Position,
-        frames: &mut Frames<'_, '_>,
+        frames: &mut dyn Frames,
     ) -> Result<(), StoreError>;
 
     /// Receives the next record of its stream that the stream's snapshot does not include, in the
@@ -479,6 +480,8 @@ impl RecoveredStore {
             journal: None,
             first_journal,
             watermark,
+            handover: JournalHandover::default(),
+            epoch: positions.highest_epoch(),
             positions,
             last,
             poisoned: false,

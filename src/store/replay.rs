@@ -241,7 +241,7 @@ fn parse_chunk(path: &Path, key: &[u8], value: Vec<u8>) -> Result<Chunk, StoreEr
     }
 }
 
-/// Advances every record's stream to the record.
+/// Advances every record's stream to the record, which a log with the epoch `epoch` writes.
 ///
 /// # Errors
 ///
@@ -250,10 +250,11 @@ pub(crate) fn advance_all(
     positions: &mut StreamPositions,
     path: &Path,
     batch: BatchNumber,
+    epoch: u32,
     records: &[JournalRecord],
 ) -> Result<(), StoreError> {
     for record in records {
-        if let Err(expected) = positions.advance(record) {
+        if let Err(expected) = positions.advance_at(record, record.epoch.max(epoch)) {
             return Err(gap_error(path, batch, record, expected));
         }
     }

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::store::batch;
+use crate::store::checkpoint::{Checkpoint, JournalHandover, JournalRotation, NextJournal};
 use crate::store::compaction::Generations;
 use crate::store::durable_watermark::Watermark;
 use crate::store::error::StoreError;
 use crate::store::generation::{FIRST, Generation, journal_path, snapshots_path};
-use crate::store::journal::{
-    JournalHeader, JournalRotation, Log, NextJournal, header_key, read_header,
-};
+use crate::store::journal::{JournalHeader, Log, header_key, read_header};
 use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
 use crate::store::recovery::{RecoveryReport, RecoverySource, RecoveryVisitor, ReplayedStore};
 use crate::store::replay::{JournalChunks, Replay, TornBatch, advance_all};
@@ -225,6 +224,8 @@ impl SimulatedDisk {
             files,
             journal: None,
             first_journal,
+            handover: JournalHandover::default(),
+            epoch: positions.highest_epoch(),
             positions,
             last: report.last,
             written: None,
@@ -285,7 +286,7 @@ where
         &mut self,
         stream: Stream,
         _: Position,
-        _: &mut Frames<'_, '_>,
+        _: &mut dyn Frames,
     ) -> Result<(), StoreError> {
         Err(StoreError::rejected(format!("there is a snapshot of {stream}")))
     }
@@ -303,8 +304,12 @@ pub struct SimulatedLog {
     journal: Option<PathBuf>,
     /// Generation whose journal receives the first batch.
     first_journal: Generation,
+    /// Where compactions leave the next journal.
+    handover: JournalHandover,
     /// Positions of the streams, including the batch being written.
     positions: StreamPositions,
+    /// Epoch of every record written.
+    epoch: u32,
     /// The last batch that is durable.
     last: BatchNumber,
     /// A batch that is written and not synced, with the fault of its sync.
@@ -328,7 +333,7 @@ impl SimulatedLog {
         self.poisoned = true;
         let number = self.last.next();
         let directory = simulated_directory();
-        advance_all(&mut self.positions, &directory, number, records)?;
+        advance_all(&mut self.positions, &directory, number, self.epoch, records)?;
         let fault = self.files.disk.with(|contents| {
             contents.appends += 1;
             contents.faults.remove(&contents.appends)
@@ -343,7 +348,7 @@ impl SimulatedLog {
                 journal_path(&directory, self.first_journal)
             }
         };
-        let encoded = batch::encode_batch(number, records);
+        let encoded = batch::encode_batch(number, self.epoch, records);
         self.files
             .disk
             .with(|contents| contents.append_chunks(&journal, number, encoded.chunks))?;
@@ -392,7 +397,8 @@ impl SimulatedLog {
     /// Returns access to new generations while this log is being written.
     pub fn generations(&self) -> Generations {
         let current = self.files.disk.with(|contents| contents.live.current);
-        Generations::simulated(Box::new(self.files.clone()), current, self.first_journal)
+        let files = Box::new(self.files.clone());
+        Generations::simulated(files, current, self.first_journal, self.handover.clone())
     }
 
     fn is_unusable(&self) -> bool {
@@ -419,13 +425,15 @@ impl Log for SimulatedLog {
         Ok(())
     }
 
-    fn rotate(&mut self, next: NextJournal) -> Result<JournalRotation, StoreError> {
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
         if self.is_unusable() || self.written.is_some() {
             return Err(self.poison());
         }
-        let NextJournal { generation, .. } = next;
-        self.journal = Some(journal_path(&simulated_directory(), generation));
-        Ok(JournalRotation { generation, first_batch: self.last.next(), ended: None })
+        if let Some(NextJournal { generation, .. }) = self.handover.take_offered() {
+            self.journal = Some(journal_path(&simulated_directory(), generation));
+            self.handover.set_rotated(JournalRotation { generation, ended: None });
+        }
+        Ok(Checkpoint { last: self.last, epoch: self.epoch })
     }
 
     fn close(mut self) -> Result<(), StoreError> {

@@ -5,10 +5,11 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::store::checkpoint::NextJournal;
 use crate::store::error::StoreError;
 use crate::store::generation::{CurrentGeneration, DirectoryLayout, Generation, journal_path};
 use crate::store::io_throttle::IoThrottle;
-use crate::store::journal::{NextJournal, header_entry};
+use crate::store::journal::header_entry;
 use crate::store::record::BatchNumber;
 use crate::store::simulated_contents::{
     Contents, DatabaseMap, NameChange, SIMULATED_DIRECTORY, SharedContents, simulated_directory,

@@ -70,7 +70,41 @@ pub(crate) struct SnapshotsWriter {
 }
 
 /// Writes one stream's snapshot, frame by frame. It counts only after [`SnapshotWriter::finish`].
-pub struct SnapshotWriter<'a> {
+pub trait SnapshotWriter {
+    /// Adds a frame. Frames of some 64 KiB keep the memory of writer and reader small. A frame must
+    /// be shorter than 4 GiB.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when the store refuses. The caller must then discard the generation.
+    fn write_frame(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// Completes the snapshot.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error when the store refuses. The caller must then discard the generation.
+    fn finish(self) -> Result<(), StoreError>
+    where
+        Self: Sized;
+}
+
+/// The frames of one snapshot, in the order they were written. Each is checked before it is
+/// returned.
+pub trait Frames {
+    /// Format of the frames: [`SNAPSHOT_FORMAT`] or an earlier one.
+    fn format(&self) -> u16;
+
+    /// Returns the next frame; `None` after the last, when all checksums matched.
+    ///
+    /// # Errors
+    ///
+    /// Damage, with its place. The frames before it are undamaged.
+    fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError>;
+}
+
+/// Writes one stream's snapshot into a database.
+pub struct DatabaseSnapshot<'a> {
     writer: &'a mut SnapshotsWriter,
     stream: Stream,
     /// The future value 0. Its counts and checksum cover the values written so far.
@@ -103,7 +137,7 @@ impl SnapshotsWriter {
         &mut self,
         stream: Stream,
         position: Position,
-    ) -> SnapshotWriter<'_> {
+    ) -> DatabaseSnapshot<'_> {
         assert_eq!(self.unfinished, None, "a snapshot is finished before the next begins");
         self.unfinished = Some(stream);
         let Position { epoch, sequence } = position;
@@ -115,7 +149,7 @@ impl SnapshotsWriter {
             values: 0,
             crc: 0,
         };
-        SnapshotWriter {
+        DatabaseSnapshot {
             writer: self,
             stream,
             header,
@@ -187,14 +221,8 @@ fn verify_snapshots(
     snapshots.close()
 }
 
-impl SnapshotWriter<'_> {
-    /// Adds a frame. Frames of some 64 KiB keep the memory of writer and reader small. A frame must
-    /// be shorter than 4 GiB.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error when the disk refuses. The caller must then discard the generation.
-    pub fn write_frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+impl SnapshotWriter for DatabaseSnapshot<'_> {
+    fn write_frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let length = u32::try_from(bytes.len()).expect("a frame stays below 4 GiB");
         self.header.frames += 1;
         self.push_bytes(&length.to_be_bytes())?;
@@ -202,12 +230,7 @@ impl SnapshotWriter<'_> {
         self.push_bytes(bytes)
     }
 
-    /// Completes the snapshot.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error when the disk refuses. The caller must then discard the generation.
-    pub fn finish(mut self) -> Result<(), StoreError> {
+    fn finish(mut self) -> Result<(), StoreError> {
         if !self.value.is_empty() {
             self.write_value()?;
         }
@@ -218,7 +241,9 @@ impl SnapshotWriter<'_> {
         self.writer.unfinished = None;
         Ok(())
     }
+}
 
+impl DatabaseSnapshot<'_> {
     fn push_bytes(&mut self, mut bytes: &[u8]) -> Result<(), StoreError> {
         while !bytes.is_empty() {
             let (taken, rest) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.value.len()));
@@ -292,7 +317,7 @@ impl Snapshots {
     /// The first damage, with its place; or the error of `visit`.
     pub(crate) fn for_each_stream(
         &self,
-        visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
+        visit: impl FnMut(Stream, Position, &mut dyn Frames) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.visit_streams(visit, |_, read| read)
     }
@@ -305,7 +330,7 @@ impl Snapshots {
     /// The error of `judge`, or damage of the list of streams.
     pub(crate) fn visit_streams(
         &self,
-        mut visit: impl FnMut(Stream, Position, &mut Frames<'_, '_>) -> Result<(), StoreError>,
+        mut visit: impl FnMut(Stream, Position, &mut dyn Frames) -> Result<(), StoreError>,
         mut judge: impl FnMut(Stream, Result<(), StoreError>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut entries = self.database.after(&MANIFEST_KEY).peekable();
@@ -317,7 +342,7 @@ impl Snapshots {
                 return Err(StoreError::damaged(self.database.path(), DamageLocation::Whole, what));
             };
             let read = self.decode_header(stream, value, &bytes).and_then(|header| {
-                let mut frames = Frames::new(self, &mut entries, stream, header);
+                let mut frames = DatabaseFrames::new(self, &mut entries, stream, header);
                 let place = DamageLocation::Snapshot { stream, value: 0 };
                 visit(stream, header.position(), &mut frames)
                     .map_err(|error| error.located(self.database.path(), place))?;
@@ -399,7 +424,7 @@ impl Snapshots {
         let header =
             self.decode_header(stream, 0, &self.database.value(&header_key)?.unwrap_or_default())?;
         let mut entries = self.database.after(&header_key).peekable();
-        let mut frames = Frames::new(self, &mut entries, stream, header);
+        let mut frames = DatabaseFrames::new(self, &mut entries, stream, header);
         while let Some(frame) = frames.next()? {
             visit(&frame)?;
         }
@@ -434,9 +459,8 @@ impl Snapshots {
     }
 }
 
-/// The frames of one snapshot, in the order they were written. Each is checked before it is
-/// returned.
-pub struct Frames<'a, 'e> {
+/// The frames of one snapshot in a database.
+struct DatabaseFrames<'a, 'e> {
     snapshots: &'a Snapshots,
     /// Iteration over the whole database; its next entry is the next value of this stream.
     entries: &'a mut Peekable<Entries<'e>>,
@@ -449,7 +473,7 @@ pub struct Frames<'a, 'e> {
     bytes: Vec<u8>,
 }
 
-impl<'a, 'e> Frames<'a, 'e> {
+impl<'a, 'e> DatabaseFrames<'a, 'e> {
     fn new(
         snapshots: &'a Snapshots,
         entries: &'a mut Peekable<Entries<'e>>,
@@ -466,38 +490,6 @@ impl<'a, 'e> Frames<'a, 'e> {
             hasher: crc32fast::Hasher::new(),
             bytes: Vec::new(),
         }
-    }
-
-    /// Format of the frames: [`SNAPSHOT_FORMAT`] or an earlier one.
-    pub const fn format(&self) -> u16 {
-        self.header.format
-    }
-
-    /// Returns the next frame; `None` after the last, when all checksums matched.
-    ///
-    /// # Errors
-    ///
-    /// Damage, with its place. The frames before it are undamaged.
-    #[expect(clippy::should_implement_trait, reason = "an error must not look like the end")]
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
-        if self.read.frames == self.header.frames {
-            self.check_end()?;
-            return Ok(None);
-        }
-        self.fill_to(FRAME_HEADER_BYTES)?;
-        let mut fields = Fields(&self.bytes);
-        let (length, crc) = fields.u32().zip(fields.u32()).expect("as many bytes were read");
-        let end = FRAME_HEADER_BYTES + usize::try_from(length).expect("a 64-bit machine");
-        self.fill_to(end)?;
-        let frame = self.bytes[FRAME_HEADER_BYTES..end].to_vec();
-        if crc32fast::hash(&frame) != crc {
-            return Err(
-                self.damaged(format!("the checksum of frame {} does not match", self.read.frames))
-            );
-        }
-        self.bytes.drain(..end);
-        self.read.frames += 1;
-        Ok(Some(frame))
     }
 
     /// Reads values until `bytes` holds at least `count` bytes.
@@ -537,6 +529,33 @@ impl<'a, 'e> Frames<'a, 'e> {
     fn damaged(&self, what: impl Into<String>) -> StoreError {
         let place = DamageLocation::Snapshot { stream: self.stream, value: self.read.values };
         StoreError::damaged(self.snapshots.database.path(), place, what)
+    }
+}
+
+impl Frames for DatabaseFrames<'_, '_> {
+    fn format(&self) -> u16 {
+        self.header.format
+    }
+
+    fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        if self.read.frames == self.header.frames {
+            self.check_end()?;
+            return Ok(None);
+        }
+        self.fill_to(FRAME_HEADER_BYTES)?;
+        let mut fields = Fields(&self.bytes);
+        let (length, crc) = fields.u32().zip(fields.u32()).expect("as many bytes were read");
+        let end = FRAME_HEADER_BYTES + usize::try_from(length).expect("a 64-bit machine");
+        self.fill_to(end)?;
+        let frame = self.bytes[FRAME_HEADER_BYTES..end].to_vec();
+        if crc32fast::hash(&frame) != crc {
+            return Err(
+                self.damaged(format!("the checksum of frame {} does not match", self.read.frames))
+            );
+        }
+        self.bytes.drain(..end);
+        self.read.frames += 1;
+        Ok(Some(frame))
     }
 }
 

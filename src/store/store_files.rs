@@ -5,12 +5,13 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::store::checkpoint::NextJournal;
 use crate::store::database::Database;
 use crate::store::error::StoreError;
 use crate::store::files::{drop_page_cache, free_bytes, remove_directory};
 use crate::store::generation::{self, CurrentGeneration, DirectoryLayout, Generation};
 use crate::store::io_throttle::IoThrottle;
-use crate::store::journal::{NextJournal, open_empty_journal};
+use crate::store::journal::open_empty_journal;
 use crate::store::presence::Presence;
 use crate::store::store_database::StoreDatabase;
 

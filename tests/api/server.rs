@@ -20,7 +20,9 @@ use slotbook::http::{ServedStore, Server, serve};
 use slotbook::notify::Gateways;
 use slotbook::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 use slotbook::password::hash_password;
-use slotbook::store::{BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError};
+use slotbook::store::{
+    BatchNumber, Checkpoint, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError,
+};
 use slotbook::transfer::demo::demo_content;
 use slotbook::transfer::export;
 use slotbook::web;
@@ -68,6 +70,10 @@ impl Log for Held {
 
     fn sync_watermark(&mut self) -> Result<(), StoreError> {
         self.log.sync_watermark()
+    }
+
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
+        self.log.checkpoint()
     }
 
     fn close(self) -> Result<(), StoreError> {

@@ -20,7 +20,7 @@ use slotbook::http::{BookingLimits, HttpService, ServedStore, Server, serve_stre
 use slotbook::notify::Gateways;
 use slotbook::notify::smtp::{SmtpClient, SmtpServer, TlsMode};
 use slotbook::password::hash_password;
-use slotbook::store::{BatchNumber, JournalRecord, Log, StoreError};
+use slotbook::store::{BatchNumber, Checkpoint, JournalRecord, Log, StoreError};
 use slotbook::transfer::demo::demo_content;
 use slotbook::transfer::{StoreContent, export};
 use slotbook::web;
@@ -80,6 +80,10 @@ impl Log for Forgotten {
 
     fn sync_watermark(&mut self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
+        Ok(Checkpoint { last: self.0, epoch: 0 })
     }
 
     fn close(self) -> Result<(), StoreError> {

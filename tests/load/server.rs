@@ -18,7 +18,7 @@ use slotbook::http::{Server, serve};
 use slotbook::password::hash_password;
 use slotbook::store::codec;
 use slotbook::store::{
-    BatchNumber, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError, Stream,
+    BatchNumber, Checkpoint, JournalRecord, Log, SimulatedDisk, SimulatedLog, StoreError, Stream,
 };
 use slotbook::transfer::StoreContent;
 use slotbook::transfer::import::{Import, UsedIds};
@@ -85,6 +85,10 @@ impl Log for Slow {
 
     fn sync_watermark(&mut self) -> Result<(), StoreError> {
         self.log.sync_watermark()
+    }
+
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
+        self.log.checkpoint()
     }
 
     fn close(self) -> Result<(), StoreError> {

@@ -26,7 +26,7 @@ impl RecoveryVisitor for Records {
         &mut self,
         _: Stream,
         _: Position,
-        frames: &mut Frames<'_, '_>,
+        frames: &mut dyn Frames,
     ) -> Result<(), StoreError> {
         while frames.next()?.is_some() {}
         Ok(())

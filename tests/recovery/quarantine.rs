@@ -36,7 +36,7 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
     let event = Event::AppointmentCancelled { at: NOON, id };
     let bytes = codec::encode(&GroupRecord::new(Author::Server, event));
     for sequence in 1..=count {
-        log.append(&[JournalRecord::new(Stream::Group(group), 0, sequence, bytes.clone())])
+        log.append(&[JournalRecord::new(Stream::Group(group), sequence, bytes.clone())])
             .expect("it is written");
     }
     log.close().expect("it closes");
@@ -155,7 +155,7 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     let mut write = |group: u64, sequence: u64, event: &Event| {
         let stream = Stream::Group(GroupId::new(group).expect("an id"));
         let bytes = codec::encode(&GroupRecord::new(Author::Server, event.clone()));
-        log.append(&[JournalRecord::new(stream, 0, sequence, bytes)]).expect("it is written");
+        log.append(&[JournalRecord::new(stream, sequence, bytes)]).expect("it is written");
     };
     // More than recovery holds on to at a time, of two groups in turn.
     for number in 1..=150 {
@@ -203,7 +203,7 @@ fn an_event_of_the_directory_that_cannot_be_carried_out_refuses_the_start_with_i
     let mut log = loaded.store.into_log().expect("it opens");
     let bytes = codec::encode(&DirectoryEvent::ApikeyRevoked { hash: [7; 32] });
     let batch = log
-        .append(&[JournalRecord::new(Stream::Directory, 0, sequence, bytes)])
+        .append(&[JournalRecord::new(Stream::Directory, sequence, bytes)])
         .expect("it is written");
     log.close().expect("it closes");
     let refusal = recovery::load(&data).expect_err("nobody knows that key");
@@ -224,7 +224,7 @@ fn write_more_nonsense(data: &Path) {
     let last = loaded.quarantined[0].pending_events.last().expect("three wait").clone();
     let mut log = loaded.store.into_log().expect("it opens");
     let stream = Stream::Group(loaded.quarantined[0].group);
-    log.append(&[JournalRecord::new(stream, 0, last.sequence + 1, last.bytes)])
+    log.append(&[JournalRecord::new(stream, last.sequence + 1, last.bytes)])
         .expect("it is written");
     log.close().expect("it closes");
 }

@@ -275,7 +275,7 @@ impl RecoveryVisitor for FoundingBatches {
         &mut self,
         _: Stream,
         _: Position,
-        frames: &mut Frames<'_, '_>,
+        frames: &mut dyn Frames,
     ) -> Result<(), StoreError> {
         while frames.next()?.is_some() {}
         Ok(())

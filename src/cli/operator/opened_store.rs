@@ -16,7 +16,9 @@ use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::http::{HttpService, Server};
 use crate::notify::Gateways;
-use crate::store::{BatchNumber, JournalRecord, Log, RecoveredStore, SledLog, StoreError};
+use crate::store::{
+    BatchNumber, Checkpoint, JournalRecord, Log, RecoveredStore, SledLog, StoreError,
+};
 
 /// Settings of a server that a command needs where none runs.
 #[derive(Debug, Default)]
@@ -104,12 +106,23 @@ struct LazyLog {
     log: Option<SledLog>,
 }
 
-impl Log for LazyLog {
-    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
+impl LazyLog {
+    /// The log, which is begun if need be.
+    fn begun(&mut self) -> Result<&mut SledLog, StoreError> {
         if let Some(store) = self.unwritten.take() {
             self.log = Some(store.into_log()?);
         }
-        self.log.as_mut().expect("the first failure ends the journal").append(records)
+        Ok(self.log.as_mut().expect("the first failure ends the journal"))
+    }
+}
+
+impl Log for LazyLog {
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
+        self.begun()?.append(records)
+    }
+
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
+        self.begun()?.checkpoint()
     }
 
     fn sync_watermark(&mut self) -> Result<(), StoreError> {

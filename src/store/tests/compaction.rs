@@ -52,9 +52,9 @@ impl Running {
 
     /// Begins a generation in the next journal.
     fn begin_compaction(&mut self) -> Compaction<'_> {
-        let next = self.generations.next_journal().unwrap();
-        let rotation = self.log.rotate(next).unwrap();
-        self.generations.begin_compaction(rotation).unwrap()
+        self.generations.offer_journal().unwrap();
+        let checkpoint = self.log.checkpoint().unwrap();
+        self.generations.begin_compaction(checkpoint).unwrap()
     }
 
     /// Makes a generation of all streams. Those that have not changed are copied.
@@ -62,8 +62,7 @@ impl Running {
         let appended = self.appended.clone();
         let mut compaction = self.begin_compaction();
         for (id, sequence) in appended {
-            let position = Position { epoch: 0, sequence };
-            if !compaction.copy_snapshot(group(id), position).unwrap() {
+            if !compaction.copy_snapshot(group(id), sequence).unwrap() {
                 snapshot(&mut compaction, id, sequence);
             }
         }
@@ -131,16 +130,16 @@ fn a_crash_after_any_step_of_a_compaction_recovers_all_that_was_appended() {
         running.append(1);
         running.append(2);
         running.is_whole(&step("before"));
-        let next = running.generations.next_journal().unwrap();
+        running.generations.offer_journal().unwrap();
         running.is_whole(&step("next journal made"));
         running.append(1);
         running.is_whole(&step("next journal made, the old one continues"));
-        let rotation = running.log.rotate(next).unwrap();
+        let checkpoint = running.log.checkpoint().unwrap();
         running.is_whole(&step("rotation"));
         running.append(2);
         running.is_whole(&step("rotation and appended"));
         let path = running.directory.path().to_owned();
-        let mut compaction = running.generations.begin_compaction(rotation).unwrap();
+        let mut compaction = running.generations.begin_compaction(checkpoint).unwrap();
         let appended = &mut running.appended;
         is_whole(&path, appended, &step("begun"));
         snapshot(&mut compaction, 1, appended[&1]);
@@ -166,10 +165,10 @@ fn a_crash_after_any_step_of_a_compaction_recovers_all_that_was_appended() {
 fn a_torn_batch_before_an_empty_journal_is_removed_and_before_a_used_one_refused() {
     let mut running = Running::new();
     running.append(1);
-    drop(running.generations.next_journal().unwrap());
+    running.generations.offer_journal().unwrap();
     let Running { directory, log, generations, .. } = running;
     drop((log, generations));
-    let torn = batch::encode_batch(BatchNumber(2), &[record(1, 2, 9_000)]);
+    let torn = batch::encode_batch(BatchNumber(2), 0, &[record(1, 2, 9_000)]);
     change(
         &journal_path(&directory),
         vec![(batch::chunk_key(BatchNumber(2), 0).to_vec(), Some(torn.chunks[0].clone()))],
@@ -187,7 +186,7 @@ fn a_torn_batch_before_an_empty_journal_is_removed_and_before_a_used_one_refused
         "the torn batch is gone from the old journal"
     );
 
-    let next = batch::encode_batch(BatchNumber(2), &[record(1, 2, 10)]);
+    let next = batch::encode_batch(BatchNumber(2), 0, &[record(1, 2, 10)]);
     let later = used.path().join("journal-000002");
     change(
         &later,
@@ -348,8 +347,9 @@ fn a_compaction_goes_on_with_as_much_free_space_as_its_reserve() {
     let disk = SimulatedDisk::new();
     let (mut log, _) = disk.recover(|_, _| Ok(())).unwrap();
     let mut generations = log.generations();
-    let rotation = log.rotate(generations.next_journal().unwrap()).unwrap();
-    let compaction = generations.begin_compaction(rotation).unwrap();
+    generations.offer_journal().unwrap();
+    let checkpoint = log.checkpoint().unwrap();
+    let compaction = generations.begin_compaction(checkpoint).unwrap();
     compaction.expect_room(disk.free_bytes()).unwrap();
     disk.fill(0);
     compaction.expect_room(0).unwrap();
@@ -375,9 +375,10 @@ fn damage_is_never_copied_into_the_next_generation() {
     let mut log = recovered(directory.path()).unwrap().1.into_log().unwrap();
     let mut generations = log.generations().unwrap();
     flipped(&directory.path().join("snapshots-000003"), &key(2, 3), 9);
-    let rotation = log.rotate(generations.next_journal().unwrap()).unwrap();
-    let mut compaction = generations.begin_compaction(rotation).unwrap();
-    let copied = compaction.copy_snapshot(group(2), Position { epoch: 0, sequence: 1 });
+    generations.offer_journal().unwrap();
+    let checkpoint = log.checkpoint().unwrap();
+    let mut compaction = generations.begin_compaction(checkpoint).unwrap();
+    let copied = compaction.copy_snapshot(group(2), 1);
     assert!(matches!(copied, Err(StoreError::Damaged { .. })));
     compaction.discard().unwrap();
     drop((log, generations));

@@ -23,7 +23,7 @@ fn removal(batch: u64, chunk: u32) -> (Vec<u8>, Option<Vec<u8>>) {
 }
 
 fn chunks(batch: u64, records: &[JournalRecord]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
-    let encoded = batch::encode_batch(BatchNumber(batch), records);
+    let encoded = batch::encode_batch(BatchNumber(batch), 0, records);
     let keys = (0..).map(|index| chunk_key(BatchNumber(batch), index).to_vec());
     keys.zip(encoded.chunks.into_iter().map(Some)).collect()
 }

@@ -28,7 +28,7 @@ impl RecoveryVisitor for CollectingVisitor {
         &mut self,
         stream: Stream,
         at: Position,
-        frames: &mut Frames<'_, '_>,
+        frames: &mut dyn Frames,
     ) -> Result<(), StoreError> {
         let mut all = Vec::new();
         while let Some(frame) = frames.next()? {
@@ -56,7 +56,7 @@ fn group(id: u64) -> Stream {
 }
 
 fn record(id: u64, sequence: u64, bytes: usize) -> JournalRecord {
-    JournalRecord::new(group(id), 0, sequence, vec![u8::try_from(sequence % 251).unwrap(); bytes])
+    JournalRecord::new(group(id), sequence, vec![u8::try_from(sequence % 251).unwrap(); bytes])
 }
 
 /// Creates a store with one batch for each list; closed, or dropped as by a killed process.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::store::checkpoint::NextJournal;
 use crate::store::durable_watermark::DurableWatermark;
 use crate::store::generation::{self, CurrentGeneration, DirectoryLayout, Generation};
 use crate::store::io_throttle::IoThrottle;

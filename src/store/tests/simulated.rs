@@ -3,7 +3,7 @@
 use crate::store::*;
 
 fn record(sequence: u64) -> JournalRecord {
-    JournalRecord::new(Stream::Directory, 0, sequence, vec![7; 3000])
+    JournalRecord::new(Stream::Directory, sequence, vec![7; 3000])
 }
 
 fn open(disk: &SimulatedDisk) -> (SimulatedLog, Vec<u64>, Option<TornBatch>) {
