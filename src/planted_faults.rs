@@ -97,6 +97,12 @@ pub(crate) enum PlantedFault {
     SecondPassAccepted,
     /// A login leaves the earlier session of the browser valid.
     SessionKeptOverLogin,
+    /// A follower takes rows of another owner than that of the row before.
+    SharedChainUnchecked,
+    /// Answers and messages leave a server of a cluster without its lease.
+    SharedLeaseUnchecked,
+    /// A batch whose end is unknown is sent once more, without a look.
+    SharedResendAfterUnknown,
     /// New snapshots are of states from before the journal rotated.
     SnapshotsBeforeRotation,
     /// A merge gives ids of a replaced group again.

@@ -8,7 +8,8 @@ use clap::{ArgMatches, Args, Parser, Subcommand};
 
 use crate::config::file::CONFIG_ID;
 use crate::config::options::{
-    ConfigFileOption, DiskReserveOptions, LinkOptions, MessageOptions, ServeOptions, StoreOptions,
+    ConfigFileOption, DiskReserveOptions, LinkOptions, MessageOptions, ServeOptions,
+    SharedStoreOptions, StoreOptions,
 };
 use crate::domain::directory::roles::ProRole;
 
@@ -90,6 +91,9 @@ pub(crate) enum CliCommand {
     /// Manage professionals, who log in to run groups.
     #[command(subcommand)]
     Pro(ProCommand),
+    /// Manage the store that the servers of a cluster share, in PostgreSQL.
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Print a link that sets up the first shop of the store in a browser. A server must run on the
     /// store, which has no group yet. The link before ends.
     FirstRun(StoreOptions),
@@ -184,6 +188,35 @@ pub(crate) struct HistoryArguments {
     /// Print logins, exports, and changes of keys and professionals in place of other changes.
     #[arg(long, conflicts_with_all = ["object", "author"])]
     pub(crate) access: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Make the shared store in a database without one, as a user who may create schemas.
+    Init {
+        #[command(flatten)]
+        config_file: ConfigFileOption,
+        #[command(flatten)]
+        shared: SharedStoreOptions,
+        /// Role of PostgreSQL as which the servers connect. It may call functions only.
+        #[arg(long, value_name = "NAME")]
+        role: String,
+    },
+    /// Fill a shared store that was never used with the content of a data directory, which no server
+    /// may be using.
+    Import {
+        #[command(flatten)]
+        store: StoreOptions,
+        #[command(flatten)]
+        shared: SharedStoreOptions,
+    },
+    /// Print the servers of a cluster: which one decides, their last beats and their releases.
+    Status {
+        #[command(flatten)]
+        config_file: ConfigFileOption,
+        #[command(flatten)]
+        shared: SharedStoreOptions,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -55,7 +55,8 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
-    /// Returns 1 for a refusal, 2 for bad usage, and 70 for a failed store. Reference 11.5.
+    /// Returns 1 for a refusal, 2 for bad usage, 70 for a failed store, and 71 where another server
+    /// of the cluster has taken over. Reference 11.5.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::LogFilter(_) | Self::MessageOptions(_) => 2,
@@ -70,6 +71,7 @@ impl CommandError {
             | Self::NotFound(_)
             | Self::Check(_)
             | Self::QuarantinedGroups(_) => 1,
+            Self::Store(StoreError::Fenced) => 71,
             Self::Store(error) | Self::Journal(JournalError::Store(error)) if is_refusal(error) => {
                 1
             }
@@ -93,5 +95,6 @@ pub(crate) fn is_refusal(error: &StoreError) -> bool {
             | StoreError::Newer { .. }
             | StoreError::Denied { .. }
             | StoreError::ForeignOwner { .. }
+            | StoreError::Shared { .. }
     )
 }

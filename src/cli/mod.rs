@@ -1,6 +1,7 @@
 //! The program's command line: the server and the operator's commands. Reference 11.1.
 
 mod arguments;
+mod cluster;
 mod compaction;
 mod documents;
 mod error;
@@ -16,6 +17,7 @@ mod operator;
 mod people;
 mod runtime;
 mod serve;
+mod serve_cluster;
 mod serve_threads;
 mod served_log;
 mod service_parts;
@@ -67,14 +69,16 @@ fn refuse_secret_arguments(matches: &ArgMatches) -> Result<(), ConfigError> {
     while let Some((_, subcommand_matches)) = innermost.subcommand() {
         innermost = subcommand_matches;
     }
-    const SECRET: &str = "smtp_password";
-    if innermost.ids().any(|id| id == SECRET)
-        && innermost.value_source(SECRET) == Some(ValueSource::CommandLine)
-    {
-        return Err(ConfigError::SecretArgument {
-            flag: "smtp-password",
-            variable: "SLOTBOOK_SMTP_PASSWORD",
-        });
+    const SECRETS: [(&str, &str, &str); 2] = [
+        ("smtp_password", "smtp-password", "SLOTBOOK_SMTP_PASSWORD"),
+        ("shared_password", "shared-password", "SLOTBOOK_SHARED_PASSWORD"),
+    ];
+    for (id, flag, variable) in SECRETS {
+        if innermost.ids().any(|known| known == id)
+            && innermost.value_source(id) == Some(ValueSource::CommandLine)
+        {
+            return Err(ConfigError::SecretArgument { flag, variable });
+        }
     }
     Ok(())
 }
@@ -102,6 +106,7 @@ fn execute(command: CliCommand, matches: &ArgMatches) -> Result<(), CommandError
         CliCommand::Group(command) => people::execute_group_command(command),
         CliCommand::Key(command) => people::execute_key_command(command),
         CliCommand::Pro(command) => people::execute_pro_command(command),
+        CliCommand::Cluster(command) => cluster::execute(command),
         CliCommand::FirstRun(store) => people::print_first_run_link(&store),
         CliCommand::CancelAlike(arguments) => people::cancel_alike(&arguments),
         CliCommand::Messages { store, links, groups } => {

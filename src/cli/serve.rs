@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -23,7 +23,8 @@ use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket::{self, OperatorSocket};
 use crate::cli::runtime::{CommandRuntime, start_thread};
-use crate::cli::serve_threads::{DiskMonitor, start_compactor, start_journal_writer};
+use crate::cli::serve_cluster::{self, ServedCluster};
+use crate::cli::serve_threads::StoreThreads;
 use crate::cli::served_log::{AwaitedStore, ServedLog, StoreParts};
 use crate::cli::service_parts::{engine_parts, served_store};
 use crate::cli::terminal::{print, print_error};
@@ -83,13 +84,16 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     let mut signals = runtime.block_on(async { StopSignals::new() })?;
     let listener = runtime.block_on(async { bind(options.listen, "--listen") })?;
     let began = tokio::time::Instant::now();
+    if !options.shared.shared.is_empty() {
+        return serve_cluster::serve(options, &runtime, listener, gateways, signals);
+    }
     let Some(opened) = read_store(options, &runtime, &listener, &mut signals)? else {
         tracing::info!("stopped while the store was read: no request was answered");
         return Ok(());
     };
     let recovery_time = began.elapsed();
     warn_of_access(&options.store.data);
-    let started = StartedServer { listener, gateways, signals, recovery_time };
+    let started = StartedServer { listener, gateways, signals, recovery_time, cluster: None };
     match opened {
         OpenedDirectory::Store(loaded) => serve_store(options, &runtime, *loaded, started),
         OpenedDirectory::Empty(directory) => serve_empty(options, &runtime, directory, started),
@@ -167,7 +171,7 @@ fn warn_of_demo(options: &ServeOptions, directory: &Directory) {
 
 /// Warns of keys that count as keys of servers only because the store comes from an earlier
 /// release.
-fn warn_of_unknown_holders(directory: &Directory) {
+pub(crate) fn warn_of_unknown_holders(directory: &Directory) {
     let mut unknown = Vec::new();
     for (hash, apikey) in directory.apikeys.iter() {
         if apikey.holder == ApikeyHolder::Unknown {
@@ -185,7 +189,7 @@ fn warn_of_unknown_holders(directory: &Directory) {
 }
 
 /// Warns of keys that pages of all sites may book with, because they come from an earlier release.
-fn warn_of_open_keys(directory: &Directory) {
+pub(crate) fn warn_of_open_keys(directory: &Directory) {
     let mut names = Vec::new();
     let mut count = 0;
     for (hash, apikey) in directory.apikeys.iter().filter(|(_, key)| key.is_open_to_pages()) {
@@ -208,12 +212,14 @@ fn warn_of_open_keys(directory: &Directory) {
 }
 
 /// State of a server that is ready to serve a store.
-struct StartedServer {
-    listener: TcpListener,
-    gateways: Gateways,
-    signals: StopSignals,
+pub(crate) struct StartedServer {
+    pub(crate) listener: TcpListener,
+    pub(crate) gateways: Gateways,
+    pub(crate) signals: StopSignals,
     /// Duration of reading the store.
-    recovery_time: Duration,
+    pub(crate) recovery_time: Duration,
+    /// The cluster of a server that has taken over in one.
+    pub(crate) cluster: Option<ServedCluster>,
 }
 
 fn serve_store(
@@ -268,7 +274,7 @@ fn serve_empty(
 
 /// Starts the engine and its threads, serves until a signal to stop, and shuts down in order:
 /// connections and messages, the operator's socket, the engine, the journal.
-async fn serve_until_signal(
+pub(crate) async fn serve_until_signal(
     options: &ServeOptions,
     parts: EngineParts,
     quarantined: Vec<QuarantinedGroup>,
@@ -276,23 +282,16 @@ async fn serve_until_signal(
     made: Receiver<StoreParts>,
     started: StartedServer,
 ) -> Result<(), CommandError> {
-    let StartedServer { listener, gateways, mut signals, recovery_time } = started;
+    let StartedServer { listener, gateways, mut signals, recovery_time, cluster } = started;
     let gateways = Arc::new(gateways);
     let data = &options.store.data;
     let metrics = MetricsExporter::new(bind_metrics_listener(options)?);
     let (engine, journal) =
         Engine::start_with_quarantined(quarantined, parts, log, metrics.engine_metrics()).await;
-    let journal_ended = start_journal_writer(journal)?;
-    let reserve_bytes = options.disk.disk_reserve_mib << 20;
-    let health = Arc::clone(engine.health());
-    let presence = Arc::new(OnceLock::new());
-    let monitor =
-        DiskMonitor { health, data: data.clone(), reserve_bytes, presence: Arc::clone(&presence) };
-    let _disk_monitor = monitor.start()?;
-    let (compacted, journal_bytes) = (engine.clone(), options.journal_mib << 20);
-    let _compactor = start_compactor(made, presence, move |generations| {
-        compacted.new_compactor(generations, journal_bytes, reserve_bytes)
-    })?;
+    if let Some(cluster) = &cluster {
+        engine.need_lease(cluster.joined.lease());
+    }
+    let threads = StoreThreads::start(options, &engine, journal, made, cluster.as_ref())?;
     let operator_socket = listen_to_commands(data)?;
     let quota = MessageQuota {
         recipient_daily_max: options.messages_daily_max,
@@ -340,11 +339,15 @@ async fn serve_until_signal(
     }
     let engine_stopped = async {
         engine.shut_down().await;
-        journal_ended.await
+        threads.journal_ended.await
     };
     match tokio::time::timeout(ENGINE_SHUTDOWN_TIMEOUT, engine_stopped).await {
         Ok(_) => tracing::info!("stopped"),
         Err(_) => tracing::warn!("stopped with writes under way: none of them has been answered"),
+    }
+    if let Some(cluster) = cluster {
+        // Blocks for the answer of PostgreSQL, after all of the server's own.
+        tokio::task::block_in_place(|| cluster.joined.leave());
     }
     Ok(())
 }
@@ -487,7 +490,7 @@ fn limit_connections(wanted: u32) -> usize {
 }
 
 /// The signals that stop a server. One that comes before [`StopSignals::received`] is kept.
-struct StopSignals {
+pub(crate) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
@@ -501,7 +504,7 @@ impl StopSignals {
     }
 
     /// Returns once one of them has come.
-    async fn received(&mut self) {
+    pub(crate) async fn received(&mut self) {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => {}

@@ -15,10 +15,14 @@ use tokio::sync::oneshot;
 
 use crate::cli::error::CommandError;
 use crate::cli::runtime::start_thread;
-use crate::cli::served_log::StoreParts;
+use crate::cli::serve_cluster::ServedCluster;
+use crate::cli::served_log::{ServedLog, StoreParts};
+use crate::config::options::ServeOptions;
+use crate::engine::Engine;
 use crate::engine::compaction::Compactor;
-use crate::engine::health::{Health, LOOK_INTERVAL};
-use crate::engine::journal::Journal;
+use crate::engine::health::{FatalCondition, Health, LOOK_INTERVAL};
+use crate::engine::journal::{Journal, JournalError};
+use crate::engine::shared_compaction::SharedCompactor;
 use crate::planted_faults::PlantedFault;
 use crate::store::{Generations, Log, Presence, StoreError, free_bytes};
 
@@ -28,18 +32,73 @@ const FAILED_LOOKS_MAX: u32 = 50;
 const LAST_LOG_TIMEOUT: Duration = Duration::from_secs(1);
 /// Exit code after a failure of the store. Reference 11.5.
 const STORE_FAILED: i32 = 70;
+/// Exit code of a server of a cluster over which another one has taken.
+const FENCED: i32 = 71;
+
+/// The threads beside a store, which run until this is dropped.
+pub(crate) struct StoreThreads {
+    /// Gets a message when the journal has ended well.
+    pub(crate) journal_ended: oneshot::Receiver<()>,
+    _disk_monitor: Sender<()>,
+    _compactor: Sender<()>,
+}
+
+impl StoreThreads {
+    /// Starts the threads of a store, or of a server in a cluster. A store is compacted once `made`
+    /// brings its parts.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub(crate) fn start(
+        options: &ServeOptions,
+        engine: &Engine,
+        journal: Journal<ServedLog>,
+        made: Receiver<StoreParts>,
+        cluster: Option<&ServedCluster>,
+    ) -> Result<Self, CommandError> {
+        let data = &options.store.data;
+        let journal_ended = start_journal_writer(journal)?;
+        let reserve_bytes = options.disk.disk_reserve_mib << 20;
+        let presence = Arc::new(OnceLock::new());
+        let monitor = DiskMonitor {
+            health: Arc::clone(engine.health()),
+            data: data.clone(),
+            reserve_bytes,
+            presence: Arc::clone(&presence),
+            ends_if_stalled: cluster.is_none(),
+        };
+        let disk_monitor = monitor.start()?;
+        let compactor = if let Some(cluster) = cluster {
+            let ServedCluster { joined, tail_bytes, snapshot_bytes } = cluster;
+            let (store, tail_bytes) = (joined.store.clone(), Arc::clone(tail_bytes));
+            start_shared_compactor(engine.new_shared_compactor(
+                store,
+                tail_bytes,
+                *snapshot_bytes,
+                data,
+            ))?
+        } else {
+            let (compacted, journal_bytes) = (engine.clone(), options.journal_mib << 20);
+            start_compactor(made, presence, move |generations| {
+                compacted.new_compactor(generations, journal_bytes, reserve_bytes)
+            })?
+        };
+        Ok(Self { journal_ended, _disk_monitor: disk_monitor, _compactor: compactor })
+    }
+}
 
 /// Starts the thread that writes the journal. The receiver gets a message when the journal has
 /// ended well.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(crate) fn start_journal_writer(
+fn start_journal_writer(
     journal: Journal<impl Log + 'static>,
 ) -> Result<oneshot::Receiver<()>, CommandError> {
     start_thread("journal", move || {
         match std::panic::catch_unwind(AssertUnwindSafe(|| journal.run())) {
             Ok(Ok(())) => {}
+            Ok(Err(JournalError::Store(StoreError::Fenced))) => end_fenced(),
             Ok(Err(error)) => end_process(&error),
             Err(_) => end_process(&"the journal writer panicked"),
         }
@@ -47,14 +106,17 @@ pub(crate) fn start_journal_writer(
 }
 
 /// The disk monitor of a served store.
-pub(crate) struct DiskMonitor {
-    pub(crate) health: Arc<Health>,
+struct DiskMonitor {
+    health: Arc<Health>,
     /// The data directory.
-    pub(crate) data: PathBuf,
+    data: PathBuf,
     /// Free space below which writes are rejected, in bytes.
-    pub(crate) reserve_bytes: u64,
+    reserve_bytes: u64,
     /// The files of the store, once there is one.
-    pub(crate) presence: Arc<OnceLock<Arc<Presence>>>,
+    presence: Arc<OnceLock<Arc<Presence>>>,
+    /// Whether a write that does not end ends the process. A shared store may be away for long, and
+    /// its log waits for it.
+    ends_if_stalled: bool,
 }
 
 impl DiskMonitor {
@@ -64,7 +126,7 @@ impl DiskMonitor {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(crate) fn start(self) -> Result<Sender<()>, CommandError> {
+    fn start(self) -> Result<Sender<()>, CommandError> {
         // Looked at once before the first request. A failure here is left to the thread.
         if let Ok(free) = self.look_at_disk() {
             self.health.set_disk_has_room(free >= self.reserve_bytes);
@@ -74,6 +136,7 @@ impl DiskMonitor {
             let mut failures = 0;
             while stop.recv_timeout(LOOK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 if let Some(fatal) = self.health.look()
+                    && (self.ends_if_stalled || !matches!(fatal, FatalCondition::DiskStalled(_)))
                     && !PlantedFault::StalledDiskServed.is_active()
                 {
                     end_process(&fatal);
@@ -114,7 +177,7 @@ impl DiskMonitor {
 ///
 /// # Errors
 /// The thread cannot be started.
-pub(crate) fn start_compactor(
+fn start_compactor(
     made: Receiver<StoreParts>,
     presence: Arc<OnceLock<Arc<Presence>>>,
     make_compactor: impl FnOnce(Generations) -> Compactor + Send + 'static,
@@ -136,21 +199,52 @@ pub(crate) fn start_compactor(
     Ok(running)
 }
 
+/// Starts the thread that makes snapshots in a shared store. It runs until the returned sender is
+/// dropped.
+///
+/// # Errors
+/// The thread cannot be started.
+fn start_shared_compactor(compactor: SharedCompactor) -> Result<Sender<()>, CommandError> {
+    let (running, stop) = std::sync::mpsc::channel();
+    start_thread("compactor", move || {
+        // A bug here leaves the snapshots as they are.
+        if std::panic::catch_unwind(AssertUnwindSafe(|| compactor.run(&stop))).is_err() {
+            end_process(&"the compactor panicked");
+        }
+    })?;
+    Ok(running)
+}
+
+/// Ends the process of a server over which another one has taken, even if the log cannot be written.
+/// Its next start follows that one.
+pub(crate) fn end_fenced() -> ! {
+    end_with(FENCED, || {
+        tracing::warn!("another server of the cluster has taken over; this process ends");
+    })
+}
+
 /// Ends the process after a failure of the store, even if the log cannot be written.
-fn end_process(cause: &dyn Display) -> ! {
+pub(crate) fn end_process(cause: &dyn Display) -> ! {
     let cause = cause.to_string();
-    let (logged, done) = std::sync::mpsc::channel();
-    // Logged on another thread: a full pipe may block the writer of a log for ever.
-    let logging = std::thread::Builder::new().spawn(move || {
+    end_with(STORE_FAILED, move || {
         tracing::error!(
             error = cause,
             "the store failed; the process ends, and the next start recovers what is on disk"
         );
+    })
+}
+
+/// Ends the process with a code, once `log` has run or takes too long.
+fn end_with(code: i32, log: impl FnOnce() + Send + 'static) -> ! {
+    let (logged, done) = std::sync::mpsc::channel();
+    // Logged on another thread: a full pipe may block the writer of a log for ever.
+    let logging = std::thread::Builder::new().spawn(move || {
+        log();
         // The receiver is gone if logging took too long.
         let _ = logged.send(());
     });
     if logging.is_ok() {
         let _ = done.recv_timeout(LAST_LOG_TIMEOUT);
     }
-    std::process::exit(STORE_FAILED);
+    std::process::exit(code);
 }

@@ -7,8 +7,8 @@ use std::sync::mpsc::Sender;
 use crate::domain::directory::Directory;
 use crate::engine::recovery;
 use crate::store::{
-    BatchNumber, Checkpoint, EmptyDirectory, Generations, JournalRecord, Log, Presence, SledLog,
-    StoreError,
+    BatchNumber, Checkpoint, EmptyDirectory, Generations, JournalRecord, Log, Presence, SharedLog,
+    SledLog, StoreError,
 };
 
 /// The parts of a store that threads beside its journal use.
@@ -47,17 +47,20 @@ pub(crate) enum ServedLog {
     Store(Box<SledLog>),
     /// `None` after its making has failed.
     Awaited(Option<Box<AwaitedStore>>),
+    /// In the store that the servers of a cluster share.
+    Shared(Box<SharedLog>),
 }
 
 impl ServedLog {
-    /// The log of the store, which is made if need be.
-    fn made(&mut self) -> Result<&mut SledLog, StoreError> {
+    /// The log, whose store is made if need be.
+    fn made(&mut self) -> Result<&mut dyn Log, StoreError> {
         if let Self::Awaited(awaited) = self {
             let awaited = awaited.take().expect("the first failure ends the journal");
             *self = Self::Store(Box::new(awaited.make()?));
         }
         match self {
-            Self::Store(log) => Ok(log),
+            Self::Store(log) => Ok(&mut **log),
+            Self::Shared(log) => Ok(&mut **log),
             Self::Awaited(_) => unreachable!("it was made"),
         }
     }
@@ -71,7 +74,7 @@ impl Log for ServedLog {
     fn sync_watermark(&mut self) -> Result<(), StoreError> {
         match self {
             Self::Store(log) => log.sync_watermark(),
-            Self::Awaited(_) => Ok(()),
+            Self::Awaited(_) | Self::Shared(_) => Ok(()),
         }
     }
 
@@ -82,6 +85,7 @@ impl Log for ServedLog {
     fn close(self) -> Result<(), StoreError> {
         match self {
             Self::Store(log) => log.close(),
+            Self::Shared(log) => log.close(),
             Self::Awaited(_) => Ok(()),
         }
     }

@@ -156,11 +156,39 @@ pub struct BookingLimitOptions {
     pub codes_daily_max: usize,
 }
 
+/// The store that the servers of a cluster share.
+#[derive(Clone, Debug, Args)]
+pub struct SharedStoreOptions {
+    /// Database of PostgreSQL that the servers of a cluster share, as a URL:
+    /// postgres://USER@HOST:PORT,HOST:PORT/DATABASE?sslmode=verify-full. Of several hosts, the
+    /// writable one is used. If empty, which is the default, the store is in the directory.
+    #[arg(long, env = "SLOTBOOK_SHARED", default_value = "", hide_default_value = true)]
+    #[arg(value_name = "URL")]
+    pub shared: String,
+    /// Password of its user, by environment variable or configuration file only; it is never shown.
+    /// Empty by default.
+    #[arg(long, env = "SLOTBOOK_SHARED_PASSWORD", default_value = "", hide_default_value = true)]
+    #[arg(value_name = "PASSWORD", hide_env_values = true, hide = true)]
+    pub shared_password: Secret,
+    /// File that holds that password instead. None by default.
+    #[arg(long, env = "SLOTBOOK_SHARED_PASSWORD_FILE", default_value = "")]
+    #[arg(hide_default_value = true, value_name = "FILE")]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub shared_password_file: PathBuf,
+}
+
 /// Options of `slotbook serve`, which are all options.
 #[derive(Clone, Debug, Args)]
 pub struct ServeOptions {
     #[command(flatten)]
     pub store: StoreOptions,
+    #[command(flatten)]
+    pub shared: SharedStoreOptions,
+    /// URL at which the other servers of a cluster reach this one, as in http://10.0.0.2:8080.
+    /// Needed with --shared.
+    #[arg(long, env = "SLOTBOOK_ADVERTISE", default_value = "", hide_default_value = true)]
+    #[arg(value_name = "URL")]
+    pub advertise: String,
     /// Address and port to serve the API on.
     #[arg(long, env = "SLOTBOOK_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub listen: SocketAddr,

@@ -1,7 +1,8 @@
 //! The handle to the running engine: starting it, reading states, sending writes, stopping it.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use strum::IntoEnumIterator as _;
@@ -22,6 +23,7 @@ use crate::engine::admission::{Admission, AdmissionLimits};
 use crate::engine::backup::{self, BackupError};
 use crate::engine::compaction::{CompactionLimits, Compactor, CompactorParts};
 use crate::engine::compaction_requests::{CompactionRequests, PairOutcome};
+use crate::engine::confirmation;
 use crate::engine::forgotten_list::ForgottenList;
 use crate::engine::group_routes::GroupRoutes;
 use crate::engine::health::Health;
@@ -32,13 +34,14 @@ use crate::engine::metrics::{EngineMetrics, MessageMetrics, WriteTiming};
 use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
+use crate::engine::shared_compaction::{SharedCompactor, SharedCompactorParts};
 use crate::engine::steady_clock::{SteadyClock, find_last_stamp};
 use crate::engine::supervisor::{self, SupervisorParts};
 use crate::engine::write::{
     AcceptanceHook, AccessError, Envelope, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
 use crate::planted_faults::PlantedFault;
-use crate::store::{Generations, Log};
+use crate::store::{Generations, Lease, Log, SharedStore};
 
 /// The recovered states and the resources that an engine starts from.
 pub struct EngineParts {
@@ -78,6 +81,8 @@ pub struct Engine {
     pub(super) forgotten: ForgottenList,
     /// Requests for generations at once.
     compactions: CompactionRequests,
+    /// The lease of this server in a cluster; empty without one.
+    lease: Arc<OnceLock<Arc<Lease>>>,
 }
 
 impl Engine {
@@ -147,6 +152,7 @@ impl Engine {
             metrics,
             forgotten: ForgottenList::default(),
             compactions: CompactionRequests::default(),
+            lease: Arc::default(),
         };
         (engine, journal)
     }
@@ -174,6 +180,42 @@ impl Engine {
             requests: self.compactions.clone(),
         };
         Compactor::new(generations, parts, limits)
+    }
+
+    /// Creates the compactor of a shared store, whose journal since the newest snapshot, of
+    /// `snapshot_bytes`, has `tail_bytes`. It notes erasures in `directory`.
+    pub fn new_shared_compactor(
+        &self,
+        store: SharedStore,
+        tail_bytes: Arc<AtomicU64>,
+        snapshot_bytes: u64,
+        directory: &Path,
+    ) -> SharedCompactor {
+        let parts = SharedCompactorParts {
+            published: Arc::clone(&self.published),
+            journal: self.journal.clone(),
+            clock: Arc::clone(&self.clock),
+            requests: self.compactions.clone(),
+        };
+        SharedCompactor::new(store, parts, tail_bytes, snapshot_bytes, directory)
+    }
+
+    /// Makes this the engine of a server in a cluster. From now on what leaves the server without
+    /// a durable write needs its lease. To be called once, before the first request.
+    pub fn need_lease(&self, lease: Arc<Lease>) {
+        let set = self.lease.set(lease);
+        assert!(set.is_ok(), "a server has one lease");
+    }
+
+    /// Returns the lease of this server in a cluster; `None` without one.
+    pub fn lease(&self) -> Option<&Arc<Lease>> {
+        self.lease.get()
+    }
+
+    /// Whether what was read here may leave the server: nobody else can have decided anything
+    /// meanwhile.
+    pub(crate) fn may_answer(&self) -> bool {
+        self.lease.get().is_none_or(|lease| lease.is_held())
     }
 
     /// Has the compactor make two generations at once, and waits for them. So no file of the store
@@ -306,8 +348,11 @@ impl Engine {
         }
         // The reply port is dropped when an actor dies with the command undecided.
         let answer = answer.await.unwrap_or(Err(Rejection::InternalError));
-        if answer.is_ok() {
+        if let Ok(committed) = &answer {
             timing.record_answer();
+            if !Arc::ptr_eq(&committed.before, &committed.group_state) {
+                self.note_confirmed();
+            }
         }
         answer
     }
@@ -344,7 +389,9 @@ impl Engine {
         change: ChangeAccess,
     ) -> Result<(), AccessError> {
         let message = |reply| SupervisorMessage::ChangeAccess { author, change, reply };
-        self.ask_supervisor(message).await?.map_err(AccessError::Refused)
+        self.ask_supervisor(message).await?.map_err(AccessError::Refused)?;
+        self.note_confirmed();
+        Ok(())
     }
 
     /// Founds a group for an author. Waits until it is durable and visible, and returns its state.
@@ -357,7 +404,10 @@ impl Engine {
         author: Author,
         command: FoundGroup,
     ) -> Result<Arc<GroupState>, Rejection> {
-        self.ask_supervisor(|reply| SupervisorMessage::FoundGroup { author, command, reply }).await
+        let message = |reply| SupervisorMessage::FoundGroup { author, command, reply };
+        let founded = self.ask_supervisor(message).await?;
+        self.note_confirmed();
+        Ok(founded)
     }
 
     /// Founds the first group of the store for an author, with its records and its professional.
@@ -371,7 +421,12 @@ impl Engine {
         author: Author,
         shop: Box<FoundShop>,
     ) -> Result<ShopAnswer, Rejection> {
-        self.ask_supervisor(|reply| SupervisorMessage::FoundShop { author, shop, reply }).await
+        let message = |reply| SupervisorMessage::FoundShop { author, shop, reply };
+        let answer = self.ask_supervisor(message).await?;
+        if answer.is_ok() {
+            self.note_confirmed();
+        }
+        Ok(answer)
     }
 
     /// Sends a write to the supervisor, and waits for its answer. The reply port is dropped while
@@ -386,6 +441,13 @@ impl Engine {
         let (reply, answer) = oneshot::channel();
         self.supervisor.send(message(reply));
         answer.await.map_err(|_| Rejection::Overloaded)
+    }
+
+    /// Notes that a write of the task is durable, where a lease is needed without one.
+    fn note_confirmed(&self) {
+        if self.lease.get().is_some() {
+            confirmation::note();
+        }
     }
 
     /// Rejects new writes, waits until those in flight are answered, and stops the actors. The

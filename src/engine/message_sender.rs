@@ -11,6 +11,7 @@ use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::ids::GroupId;
 use crate::domain::records::message::{Message, Progress};
+use crate::domain::records::text::Text;
 use crate::domain::state::command::Command;
 use crate::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use crate::domain::state::group_state::GroupState;
@@ -155,6 +156,14 @@ async fn send_claimed(
         && let Some(outcome) = delivery::look_again(claimed, &group_state, message, now)
     {
         return outcome;
+    }
+    // The claim is durable, and another server may have taken over since. It then sends the message.
+    if !engine.may_answer() && !PlantedFault::SharedLeaseUnchecked.is_active() {
+        return DeliveryOutcome::Deferred {
+            reason: Text::new("this server no longer decides in its cluster")
+                .expect("a short text"),
+            draw: sender.randomness.lock().number(),
+        };
     }
     match sender.gateways.send_message(&group_state, message, now).await {
         DeliveryOutcome::Deferred { reason, .. } => {

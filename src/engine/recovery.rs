@@ -18,8 +18,8 @@ use crate::engine::replay::StateRebuilder;
 use crate::store::codec;
 use crate::store::state;
 use crate::store::{
-    EmptyDirectory, JournalRecord, Log, NewGeneration, Position, RecoveredStore, SimulatedDisk,
-    SimulatedLog, SnapshotWriter, Store, StoreError, Stream,
+    Checkpoint, EmptyDirectory, JournalRecord, Log, NewGeneration, Position, RecoveredStore,
+    SharedStore, SimulatedDisk, SimulatedLog, SnapshotWriter, Store, StoreError, Stream,
 };
 
 /// Epoch of a store that begins with a given content.
@@ -158,6 +158,28 @@ pub fn replace(
     group_states: &[GroupState],
 ) -> Result<Store, StoreError> {
     write_generation(store.replace()?, content, group_states)
+}
+
+/// Fills the shared store of a cluster that never had content. Returns the bytes of its snapshot.
+///
+/// # Errors
+/// It has content already, or PostgreSQL refuses.
+pub fn fill_shared(
+    store: &SharedStore,
+    content: &Directory,
+    group_states: &[GroupState],
+) -> Result<u64, StoreError> {
+    let Checkpoint { last, epoch } = store.take_empty()?.checkpoint()?;
+    store.write_snapshot(last, |writer| {
+        let position = directory_position(epoch, content);
+        write_directory(writer.begin_stream(Stream::Directory, position)?, content)?;
+        for group_state in group_states {
+            let stream = Stream::Group(group_state.catalogue.group.id);
+            let position = group_position(epoch, group_state);
+            write_group(writer.begin_stream(stream, position)?, group_state)?;
+        }
+        Ok(())
+    })
 }
 
 fn write_generation(

@@ -116,6 +116,18 @@ impl ApiError {
         Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
     }
 
+    /// 503 of a server in a cluster that does not know whether it still decides.
+    pub(crate) fn without_lease(is_read: bool) -> Self {
+        let message = if is_read {
+            "another server may have taken over; nothing was done: try again"
+        } else {
+            "another server may have taken over; whether something was done is not known: look, or \
+             try again with the same Idempotency-Key"
+        };
+        let failure = Self::new(Problem::ServiceUnavailable, message);
+        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
+    }
+
     /// 503 of a store that accepts no writes.
     fn closed(closed: WritesUnavailable) -> Self {
         let reason = match closed {

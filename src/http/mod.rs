@@ -10,6 +10,7 @@ mod cors;
 mod endpoint;
 mod error;
 mod idempotency;
+mod leased;
 mod legacy_paths;
 mod limits;
 mod metrics;

@@ -32,6 +32,7 @@ use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::connection::request_id::{CURRENT, RequestId, X_REQUEST_ID};
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
+use crate::http::leased::LeasedRequest;
 use crate::http::metrics::HttpMetrics;
 use crate::http::request::{AtOperatorSocket, ClientAddress, XmlRequested};
 use crate::http::response::hold_until_sent;
@@ -105,7 +106,15 @@ impl HttpService {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let id = RequestId::from_headers(request.headers());
-        let mut response = CURRENT.scope(id.clone(), self.answer(request, peer)).await;
+        let mut response = match self.server.engine.lease() {
+            None => CURRENT.scope(id.clone(), self.answer(request, peer)).await,
+            Some(lease) => {
+                let leased = LeasedRequest::new(lease, request.method(), request.uri());
+                let answering = CURRENT.scope(id.clone(), self.answer(request, peer));
+                // On the heap, so that a server without a cluster has no larger futures.
+                Box::pin(leased.answer(answering)).await
+            }
+        };
         response.headers_mut().insert(X_REQUEST_ID, id.into_header());
         if self.server.authenticator.sessions.behind_tls {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONE_YEAR_OF_TLS);
@@ -173,7 +182,13 @@ impl HttpService {
         let mut request = strip_suffix(request.map(Body::new));
         request.extensions_mut().insert(ClientAddress(SOCKET_ADDRESS));
         request.extensions_mut().insert(AtOperatorSocket);
-        self.route(request).await
+        match self.server.engine.lease() {
+            None => self.route(request).await,
+            Some(lease) => {
+                let leased = LeasedRequest::new(lease, request.method(), request.uri());
+                Box::pin(leased.answer(self.route(request))).await
+            }
+        }
     }
 
     /// Returns the answer of a request's route, compressed if it is worth it and accepted.

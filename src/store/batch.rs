@@ -84,6 +84,25 @@ pub(crate) fn encode_batch(
     seal(number, body)
 }
 
+/// Encodes `records` as the one row of batch `number` in a shared store: its chunks, concatenated.
+pub(crate) fn encode_row(number: BatchNumber, epoch: u32, records: &[JournalRecord]) -> Vec<u8> {
+    encode_batch(number, epoch, records).chunks.concat()
+}
+
+/// Decodes the records of batch `number` from its row.
+///
+/// # Errors
+///
+/// What is wrong with the bytes.
+pub(crate) fn decode_row(number: BatchNumber, bytes: &[u8]) -> Result<Vec<JournalRecord>, String> {
+    let chunks: Vec<_> = (0..).zip(bytes.chunks(CHUNK_BYTES).map(<[u8]>::to_vec)).collect();
+    match decode_batch(number, &chunks) {
+        Ok((_, records)) => Ok(records),
+        Err(BatchFault::Torn { found }) => Err(format!("it has only {found} of its chunks")),
+        Err(BatchFault::Wrong(what)) => Err(what),
+    }
+}
+
 /// Encodes a body of batch `number`, which need not consist of records.
 pub(crate) fn seal_body(number: BatchNumber, body: &[u8]) -> EncodedBatch {
     seal(number, [[0; HEADER_BYTES].as_slice(), body].concat())

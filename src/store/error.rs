@@ -215,6 +215,31 @@ pub enum StoreError {
         /// The directory of the journal.
         path: PathBuf,
     },
+    /// A shared store cannot be reached, or refuses.
+    #[error("cannot {doing} the shared store: {reason}")]
+    Shared {
+        /// The failed operation, as a verb: "reach", "read".
+        doing: &'static str,
+        /// What PostgreSQL or the connection says, or the remedy.
+        reason: String,
+    },
+    /// Another server of the cluster has taken over. Nothing that was not answered counts.
+    #[error("another server of the cluster has taken over; start again, to follow it")]
+    Fenced,
+    /// A row of a shared store does not have the bytes that were written. Nothing was changed.
+    #[error(
+        "the table {table}, part {part}, n {n} is damaged: {what}; nothing was changed: restore          the database, or begin a new cluster with a backup"
+    )]
+    SharedDamaged {
+        /// The table.
+        table: &'static str,
+        /// The part.
+        part: i32,
+        /// Number of the row, or of the snapshot.
+        n: i64,
+        /// The mismatch.
+        what: String,
+    },
     /// The visitor of a recovery cannot decode a snapshot or record. The store adds the place.
     #[error("not understood: {what}")]
     Rejected {
@@ -283,6 +308,11 @@ impl StoreError {
         Self::Damaged { path: path.to_owned(), place, what: what.into() }
     }
 
+    /// Reports a shared store that cannot do something. `doing` is a verb.
+    pub(crate) fn shared(doing: &'static str, reason: impl Into<String>) -> Self {
+        Self::Shared { doing, reason: reason.into() }
+    }
+
     /// Returns the message without the advice: for the report of a check.
     pub fn finding(&self) -> String {
         let message = self.to_string();
@@ -329,7 +359,10 @@ impl StoreError {
                     *path = original.join(within);
                 }
             }
-            Self::Rejected { .. } => {}
+            Self::Shared { .. }
+            | Self::Fenced
+            | Self::SharedDamaged { .. }
+            | Self::Rejected { .. } => {}
         }
         self
     }

@@ -62,6 +62,7 @@ mod record;
 mod recovery;
 mod replay;
 mod room_ahead;
+mod shared;
 mod simulated;
 mod simulated_contents;
 mod simulated_files;
@@ -85,6 +86,11 @@ pub use presence::Presence;
 pub use record::{BatchNumber, JournalRecord, Position, Stream};
 pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};
 pub use replay::TornBatch;
+pub use shared::{
+    Beats, ClusterNode, Follower, HolderReport, LEASE_TIME, Lease, Membership, OwnedJournal,
+    SILENCE_TIME, SharedAddress, SharedLog, SharedSnapshot, SharedSnapshotsWriter, SharedStore,
+    Takeover, init_cluster, uptime,
+};
 pub use simulated::{SimulatedDisk, SimulatedLog};
 pub use simulated_contents::{InjectedFault, Tail};
 pub use snapshot::{DatabaseSnapshot, Frames, SnapshotWriter};

@@ -106,6 +106,24 @@ impl Replay {
         Ok(())
     }
 
+    /// Passes the records of a batch of a shared store to `visit`. `batch` follows the last one.
+    ///
+    /// # Errors
+    ///
+    /// A record that does not continue its stream, or of a later format; the error of `visit`.
+    pub(crate) fn replay_batch(
+        &mut self,
+        path: &Path,
+        batch: BatchNumber,
+        records: Vec<JournalRecord>,
+        mut visit: impl FnMut(BatchNumber, JournalRecord) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.visit_records(path, batch, records, &mut visit)?;
+        self.last = batch;
+        self.batches += 1;
+        Ok(())
+    }
+
     /// Refuses a batch that does not follow the last one.
     fn expect_next(&self, path: &Path, number: BatchNumber) -> Result<(), StoreError> {
         let expected = self.last.next();

@@ -1,0 +1,63 @@
+//! `slotbook cluster`: the store that the servers of a cluster share. Reference 11.1.
+
+use std::path::Path;
+
+use crate::cli::arguments::ClusterCommand;
+use crate::cli::error::CommandError;
+use crate::cli::serve_cluster::shared_address;
+use crate::cli::terminal::print;
+use crate::config::options::SharedStoreOptions;
+use crate::engine::quarantine::IncompleteDocument;
+use crate::engine::recovery::{self, Loaded};
+use crate::store::{SharedStore, init_cluster};
+
+/// Runs a command about the store of a cluster.
+///
+/// # Errors
+/// The shared store cannot be used, or holds what the command would replace.
+pub(crate) fn execute(command: ClusterCommand) -> Result<(), CommandError> {
+    match command {
+        ClusterCommand::Init { config_file: _, shared, role } => {
+            init_cluster(&shared_address(&shared)?, &role)?;
+            print(&format!(
+                "the shared store is made; servers connect to it as {role}: fill it with \
+                 `slotbook cluster import`, or start a first server with `slotbook serve --shared`\n"
+            ));
+            Ok(())
+        }
+        ClusterCommand::Import { store, shared } => import(&store.data, &shared),
+        ClusterCommand::Status { config_file: _, shared } => print_status(&shared),
+    }
+}
+
+/// Fills the store of a cluster that was never used with the content of a data directory, completely
+/// or not at all.
+fn import(data: &Path, shared: &SharedStoreOptions) -> Result<(), CommandError> {
+    let cluster = SharedStore::open(shared_address(shared)?)?;
+    let Loaded { directory, group_states, quarantined, store: _locked } = recovery::load(data)?;
+    IncompleteDocument::refuse(&quarantined)?;
+    let bytes = recovery::fill_shared(&cluster, &directory, &group_states)?;
+    print(&format!(
+        "{} groups are in the shared store, {bytes} bytes; the directory {} is as it was: serve it \
+         no more\n",
+        group_states.len(),
+        data.display()
+    ));
+    Ok(())
+}
+
+fn print_status(shared: &SharedStoreOptions) -> Result<(), CommandError> {
+    let cluster = SharedStore::open(shared_address(shared)?)?;
+    print(&format!("cluster {}\n", cluster.id));
+    for node in cluster.nodes()? {
+        let role = if node.is_holder { "decides" } else { "follows" };
+        print(&format!(
+            "{} {role}, last beat {} ms ago, slotbook {} ({})\n",
+            node.url,
+            node.silent.as_millis(),
+            node.version,
+            node.formats
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! Answers of a server in a cluster. What leaves it without a durable write of its own needs its lease:
+//! another server may have decided something else since the state was read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::header::AGE;
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::engine::confirmation;
+use crate::http::error::ApiError;
+use crate::planted_faults::PlantedFault;
+use crate::store::{LEASE_TIME, Lease};
+
+/// Time after the end of a lease for which public searches are answered all the same.
+const STALE_TIME: Duration = Duration::from_secs(60);
+
+/// A request to a server that needs a lease.
+pub(crate) struct LeasedRequest {
+    lease: Arc<Lease>,
+    /// Whether it changes nothing.
+    is_read: bool,
+    /// Whether it asks for the process alone.
+    is_health_check: bool,
+    /// Whether it is a search as the public makes it, whose answer may be old if it says so.
+    is_public_search: bool,
+}
+
+impl LeasedRequest {
+    pub(crate) fn new(lease: &Arc<Lease>, method: &Method, uri: &Uri) -> Self {
+        let query = uri.query().unwrap_or_default();
+        let is_own = ["from_web", "hold", "appointment_id"].iter().any(|own| query.contains(own));
+        Self {
+            lease: Arc::clone(lease),
+            is_read: matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS),
+            is_health_check: uri.path() == "/healthz",
+            is_public_search: *method == Method::GET
+                && uri.path().ends_with("/availabletimeslots")
+                && !is_own,
+        }
+    }
+
+    /// Returns the answer of `answering`, or 503 if it may not leave this server.
+    pub(crate) async fn answer(self, answering: impl Future<Output = Response>) -> Response {
+        let (mut response, is_confirmed) = confirmation::noting(answering).await;
+        // The one check, after the state was read and before the first byte.
+        if is_confirmed
+            || self.is_health_check
+            || self.lease.is_held()
+            || PlantedFault::SharedLeaseUnchecked.is_active()
+        {
+            return response;
+        }
+        if self.is_public_search
+            && response.status() == StatusCode::OK
+            && let Some(age) = self.lease.age()
+            && age <= LEASE_TIME + STALE_TIME
+        {
+            response.headers_mut().insert(AGE, HeaderValue::from(age.as_secs()));
+            return response;
+        }
+        ApiError::without_lease(self.is_read).into_response()
+    }
+}

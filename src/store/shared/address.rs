@@ -1,0 +1,307 @@
+//! The address of a shared store: hosts, user, database and TLS, as libpq's URLs have them.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls_platform_verifier::Verifier;
+use tokio_postgres::Config;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore,
+    SignatureScheme,
+};
+
+use crate::store::error::StoreError;
+
+/// Longest time to reach one host.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest time for which bytes may stay unacknowledged.
+const TCP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How a server is known to be the right one, as libpq's `sslmode` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verification {
+    /// Not at all: encrypted, if that, for whoever answers.
+    None,
+    /// By an authority, whatever the name.
+    Authority,
+    /// By an authority, and by its name.
+    Name,
+}
+
+/// The address of a shared store. Its `Debug` form hides the password.
+#[derive(Clone)]
+pub struct SharedAddress {
+    config: Config,
+    tls: MakeRustlsConnect,
+    /// The address as it was given, without its password.
+    shown: String,
+}
+
+impl fmt::Debug for SharedAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedAddress").field(&self.shown).finish()
+    }
+}
+
+impl fmt::Display for SharedAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl SharedAddress {
+    /// Reads a URL `postgres://USER@HOST:PORT,HOST:PORT/DATABASE?sslmode=…`. Of several hosts, the
+    /// writable one is used. `password` is used where the URL has none; empty for none.
+    ///
+    /// # Errors
+    /// A URL that is none, an unknown `sslmode`, or a file of authorities that cannot be read.
+    pub fn parse(url: &str, password: &str) -> Result<Self, StoreError> {
+        let refuse = |what: String| StoreError::shared("read the address of", what);
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        if !base.starts_with("postgres://") && !base.starts_with("postgresql://") {
+            return Err(refuse("it does not begin with postgres://".to_owned()));
+        }
+        let mut others = form_urlencoded::Serializer::new(String::new());
+        let mut mode = "prefer".to_owned();
+        let mut authorities = None;
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "sslmode" => mode = value.into_owned(),
+                "sslrootcert" => authorities = Some(PathBuf::from(&*value)),
+                _ => drop(others.append_pair(&name, &value)),
+            }
+        }
+        let others = others.finish().replace('+', "%20");
+        let mut config: Config = format!("{base}?{others}")
+            .parse()
+            .map_err(|error| refuse(format!("it is no address of PostgreSQL: {error}")))?;
+        let (ssl_mode, verification) = match mode.as_str() {
+            "disable" => (SslMode::Disable, Verification::None),
+            "prefer" => (SslMode::Prefer, Verification::None),
+            // As in libpq: a file of authorities asks for a check by them.
+            "require" if authorities.is_some() => (SslMode::Require, Verification::Authority),
+            "require" => (SslMode::Require, Verification::None),
+            "verify-ca" => (SslMode::Require, Verification::Authority),
+            "verify-full" => (SslMode::Require, Verification::Name),
+            other => {
+                return Err(refuse(format!(
+                    "its sslmode is {other:?}: give disable, prefer, require, verify-ca or \
+                     verify-full"
+                )));
+            }
+        };
+        config
+            .ssl_mode(ssl_mode)
+            .target_session_attrs(TargetSessionAttrs::ReadWrite)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_user_timeout(TCP_TIMEOUT)
+            .application_name("slotbook");
+        if config.get_password().is_none() && !password.is_empty() {
+            config.password(password);
+        }
+        let tls = MakeRustlsConnect::new(tls_config(verification, authorities.as_deref())?);
+        Ok(Self { config, tls, shown: without_password(base) })
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(super) fn tls(&self) -> MakeRustlsConnect {
+        self.tls.clone()
+    }
+}
+
+/// Returns a URL without the password in it.
+fn without_password(base: &str) -> String {
+    let Some((scheme, rest)) = base.split_once("://") else { return base.to_owned() };
+    match rest.rsplit_once('@') {
+        Some((user, hosts)) => {
+            let user = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}@{hosts}")
+        }
+        None => base.to_owned(),
+    }
+}
+
+fn tls_config(
+    verification: Verification,
+    authorities: Option<&Path>,
+) -> Result<ClientConfig, StoreError> {
+    let refuse = |what: String| StoreError::shared("read the address of", what);
+    let provider = Arc::new(ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match (verification, authorities) {
+        (Verification::None, _) => Arc::new(Unverified(Arc::clone(&provider))),
+        (Verification::Authority | Verification::Name, Some(path)) => {
+            let pem = fs::read(path).map_err(|error| {
+                refuse(format!("its sslrootcert {} cannot be read: {error}", path.display()))
+            })?;
+            let mut roots = RootCertStore::empty();
+            for certificate in CertificateDer::pem_slice_iter(&pem) {
+                let added =
+                    certificate.map_err(|error| error.to_string()).and_then(|certificate| {
+                        roots.add(certificate).map_err(|error| error.to_string())
+                    });
+                added.map_err(|error| {
+                    refuse(format!("its sslrootcert {} is none: {error}", path.display()))
+                })?;
+            }
+            let built =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+            built.build().map_err(|error| {
+                refuse(format!("its sslrootcert {} is none: {error}", path.display()))
+            })?
+        }
+        (Verification::Authority | Verification::Name, None) => {
+            let verifier = Verifier::new(Arc::clone(&provider));
+            Arc::new(verifier.map_err(|error| {
+                refuse(format!("the authorities of this machine cannot be read: {error}"))
+            })?)
+        }
+    };
+    let verifier: Arc<dyn ServerCertVerifier> = match verification {
+        Verification::Authority => Arc::new(AnyName(verifier)),
+        Verification::None | Verification::Name => verifier,
+    };
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider has the default versions")
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    Ok(config)
+}
+
+/// Takes every certificate: `sslmode=require` encrypts, and says nothing of who answers.
+#[derive(Debug)]
+struct Unverified(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        tokio_rustls::rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        tokio_rustls::rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Takes a certificate of an authority, whatever name it is for.
+#[derive(Debug)]
+struct AnyName(Arc<dyn ServerCertVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        // The name is checked after the chain of authorities.
+        let verified =
+            self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            Err(TlsError::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(url: &str) -> String {
+        SharedAddress::parse(url, "").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_address_has_hosts_and_shows_no_password() {
+        let address = SharedAddress::parse(
+            "postgres://anna:secret@db1:5433,db2/slots?sslmode=disable",
+            "other",
+        );
+        let address = address.unwrap();
+        assert_eq!(address.config().get_hosts().len(), 2);
+        assert_eq!(address.config().get_password(), Some(b"secret".as_slice()));
+        assert_eq!(address.config().get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        assert_eq!(address.to_string(), "postgres://anna@db1:5433,db2/slots");
+        assert!(!format!("{address:?}").contains("secret"));
+        let address = SharedAddress::parse("postgres://anna@db/slots", "from a file").unwrap();
+        assert_eq!(address.config().get_password(), Some(b"from a file".as_slice()));
+        assert_eq!(address.config().get_ssl_mode(), SslMode::Prefer);
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_with_the_rule() {
+        assert!(refusal("mysql://db/slots").contains("postgres://"));
+        assert!(refusal("postgres://db/slots?sslmode=maybe").contains("verify-full"));
+        let missing = refusal("postgres://db/slots?sslmode=verify-ca&sslrootcert=/nowhere.pem");
+        assert!(missing.contains("/nowhere.pem cannot be read"), "{missing}");
+    }
+}

@@ -1,0 +1,302 @@
+//! A cluster: its schema, the checks before a server joins, and its members.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::clock::{Clock as _, SystemClock};
+use crate::store::error::StoreError;
+use crate::store::record::{BatchNumber, StreamPositions};
+use crate::store::recovery::RecoveryVisitor;
+use crate::store::shared::PART;
+use crate::store::shared::address::SharedAddress;
+use crate::store::shared::connection::{CallError, SharedConnection};
+use crate::store::shared::follower::Follower;
+use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog, owned_row};
+use crate::store::shared::membership::{Beats, Membership};
+use crate::store::shared::snapshots::{SharedSnapshotsWriter, list_snapshots};
+
+/// The tables and functions.
+const SCHEMA: &str = include_str!("schema.sql");
+/// Version of the schema.
+const SCHEMA_VERSION: i32 = 1;
+/// The oldest version of PostgreSQL, as it numbers them.
+const OLDEST_POSTGRES: i32 = 150_000;
+/// Largest difference of the clocks of a server and of PostgreSQL.
+const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(10);
+/// Longest time of a statement that removes or adds much.
+const LONG_DEADLINE: Duration = Duration::from_secs(60);
+
+/// Makes the schema of a new cluster, whose functions the role `role` may call.
+///
+/// # Errors
+/// The database has the schema already, or PostgreSQL refuses. Nothing is made then.
+pub fn init_cluster(address: &SharedAddress, role: &str) -> Result<(), StoreError> {
+    let mut connection = SharedConnection::new(address.clone(), LONG_DEADLINE)?;
+    check_version(&mut connection)?;
+    if has_schema(&mut connection)? {
+        let what = "the database has a schema slotbook already: choose another database";
+        return Err(StoreError::shared("make", what));
+    }
+    let role = format!("\"{}\"", role.replace('"', "\"\""));
+    let script = format!(
+        "BEGIN;\n{SCHEMA}\n\
+         INSERT INTO slotbook.cluster (version, secret) VALUES ({SCHEMA_VERSION}, \
+             uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));\n\
+         GRANT USAGE ON SCHEMA slotbook TO {role};\n\
+         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA slotbook TO {role};\n\
+         COMMIT;"
+    );
+    connection.run_script(&script).map_err(|error| error.into_store_error("make"))
+}
+
+/// The shared store of a cluster, as far as a server has checked it.
+#[derive(Clone, Debug)]
+pub struct SharedStore {
+    address: SharedAddress,
+    /// The cluster.
+    pub id: Uuid,
+}
+
+/// A server that has joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterNode {
+    /// Address at which others reach it.
+    pub url: String,
+    /// Its release.
+    pub version: String,
+    /// The formats that it writes.
+    pub formats: String,
+    /// Time since its last beat.
+    pub silent: Duration,
+    /// Whether it decides.
+    pub is_holder: bool,
+}
+
+impl SharedStore {
+    /// Checks PostgreSQL, its settings, its clock and the schema.
+    ///
+    /// # Errors
+    /// What does not do, with the remedy.
+    pub fn open(address: SharedAddress) -> Result<Self, StoreError> {
+        let refuse = |what: String| StoreError::shared("use", what);
+        let mut connection = SharedConnection::new(address.clone(), COMMIT_DEADLINE)?;
+        check_version(&mut connection)?;
+        if text_of(&mut connection, "SELECT current_setting('fsync')")? != "on" {
+            return Err(refuse("its fsync is off: set fsync = on".to_owned()));
+        }
+        if text_of(&mut connection, "SELECT current_setting('synchronous_standby_names')")?
+            .is_empty()
+        {
+            let what = "it has no synchronous standby, so that answered writes could be lost with \
+                        its machine: set synchronous_standby_names";
+            return Err(refuse(what.to_owned()));
+        }
+        let commit = text_of(&mut connection, "SELECT current_setting('synchronous_commit')")?;
+        if !["on", "remote_apply"].contains(&commit.as_str()) {
+            let what = format!("its synchronous_commit is {commit} for this role: set it to on");
+            return Err(refuse(what));
+        }
+        check_clock(&mut connection)?;
+        check_sessions(&address)?;
+        if !has_schema(&mut connection)? {
+            let what = "the database has no schema slotbook: `slotbook cluster init` makes it";
+            return Err(refuse(what.to_owned()));
+        }
+        let described = connection
+            .call("SELECT id, version FROM slotbook.describe_cluster()", &[])
+            .map_err(|error| error.into_store_error("use"))?;
+        let Some(row) = described.first() else {
+            let what = "its table slotbook.cluster has no row: restore the database";
+            return Err(refuse(what.to_owned()));
+        };
+        let version: i32 = row.get(1);
+        if version != SCHEMA_VERSION {
+            let what = format!(
+                "its schema has version {version}, this slotbook uses {SCHEMA_VERSION}: start the \
+                 release that made it"
+            );
+            return Err(refuse(what));
+        }
+        Ok(Self { address, id: row.get(0) })
+    }
+
+    /// Joins as the server that others reach at `url`.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses.
+    pub fn join(&self, url: &str) -> Result<Arc<Membership>, StoreError> {
+        Ok(Arc::new(Membership::join(&mut self.connect(COMMIT_DEADLINE)?, url)?))
+    }
+
+    /// Returns the beats of a server, over a connection of their own.
+    ///
+    /// # Errors
+    /// The connection's runtime cannot be made.
+    pub fn beats(&self, membership: &Arc<Membership>) -> Result<Beats, StoreError> {
+        Beats::new(self.address.clone(), Arc::clone(membership))
+    }
+
+    /// Returns a follower that has read nothing yet, over a connection of its own.
+    ///
+    /// # Errors
+    /// The connection's runtime cannot be made.
+    pub fn follower<V: RecoveryVisitor + Default>(
+        &self,
+        membership: &Arc<Membership>,
+    ) -> Result<Follower<V>, StoreError> {
+        Ok(Follower::new(self.connect(COMMIT_DEADLINE)?, Arc::clone(membership)))
+    }
+
+    /// Passes the decision on to the other servers, who need not wait then. Nothing may be answered
+    /// any more.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses; the others take over later then.
+    pub fn release(&self, membership: &Membership) -> Result<(), StoreError> {
+        membership.lease.end();
+        let released = self.connect(Duration::from_secs(1))?.call(
+            "SELECT slotbook.release($1, $2, $3)",
+            &[&PART, &membership.node, &membership.incarnation],
+        );
+        released.map(drop).map_err(|error| error.into_store_error("leave"))
+    }
+
+    /// Returns the servers that have ever joined.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses.
+    pub fn nodes(&self) -> Result<Vec<ClusterNode>, StoreError> {
+        let rows = self.connect(COMMIT_DEADLINE)?.call(
+            "SELECT url, version, formats, silent_ms, is_holder FROM slotbook.list_nodes($1)",
+            &[&PART],
+        );
+        let rows = rows.map_err(|error| error.into_store_error("read"))?;
+        let node = |row: &tokio_postgres::Row| ClusterNode {
+            url: row.get(0),
+            version: row.get(1),
+            formats: row.get(2),
+            silent: Duration::from_millis(u64::try_from(row.get::<_, i64>(3)).unwrap_or(0)),
+            is_holder: row.get(4),
+        };
+        Ok(rows.iter().map(node).collect())
+    }
+
+    /// Writes a snapshot of states that hold at least all of the journal up to `number`, through
+    /// `write`, and returns its bytes.
+    ///
+    /// # Errors
+    /// The error of `write`; PostgreSQL refuses, or returns other bytes than were written. The
+    /// newest snapshot stays what it was.
+    pub fn write_snapshot(
+        &self,
+        number: BatchNumber,
+        write: impl FnOnce(&mut SharedSnapshotsWriter<'_>) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        let mut connection = self.connect(LONG_DEADLINE)?;
+        let mut writer = SharedSnapshotsWriter::begin(&mut connection, number)?;
+        write(&mut writer)?;
+        writer.publish()
+    }
+
+    /// Takes the journal of a cluster that never had content, to fill it.
+    ///
+    /// # Errors
+    /// It has content already, or PostgreSQL refuses.
+    pub fn take_empty(&self) -> Result<SharedLog, StoreError> {
+        let mut connection = self.connect(COMMIT_DEADLINE)?;
+        let owner = Uuid::new_v4();
+        let taken = connection
+            .commit("SELECT n, epoch FROM slotbook.take($1, $2)", &[&PART, &owner])
+            .map_err(|error| error.into_store_error("take"))?;
+        let row = taken.first().expect("a function returns a row");
+        let last = owned_row(row.get(0), row.get(1), owner)?;
+        if last.number != BatchNumber(1) || !list_snapshots(&mut connection)?.is_empty() {
+            let what = "it has been used already: make a cluster in another database";
+            return Err(StoreError::shared("fill", what));
+        }
+        let tail_bytes = Arc::new(AtomicU64::new(0));
+        Ok(SharedLog::new(connection, last, StreamPositions::default(), tail_bytes))
+    }
+
+    fn connect(&self, deadline: Duration) -> Result<SharedConnection, StoreError> {
+        SharedConnection::new(self.address.clone(), deadline)
+    }
+}
+
+fn text_of(
+    connection: &mut SharedConnection,
+    statement: &'static str,
+) -> Result<String, StoreError> {
+    let address = connection.address().to_string();
+    match connection.call(statement, &[]) {
+        Ok(rows) => Ok(rows.first().expect("a setting has a value").get(0)),
+        Err(CallError::Refused(reason) | CallError::Unknown(reason)) => {
+            let what = format!(
+                "{address}: {reason}; a writable PostgreSQL has to answer at one of its hosts"
+            );
+            Err(StoreError::shared("reach", what))
+        }
+        Err(error) => Err(error.into_store_error("use")),
+    }
+}
+
+fn check_version(connection: &mut SharedConnection) -> Result<(), StoreError> {
+    let version = text_of(connection, "SELECT current_setting('server_version_num')")?;
+    if version.parse().unwrap_or(0) < OLDEST_POSTGRES {
+        let what = format!("it is PostgreSQL {version}: use 15 or later");
+        return Err(StoreError::shared("use", what));
+    }
+    Ok(())
+}
+
+fn has_schema(connection: &mut SharedConnection) -> Result<bool, StoreError> {
+    let found = text_of(connection, "SELECT (to_regnamespace('slotbook') IS NOT NULL)::text")?;
+    Ok(found == "true")
+}
+
+/// Refuses a clock that is far from PostgreSQL's.
+fn check_clock(connection: &mut SharedConnection) -> Result<(), StoreError> {
+    let text =
+        text_of(connection, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text")?;
+    let theirs = Duration::from_millis(text.parse().unwrap_or_default());
+    let ours = u64::try_from(SystemClock.now().0).unwrap_or_default();
+    let ours = Duration::from_secs(ours);
+    let difference = ours.abs_diff(theirs);
+    if difference > CLOCK_DIFFERENCE_MAX {
+        let what = format!(
+            "the clock of this machine is {} s off its clock: set both by NTP",
+            difference.as_secs()
+        );
+        return Err(StoreError::shared("use", what));
+    }
+    Ok(())
+}
+
+/// Refuses a pooler that gives the same session to two connections: statements are prepared, and
+/// settings read, in the session that commits.
+fn check_sessions(address: &SharedAddress) -> Result<(), StoreError> {
+    let mut sessions = Vec::new();
+    for _ in 0..2 {
+        sessions.push(SharedConnection::new(address.clone(), COMMIT_DEADLINE)?);
+    }
+    let mut names = Vec::new();
+    for connection in &mut sessions {
+        let name = Uuid::new_v4().to_string();
+        let set = connection.call("SELECT set_config('slotbook.session', $1, false)", &[&name]);
+        set.map_err(|error| error.into_store_error("use"))?;
+        names.push(name);
+    }
+    for (connection, name) in sessions.iter_mut().zip(names) {
+        let found =
+            text_of(connection, "SELECT coalesce(current_setting('slotbook.session', true), '')")?;
+        if found != name {
+            let what = "a pooler changes its sessions between statements: connect to PostgreSQL \
+                        itself, or pool by session";
+            return Err(StoreError::shared("use", what));
+        }
+    }
+    Ok(())
+}

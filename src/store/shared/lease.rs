@@ -1,0 +1,192 @@
+//! Who of a cluster decides: the lease of the server that does, and when another may take over.
+//!
+//! A server that decides holds its lease for a time from the moment at which it sent its last good
+//! beat. Another takes only when it has seen no beat for longer than that, and PostgreSQL compares
+//! the beats once more under a lock. So no two hold a lease, whatever their clocks say of the hour.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Time between two beats.
+pub(crate) const BEAT_INTERVAL: Duration = Duration::from_millis(500);
+/// Longest time that a lease is held after the last good beat was sent.
+pub const LEASE_TIME: Duration = Duration::from_millis(2_500);
+/// Time without a beat after which another server may take over.
+pub const SILENCE_TIME: Duration = Duration::from_millis(3_500);
+
+/// Returns the time since this machine has started, with the time for which it slept.
+pub fn uptime() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Duration::new(seconds, nanos)
+}
+
+/// What a beat has said of the server that decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HolderReport {
+    /// Number of its beats, which each change of the server raises too.
+    pub beat: i64,
+    /// Whether it is this server.
+    pub is_self: bool,
+    /// Whether it has left, so that nobody need wait.
+    pub released: bool,
+    /// Address at which others reach it; empty before the first.
+    pub url: String,
+}
+
+/// The lease of this server, and its view of the server that decides. Times are those of
+/// [`uptime`].
+#[derive(Debug, Default)]
+pub struct Lease {
+    /// End of the lease, in milliseconds; 0 without one.
+    until_ms: AtomicU64,
+    view: Mutex<View>,
+}
+
+#[derive(Debug, Default)]
+struct View {
+    report: Option<HolderReport>,
+    /// Since when this server, whose writes PostgreSQL takes, has seen this beat.
+    unchanged_since: Option<Duration>,
+}
+
+impl Lease {
+    /// Whether the lease is held at `now`.
+    pub fn is_held_at(&self, now: Duration) -> bool {
+        as_millis(now) < self.until_ms.load(Ordering::Acquire)
+    }
+
+    /// Whether the lease is held now: nobody else can have decided anything.
+    pub fn is_held(&self) -> bool {
+        self.is_held_at(uptime())
+    }
+
+    /// Time since the last good beat was sent, of a server that has decided; `None` before.
+    pub fn age(&self) -> Option<Duration> {
+        let until = Duration::from_millis(match self.until_ms.load(Ordering::Acquire) {
+            0 => return None,
+            until => until,
+        });
+        Some((uptime() + LEASE_TIME).saturating_sub(until))
+    }
+
+    /// Notes what a good beat, which was sent at `sent`, has said at `now`.
+    pub fn note_beat(&self, sent: Duration, now: Duration, report: HolderReport) {
+        let mut view = self.view.lock();
+        let is_same = view.report.as_ref().is_some_and(|seen| seen.beat == report.beat);
+        if !is_same || view.unchanged_since.is_none() {
+            view.unchanged_since = Some(now);
+        }
+        if report.is_self && !report.released {
+            self.extend(sent);
+        }
+        view.report = Some(report);
+    }
+
+    /// Notes that a beat has failed: the silence of others is counted anew.
+    pub fn note_failure(&self) {
+        self.view.lock().unchanged_since = None;
+    }
+
+    /// Notes that this server has taken over by a call that was sent at `sent`.
+    pub fn note_takeover(&self, sent: Duration) {
+        self.extend(sent);
+    }
+
+    /// Ends the lease now.
+    pub fn end(&self) {
+        self.until_ms.store(0, Ordering::Release);
+    }
+
+    fn extend(&self, sent: Duration) {
+        self.until_ms.fetch_max(as_millis(sent + LEASE_TIME), Ordering::AcqRel);
+    }
+
+    /// Returns the beat over which this server may take at `now`; `None` while another decides, or
+    /// may decide.
+    pub fn may_take_at(&self, now: Duration) -> Option<i64> {
+        let view = self.view.lock();
+        let report = view.report.as_ref()?;
+        let since = view.unchanged_since?;
+        let is_silent = now.saturating_sub(since) >= SILENCE_TIME;
+        (report.released || is_silent).then_some(report.beat)
+    }
+
+    /// Returns the address of the server that decides, as far as this one knows.
+    pub fn holder_url(&self) -> Option<String> {
+        let view = self.view.lock();
+        let report = view.report.as_ref()?;
+        (!report.released && !report.url.is_empty()).then(|| report.url.clone())
+    }
+
+    /// Whether another server has taken over from this one, as the last beat has said.
+    pub fn was_taken(&self) -> bool {
+        let view = self.view.lock();
+        view.report.as_ref().is_some_and(|report| !report.is_self)
+    }
+}
+
+fn as_millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn report(beat: i64, is_self: bool) -> HolderReport {
+        HolderReport { beat, is_self, released: false, url: "http://a:8080".to_owned() }
+    }
+
+    #[test]
+    fn a_lease_is_counted_from_the_sending_of_the_beat() {
+        let lease = Lease::default();
+        assert!(!lease.is_held_at(ms(10_000)));
+        lease.note_beat(ms(10_000), ms(11_900), report(1, true));
+        assert!(lease.is_held_at(ms(12_499)));
+        assert!(!lease.is_held_at(ms(12_500)));
+        lease.note_beat(ms(12_000), ms(12_100), report(2, true));
+        lease.note_failure();
+        assert!(lease.is_held_at(ms(14_499)), "a failed beat takes nothing back");
+        lease.end();
+        assert!(!lease.is_held_at(ms(12_100)));
+    }
+
+    #[test]
+    fn silence_is_counted_from_the_first_sight_of_a_beat_and_anew_after_a_failure() {
+        let lease = Lease::default();
+        assert_eq!(lease.may_take_at(ms(100_000)), None, "it knows nothing yet");
+        lease.note_beat(ms(10_000), ms(10_010), report(7, false));
+        lease.note_beat(ms(12_000), ms(12_010), report(7, false));
+        assert_eq!(lease.may_take_at(ms(13_509)), None);
+        assert_eq!(lease.may_take_at(ms(13_510)), Some(7));
+        lease.note_beat(ms(13_400), ms(13_420), report(8, false));
+        assert_eq!(lease.may_take_at(ms(13_510)), None, "it was heard");
+        lease.note_failure();
+        assert_eq!(lease.may_take_at(ms(60_000)), None, "PostgreSQL takes no writes");
+        lease.note_beat(ms(60_000), ms(60_001), report(8, false));
+        assert_eq!(lease.may_take_at(ms(63_500)), None);
+        assert_eq!(lease.may_take_at(ms(63_501)), Some(8));
+        assert!(!lease.is_held_at(ms(60_002)), "the beats of others give no lease");
+    }
+
+    #[test]
+    fn a_server_that_has_left_is_followed_at_once() {
+        let lease = Lease::default();
+        let released = HolderReport { released: true, ..report(3, false) };
+        lease.note_beat(ms(10_000), ms(10_010), released);
+        assert_eq!(lease.may_take_at(ms(10_011)), Some(3));
+        assert_eq!(lease.holder_url(), None);
+        let own = HolderReport { released: true, ..report(4, true) };
+        lease.note_beat(ms(11_000), ms(11_010), own);
+        assert!(!lease.is_held_at(ms(11_011)), "what was released is not held");
+    }
+}

@@ -1,0 +1,242 @@
+//! The log in a shared store: one row of PostgreSQL for each batch, and one for each change of the
+//! owner. Only the owner of the last row can add one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::planted_faults::PlantedFault;
+use crate::store::batch;
+use crate::store::checkpoint::Checkpoint;
+use crate::store::error::StoreError;
+use crate::store::journal::Log;
+use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
+use crate::store::replay::advance_all;
+use crate::store::shared::connection::{CallError, SharedConnection};
+use crate::store::shared::{JOURNAL, PART};
+
+/// Longest time of a commit before its connection counts as lost.
+pub(crate) const COMMIT_DEADLINE: Duration = Duration::from_secs(10);
+/// Pauses between two tries: from the first to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The last row of the journal, which belongs to this process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnedRow {
+    pub(crate) number: BatchNumber,
+    pub(crate) epoch: u32,
+    pub(crate) owner: Uuid,
+}
+
+/// The log of the server that decides. While PostgreSQL is away, an append waits for it.
+pub struct SharedLog {
+    connection: SharedConnection,
+    last: OwnedRow,
+    /// Owners under which this process has taken, or may have: the present one first.
+    own: Vec<Uuid>,
+    /// Positions of the streams. They prevent the write of a gap.
+    positions: StreamPositions,
+    /// Bytes of the journal since the newest snapshot.
+    tail_bytes: Arc<AtomicU64>,
+    /// The last checkpoint; the next one is another.
+    checkpointed: Option<BatchNumber>,
+    /// Set before each step and reset after its success.
+    poisoned: bool,
+}
+
+impl SharedLog {
+    pub(crate) fn new(
+        connection: SharedConnection,
+        last: OwnedRow,
+        positions: StreamPositions,
+        tail_bytes: Arc<AtomicU64>,
+    ) -> Self {
+        let own = vec![last.owner];
+        let checkpointed = None;
+        Self { connection, last, own, positions, tail_bytes, checkpointed, poisoned: false }
+    }
+
+    /// The bytes of the journal since the newest snapshot, for a compactor.
+    pub fn tail_bytes(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.tail_bytes)
+    }
+
+    fn append_batch(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
+        let OwnedRow { number, epoch, .. } = self.last;
+        advance_all(&mut self.positions, Path::new(JOURNAL), number.next(), epoch, records)?;
+        let mut pause = Pause::new();
+        loop {
+            let OwnedRow { number, epoch, owner } = self.last;
+            let number = number.next();
+            let bytes = batch::encode_row(number, epoch, records);
+            let appended = self.connection.commit(
+                "SELECT slotbook.append($1, $2, $3, $4, $5)",
+                &[&PART, &number_i64(number), &i64::from(epoch), &owner, &bytes],
+            );
+            match appended {
+                Ok(_) => {
+                    self.advance(OwnedRow { number, epoch, owner }, bytes.len());
+                    return Ok(());
+                }
+                Err(CallError::Fenced | CallError::KeyTaken) => return Err(StoreError::Fenced),
+                Err(CallError::Unknown(reason)) => {
+                    pause.warn(&reason);
+                    if PlantedFault::SharedResendAfterUnknown.is_active() {
+                        continue;
+                    }
+                    if self.take_again(number, &bytes, &mut pause)? {
+                        self.tail_bytes.fetch_add(length_u64(bytes.len()), Ordering::Relaxed);
+                        return Ok(());
+                    }
+                }
+                Err(error @ (CallError::Refused(_) | CallError::Replaced)) => {
+                    pause.warn(&format!("{error:?}"));
+                    pause.wait(&self.connection);
+                }
+            }
+        }
+    }
+
+    /// Takes once more, over a row of this process only, after a batch whose end is unknown. Returns
+    /// whether the batch is there.
+    fn take_again(
+        &mut self,
+        number: BatchNumber,
+        bytes: &[u8],
+        pause: &mut Pause,
+    ) -> Result<bool, StoreError> {
+        loop {
+            let owner = Uuid::new_v4();
+            let taken = self.connection.commit(
+                "SELECT n, epoch FROM slotbook.take_again($1, $2, $3)",
+                &[&PART, &owner, &self.own],
+            );
+            // It may be there, although it looks as if it were not.
+            self.own.push(owner);
+            let taken = match taken {
+                Ok(rows) => rows,
+                Err(CallError::Fenced) => return Err(StoreError::Fenced),
+                // The call before has been carried out meanwhile.
+                Err(CallError::KeyTaken) => continue,
+                Err(error) => {
+                    pause.warn(&format!("{error:?}"));
+                    pause.wait(&self.connection);
+                    continue;
+                }
+            };
+            let row = taken.first().expect("a function returns a row");
+            let last = owned_row(row.get(0), row.get(1), owner)?;
+            // Only now is what can be read on a standby as well.
+            let read = self.connection.call(
+                "SELECT owner, bytes FROM slotbook.read_journal($1, $2, 2) WHERE n = $3",
+                &[&PART, &number_i64(BatchNumber(number.0 - 1)), &number_i64(number)],
+            );
+            let rows = match read {
+                Ok(rows) => rows,
+                Err(error) => {
+                    pause.warn(&format!("{error:?}"));
+                    pause.wait(&self.connection);
+                    continue;
+                }
+            };
+            self.last = last;
+            let is_there = rows.first().is_some_and(|row| {
+                let (author, found): (Uuid, &[u8]) = (row.get(0), row.get(1));
+                self.own.contains(&author) && found == bytes
+            });
+            self.own = vec![owner];
+            return Ok(is_there);
+        }
+    }
+
+    fn advance(&mut self, last: OwnedRow, bytes: usize) {
+        self.last = last;
+        self.tail_bytes.fetch_add(length_u64(bytes), Ordering::Relaxed);
+    }
+
+    /// Runs `step` unless an earlier one failed.
+    fn run_step<T>(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if self.poisoned {
+            return Err(StoreError::Poisoned { path: Path::new(JOURNAL).to_owned() });
+        }
+        self.poisoned = true;
+        let done = step(self)?;
+        self.poisoned = false;
+        Ok(done)
+    }
+}
+
+impl Log for SharedLog {
+    fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
+        assert!(!records.is_empty(), "a batch has records");
+        self.run_step(|log| log.append_batch(records))?;
+        Ok(self.last.number)
+    }
+
+    fn sync_watermark(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
+        self.run_step(|log| {
+            if log.checkpointed == Some(log.last.number) {
+                // A second snapshot is of another row, even if nothing was written since.
+                log.take_again(log.last.number.next(), &[], &mut Pause::new())?;
+            }
+            log.checkpointed = Some(log.last.number);
+            Ok(Checkpoint { last: log.last.number, epoch: log.last.epoch })
+        })
+    }
+
+    fn close(self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// Returns the row that a function has returned as taken.
+pub(crate) fn owned_row(number: i64, epoch: i64, owner: Uuid) -> Result<OwnedRow, StoreError> {
+    let (Ok(number), Ok(epoch)) = (u64::try_from(number), u32::try_from(epoch)) else {
+        let what = format!("it has the number {number} and the epoch {epoch}");
+        return Err(StoreError::shared("take", what));
+    };
+    Ok(OwnedRow { number: BatchNumber(number), epoch, owner })
+}
+
+pub(crate) fn number_i64(number: BatchNumber) -> i64 {
+    i64::try_from(number.0).expect("numbers come from PostgreSQL, one after another")
+}
+
+fn length_u64(length: usize) -> u64 {
+    u64::try_from(length).expect("a 64-bit machine")
+}
+
+/// Pauses between the tries of one append, each longer than the one before.
+struct Pause {
+    next: Duration,
+    has_warned: bool,
+}
+
+impl Pause {
+    const fn new() -> Self {
+        Self { next: FIRST_PAUSE, has_warned: false }
+    }
+
+    /// Logs the first reason.
+    fn warn(&mut self, reason: &str) {
+        if !std::mem::replace(&mut self.has_warned, true) {
+            tracing::warn!(reason, "the shared store has not confirmed a batch; trying on");
+        }
+    }
+
+    fn wait(&mut self, connection: &SharedConnection) {
+        connection.pause(self.next);
+        self.next = (self.next * 2).min(LONGEST_PAUSE);
+    }
+}

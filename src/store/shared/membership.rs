@@ -1,0 +1,131 @@
+//! The membership of a server in a cluster, and its beats.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::store::codec::{RECORD_FORMAT, SNAPSHOT_FORMAT};
+use crate::store::error::StoreError;
+use crate::store::shared::PART;
+use crate::store::shared::address::SharedAddress;
+use crate::store::shared::connection::{CallError, SharedConnection};
+use crate::store::shared::lease::{BEAT_INTERVAL, HolderReport, LEASE_TIME, Lease, uptime};
+
+/// A server that has joined a cluster.
+#[derive(Debug)]
+pub struct Membership {
+    /// Its number in the cluster.
+    pub(crate) node: i32,
+    /// This start of the server.
+    pub(crate) incarnation: Uuid,
+    /// Its lease, and its view of the server that decides.
+    pub lease: Arc<Lease>,
+}
+
+impl Membership {
+    /// Joins the cluster as the server that others reach at `url`.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses.
+    pub(crate) fn join(connection: &mut SharedConnection, url: &str) -> Result<Self, StoreError> {
+        let incarnation = Uuid::new_v4();
+        let version = env!("CARGO_PKG_VERSION");
+        let formats = format!("records {RECORD_FORMAT}, snapshots {SNAPSHOT_FORMAT}");
+        let joined = connection.commit(
+            "SELECT slotbook.join_cluster($1, $2, $3, $4)",
+            &[&url, &incarnation, &version, &formats],
+        );
+        let joined = joined.map_err(|error| error.into_store_error("join"))?;
+        let node = joined.first().expect("a function returns a row").get(0);
+        Ok(Self { node, incarnation, lease: Arc::default() })
+    }
+
+    /// Sends one beat, and notes what it says.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses, or does not answer.
+    pub(crate) fn beat(&self, connection: &mut SharedConnection) -> Result<(), CallError> {
+        let sent = uptime();
+        let answered = connection.commit(
+            "SELECT holder_node, holder_incarnation, holder_beat, holder_released, holder_url \
+             FROM slotbook.beat($1, $2, $3)",
+            &[&PART, &self.node, &self.incarnation],
+        );
+        match answered {
+            Ok(rows) => {
+                let row = rows.first().expect("a function returns a row");
+                let node: Option<i32> = row.get(0);
+                let incarnation: Option<Uuid> = row.get(1);
+                let report = HolderReport {
+                    beat: row.get(2),
+                    is_self: node == Some(self.node) && incarnation == Some(self.incarnation),
+                    released: row.get(3),
+                    url: row.get(4),
+                };
+                self.lease.note_beat(sent, uptime(), report);
+                Ok(())
+            }
+            Err(error) => {
+                self.lease.note_failure();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The beats of a server. They run on a thread of their own, so that nothing else delays them.
+pub struct Beats {
+    membership: Arc<Membership>,
+    connection: SharedConnection,
+}
+
+impl Beats {
+    /// Creates the beats of a server, over a connection of their own.
+    ///
+    /// # Errors
+    /// The connection's runtime cannot be made.
+    pub fn new(address: SharedAddress, membership: Arc<Membership>) -> Result<Self, StoreError> {
+        Ok(Self { membership, connection: SharedConnection::new(address, LEASE_TIME)? })
+    }
+
+    /// Beats until `stop` is dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] if another server has taken over from this one; or another server has
+    /// joined with this one's address.
+    pub fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
+        let mut held_before = false;
+        let mut failures = 0_u32;
+        loop {
+            let began = uptime();
+            match self.membership.beat(&mut self.connection) {
+                Ok(()) => {
+                    if failures > 0 {
+                        tracing::info!("the shared store takes beats again");
+                    }
+                    failures = 0;
+                    let lease = &self.membership.lease;
+                    if held_before && lease.was_taken() {
+                        return Err(StoreError::Fenced);
+                    }
+                    held_before |= lease.is_held();
+                }
+                Err(error @ CallError::Replaced) => return Err(error.into_store_error("beat in")),
+                Err(error) => {
+                    failures += 1;
+                    if failures == 1 {
+                        let error = error.into_store_error("beat in");
+                        tracing::warn!(%error, "the shared store takes no beat");
+                    }
+                }
+            }
+            let spent = uptime().saturating_sub(began);
+            let pause = BEAT_INTERVAL.saturating_sub(spent).max(Duration::from_millis(50));
+            if stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The store that the servers of a cluster share, in PostgreSQL: a journal that one server at a time
+//! can append to, snapshots, and the lease of that server. Reference 8.
+//!
+//! `schema.sql` has the tables and the functions that servers may call. [`SharedStore::open`] checks
+//! them. A [`Follower`] reads and goes on reading, until it takes over and becomes a [`SharedLog`].
+
+mod address;
+mod cluster;
+mod connection;
+mod follower;
+mod lease;
+mod log;
+mod membership;
+mod snapshots;
+
+pub use address::SharedAddress;
+pub use cluster::{ClusterNode, SharedStore, init_cluster};
+pub use follower::{Follower, OwnedJournal, Takeover};
+pub use lease::{HolderReport, LEASE_TIME, Lease, SILENCE_TIME, uptime};
+pub use log::SharedLog;
+pub use membership::{Beats, Membership};
+pub use snapshots::{SharedSnapshot, SharedSnapshotsWriter};
+
+use crate::store::error::StoreError;
+use crate::store::record::BatchNumber;
+
+/// The part of all rows: there is one journal.
+const PART: i32 = 0;
+/// Names of the tables, for errors.
+const JOURNAL: &str = "slotbook.journal";
+const FRAME: &str = "slotbook.frame";
+const SNAPSHOT: &str = "slotbook.snapshot";
+
+/// Reports damage of a row.
+fn damaged(table: &'static str, n: i64, what: impl Into<String>) -> StoreError {
+    StoreError::SharedDamaged { table, part: PART, n, what: what.into() }
+}
+
+/// Adds the place to the error of a visitor that cannot decode bytes.
+fn locate(error: StoreError, table: &'static str, number: BatchNumber, of: &str) -> StoreError {
+    match error {
+        StoreError::Rejected { what } => {
+            damaged(table, log::number_i64(number), format!("{of}: not understood: {what}"))
+        }
+        StoreError::Damaged { place, what, .. } => {
+            damaged(table, log::number_i64(number), format!("{of}, {place}: {what}"))
+        }
+        error => error,
+    }
+}

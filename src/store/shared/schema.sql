@@ -1,0 +1,286 @@
+-- The store that the servers of a cluster share. `part` is 0 everywhere: there is one journal.
+--
+-- Servers call functions and touch no table. Each function that they rely on refuses to run where a
+-- commit would not wait for a standby: what was answered would be lost with this machine.
+
+CREATE SCHEMA slotbook;
+
+CREATE TABLE slotbook.cluster (
+    one     boolean PRIMARY KEY DEFAULT true CHECK (one),
+    id      uuid NOT NULL DEFAULT gen_random_uuid(),
+    -- Version of this schema.
+    version integer NOT NULL,
+    -- Seals what servers tell each other.
+    secret  bytea NOT NULL
+);
+
+-- One row for each batch, and one without bytes for each change of the owner.
+CREATE TABLE slotbook.journal (
+    part  integer NOT NULL,
+    n     bigint NOT NULL,
+    epoch bigint NOT NULL,
+    owner uuid NOT NULL,
+    bytes bytea NOT NULL,
+    PRIMARY KEY (part, n),
+    CHECK (epoch > 0 OR n = 0)
+);
+ALTER TABLE slotbook.journal ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+-- Snapshots of all states. Each follows the row `n` of the journal, or a later one.
+CREATE TABLE slotbook.snapshot (
+    part   integer NOT NULL,
+    n      bigint NOT NULL,
+    format integer NOT NULL,
+    frames bigint NOT NULL,
+    bytes  bigint NOT NULL,
+    sha256 bytea NOT NULL,
+    PRIMARY KEY (part, n)
+);
+
+CREATE TABLE slotbook.frame (
+    part  integer NOT NULL,
+    n     bigint NOT NULL,
+    i     bigint NOT NULL,
+    crc32 bigint NOT NULL,
+    bytes bytea NOT NULL CHECK (octet_length(bytes) <= 262144),
+    PRIMARY KEY (part, n, i)
+);
+ALTER TABLE slotbook.frame ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE TABLE slotbook.node (
+    id          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- Address at which the other servers reach it.
+    url         text NOT NULL UNIQUE,
+    -- A fresh one for each start of the server.
+    incarnation uuid NOT NULL,
+    version     text NOT NULL,
+    formats     text NOT NULL,
+    beat        bigint NOT NULL DEFAULT 0,
+    beaten_at   timestamptz NOT NULL DEFAULT now()
+);
+
+-- The server that decides. Its beat is counted here as well, and a server that takes over locks the
+-- row: so no beat of the former one is confirmed after that.
+CREATE TABLE slotbook.holder (
+    part        integer PRIMARY KEY,
+    node        integer REFERENCES slotbook.node (id),
+    incarnation uuid,
+    beat        bigint NOT NULL DEFAULT 0,
+    -- Whether it has left, so that others need not wait.
+    released    boolean NOT NULL DEFAULT true
+);
+
+INSERT INTO slotbook.journal VALUES (0, 0, 0, '00000000-0000-0000-0000-000000000000', '');
+INSERT INTO slotbook.holder (part) VALUES (0);
+
+CREATE FUNCTION slotbook.is_synchronous() RETURNS boolean
+LANGUAGE sql STABLE
+RETURN current_setting('synchronous_standby_names') <> ''
+    AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+    AND current_setting('fsync') = 'on';
+
+CREATE FUNCTION slotbook.require_synchronous() RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF NOT slotbook.is_synchronous() THEN
+        RAISE EXCEPTION 'a commit would not wait for a standby'
+            USING ERRCODE = 'SB002',
+                  HINT = 'set synchronous_standby_names, synchronous_commit = on and fsync = on';
+    END IF;
+END $$;
+
+CREATE FUNCTION slotbook.join_cluster(
+    node_url text, node_incarnation uuid, node_version text, node_formats text
+) RETURNS integer
+LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    INSERT INTO node (url, incarnation, version, formats)
+    VALUES (node_url, node_incarnation, node_version, node_formats)
+    ON CONFLICT (url) DO UPDATE SET
+        incarnation = excluded.incarnation, version = excluded.version,
+        formats = excluded.formats, beat = node.beat + 1, beaten_at = now()
+    RETURNING id
+$$;
+
+-- Counts a beat of a server, and returns who decides.
+CREATE FUNCTION slotbook.beat(
+    p integer, me integer, my_incarnation uuid,
+    OUT holder_node integer, OUT holder_incarnation uuid, OUT holder_beat bigint,
+    OUT holder_released boolean, OUT holder_url text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+BEGIN
+    PERFORM require_synchronous();
+    UPDATE node SET beat = beat + 1, beaten_at = clock_timestamp()
+        WHERE id = me AND incarnation = my_incarnation;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'another server has joined with this address'
+            USING ERRCODE = 'SB004';
+    END IF;
+    UPDATE holder SET beat = beat + 1
+        WHERE part = p AND node = me AND incarnation = my_incarnation AND NOT released;
+    SELECT h.node, h.incarnation, h.beat, h.released, coalesce(o.url, '')
+        INTO holder_node, holder_incarnation, holder_beat, holder_released, holder_url
+        FROM holder h LEFT JOIN node o ON o.id = h.node WHERE h.part = p;
+END $$;
+
+-- Adds a row of the new owner after the last one.
+CREATE FUNCTION slotbook.take(p integer, o uuid, OUT n bigint, OUT epoch bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    PERFORM require_synchronous();
+    INSERT INTO journal AS taken (part, n, epoch, owner, bytes)
+        SELECT p, last.n + 1, last.epoch + 1, o, ''
+        FROM (SELECT j.n, j.epoch FROM journal j WHERE j.part = p ORDER BY j.n DESC LIMIT 1) last
+        RETURNING taken.n, taken.epoch INTO take.n, take.epoch;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the table slotbook.journal, part %, has no row', p
+            USING ERRCODE = 'SB003';
+    END IF;
+END $$;
+
+-- Takes as `take` does, but only over a row of one of these owners.
+CREATE FUNCTION slotbook.take_again(
+    p integer, o uuid, mine uuid[], OUT n bigint, OUT epoch bigint
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    PERFORM require_synchronous();
+    INSERT INTO journal AS taken (part, n, epoch, owner, bytes)
+        SELECT p, last.n + 1, last.epoch + 1, o, ''
+        FROM (SELECT j.n, j.epoch, j.owner FROM journal j
+              WHERE j.part = p ORDER BY j.n DESC LIMIT 1) last
+        WHERE last.owner = ANY (mine)
+        RETURNING taken.n, taken.epoch INTO take_again.n, take_again.epoch;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'another server has taken part %', p USING ERRCODE = 'SB001';
+    END IF;
+END $$;
+
+-- Takes for a server, if the one that decides has not been heard since `seen`, or has left. No row
+-- if it was heard.
+CREATE FUNCTION slotbook.take_over(
+    p integer, o uuid, me integer, my_incarnation uuid, seen bigint
+) RETURNS TABLE (n bigint, epoch bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+BEGIN
+    UPDATE holder SET node = me, incarnation = my_incarnation, beat = beat + 1, released = false
+        WHERE part = p AND beat = seen;
+    IF FOUND THEN
+        RETURN QUERY SELECT t.n, t.epoch FROM take(p, o) t;
+    END IF;
+END $$;
+
+-- Leaves to the others, who need not wait.
+CREATE FUNCTION slotbook.release(p integer, me integer, my_incarnation uuid) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    UPDATE holder SET released = true, beat = beat + 1
+        WHERE part = p AND node = me AND incarnation = my_incarnation
+$$;
+
+-- Adds a batch after the row before it, if that is of the same owner and epoch.
+CREATE FUNCTION slotbook.append(p integer, m bigint, e bigint, o uuid, b bytea) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    PERFORM require_synchronous();
+    INSERT INTO journal (part, n, epoch, owner, bytes)
+        SELECT p, m, e, o, b WHERE EXISTS (
+            SELECT 1 FROM journal j
+            WHERE j.part = p AND j.n = m - 1 AND j.epoch = e AND j.owner = o);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'fenced: another server has taken part %', p USING ERRCODE = 'SB001';
+    END IF;
+END $$;
+
+-- Returns the row `after` without its bytes, and then those after it: at most `most` rows in all, and
+-- about 4 MiB.
+CREATE FUNCTION slotbook.read_journal(p integer, after bigint, most integer)
+RETURNS TABLE (n bigint, epoch bigint, owner uuid, bytes bytea)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    total bigint := 0;
+BEGIN
+    FOR n, epoch, owner, bytes IN
+        SELECT j.n, j.epoch, j.owner, CASE WHEN j.n = after THEN '' ELSE j.bytes END
+        FROM journal j WHERE j.part = p AND j.n >= after ORDER BY j.n LIMIT most
+    LOOP
+        RETURN NEXT;
+        total := total + octet_length(bytes);
+        EXIT WHEN total >= 4194304;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION slotbook.list_snapshots(p integer)
+RETURNS TABLE (n bigint, format integer, frames bigint, bytes bigint, sha256 bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    SELECT s.n, s.format, s.frames, s.bytes, s.sha256 FROM snapshot s
+    WHERE s.part = p ORDER BY s.n DESC
+$$;
+
+CREATE FUNCTION slotbook.read_frames(p integer, of_n bigint, after bigint, most integer)
+RETURNS TABLE (i bigint, crc32 bigint, bytes bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+    SELECT f.i, f.crc32, f.bytes FROM frame f
+    WHERE f.part = p AND f.n = of_n AND f.i > after ORDER BY f.i LIMIT most
+$$;
+
+-- Removes the frames of snapshots that were never published, and begins one.
+CREATE FUNCTION slotbook.begin_snapshot(p integer, of_n bigint) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    DELETE FROM frame f WHERE f.part = p AND f.n <= of_n
+        AND NOT EXISTS (SELECT 1 FROM snapshot s WHERE s.part = p AND s.n = f.n)
+$$;
+
+CREATE FUNCTION slotbook.put_frame(
+    p integer, of_n bigint, at bigint, of_crc32 bigint, b bytea
+) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    INSERT INTO frame (part, n, i, crc32, bytes) VALUES (p, of_n, at, of_crc32, b)
+$$;
+
+-- Makes a snapshot the newest one, unless there is a newer one, and removes what only older ones
+-- than the one before need. The last row of the journal stays. Returns whether it is the newest.
+CREATE FUNCTION slotbook.publish_snapshot(
+    p integer, of_n bigint, of_format integer, of_frames bigint, of_bytes bigint, of_sha256 bytea
+) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    before bigint;
+BEGIN
+    PERFORM require_synchronous();
+    PERFORM 1 FROM holder h WHERE h.part = p FOR UPDATE;
+    SELECT max(s.n) INTO before FROM snapshot s WHERE s.part = p;
+    IF before >= of_n THEN
+        RETURN false;
+    END IF;
+    INSERT INTO snapshot (part, n, format, frames, bytes, sha256)
+        VALUES (p, of_n, of_format, of_frames, of_bytes, of_sha256);
+    DELETE FROM snapshot s WHERE s.part = p AND s.n < before;
+    DELETE FROM frame f WHERE f.part = p AND f.n < before;
+    DELETE FROM journal j WHERE j.part = p AND j.n <= before
+        AND j.n < (SELECT max(l.n) FROM journal l WHERE l.part = p);
+    RETURN true;
+END $$;
+
+CREATE FUNCTION slotbook.describe_cluster()
+RETURNS TABLE (id uuid, version integer, secret bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    SELECT c.id, c.version, c.secret FROM cluster c
+$$;
+
+-- The servers that have joined, with the milliseconds since the last beat of each.
+CREATE FUNCTION slotbook.list_nodes(p integer)
+RETURNS TABLE (url text, version text, formats text, silent_ms bigint, is_holder boolean)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    SELECT o.url, o.version, o.formats,
+           (extract(epoch FROM clock_timestamp() - o.beaten_at) * 1000)::bigint,
+           coalesce(h.node = o.id AND h.incarnation = o.incarnation AND NOT h.released, false)
+    FROM node o LEFT JOIN holder h ON h.part = p ORDER BY o.id
+$$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA slotbook FROM PUBLIC;

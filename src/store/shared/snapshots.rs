@@ -1,0 +1,396 @@
+//! Snapshots in a shared store: one stream of bytes for all states, cut into frames.
+//!
+//! The stream is a sequence of items. A stream of records begins with 1, its number, epoch and
+//! sequence; each of its frames is 2, a length and the bytes; 3 and the count of its frames end it.
+//! At the end there are 4 and the count of streams. All numbers are big-endian.
+
+use std::path::PathBuf;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::store::codec::SNAPSHOT_FORMAT;
+use crate::store::error::StoreError;
+use crate::store::record::{BatchNumber, JournalRecord, Position, Stream};
+use crate::store::recovery::RecoveryVisitor;
+use crate::store::shared::connection::{CallError, SharedConnection};
+use crate::store::shared::log::number_i64;
+use crate::store::shared::{FRAME, PART, SNAPSHOT, damaged, locate};
+use crate::store::snapshot::{Frames, SnapshotWriter};
+
+/// Largest frame.
+const FRAME_BYTES: usize = 256 << 10;
+/// Frames that are read at once.
+const FRAMES_READ: i32 = 8;
+
+const STREAM_BEGIN: u8 = 1;
+const STREAM_FRAME: u8 = 2;
+const STREAM_END: u8 = 3;
+const SNAPSHOT_END: u8 = 4;
+
+/// A published snapshot, as its row has it.
+#[derive(Clone, Debug)]
+pub(crate) struct SnapshotRow {
+    /// The row of the journal that it follows.
+    pub(crate) number: BatchNumber,
+    format: u16,
+    frames: i64,
+    /// Bytes of all frames.
+    pub(crate) bytes: u64,
+    sha256: Vec<u8>,
+}
+
+/// Returns the published snapshots, newest first.
+///
+/// # Errors
+/// PostgreSQL refuses, or a row has values that none can have.
+pub(crate) fn list_snapshots(
+    connection: &mut SharedConnection,
+) -> Result<Vec<SnapshotRow>, StoreError> {
+    let rows = connection
+        .call("SELECT n, format, frames, bytes, sha256 FROM slotbook.list_snapshots($1)", &[&PART]);
+    let rows = rows.map_err(|error| error.into_store_error("read"))?;
+    let mut snapshots = Vec::new();
+    for row in rows {
+        let (number, format): (i64, i32) = (row.get(0), row.get(1));
+        let (frames, bytes): (i64, i64) = (row.get(2), row.get(3));
+        let (Ok(number), Ok(format), Ok(bytes)) =
+            (u64::try_from(number), u16::try_from(format), u64::try_from(bytes))
+        else {
+            let what = format!("it has the format {format} and {bytes} bytes");
+            return Err(damaged(SNAPSHOT, number, what));
+        };
+        let number = BatchNumber(number);
+        snapshots.push(SnapshotRow { number, format, frames, bytes, sha256: row.get(4) });
+    }
+    Ok(snapshots)
+}
+
+/// Passes every stream of a snapshot to `visitor`, and checks all of its frames.
+///
+/// # Errors
+/// The first damage, with table, part, snapshot and frame; or the error of `visitor`.
+pub(crate) fn read_snapshot(
+    connection: &mut SharedConnection,
+    snapshot: &SnapshotRow,
+    visitor: &mut impl RecoveryVisitor,
+) -> Result<(), StoreError> {
+    if snapshot.format > SNAPSHOT_FORMAT {
+        let path = PathBuf::from(SNAPSHOT);
+        return Err(StoreError::Newer { path, format: snapshot.format, known: SNAPSHOT_FORMAT });
+    }
+    let mut bytes = SnapshotBytes::new(connection, snapshot);
+    let mut streams = 0;
+    loop {
+        match bytes.take_byte()? {
+            STREAM_BEGIN => {}
+            SNAPSHOT_END => break,
+            other => return Err(bytes.damaged(format!("an item begins with {other}"))),
+        }
+        let number = bytes.take_u64()?;
+        let position = Position { epoch: bytes.take_u32()?, sequence: bytes.take_u64()? };
+        let Some(stream) = Stream::from_number(number) else {
+            return Err(bytes.damaged(format!("{number} is the number of no stream")));
+        };
+        let mut frames = SharedFrames { bytes: &mut bytes, read: 0, has_ended: false };
+        let visited = visitor.snapshot(stream, position, &mut frames);
+        visited.map_err(|error| locate(error, FRAME, snapshot.number, &stream.to_string()))?;
+        while frames.next()?.is_some() {}
+        streams += 1;
+    }
+    let written = bytes.take_u64()?;
+    if written != streams {
+        return Err(bytes.damaged(format!("{streams} streams were read of {written}")));
+    }
+    bytes.finish()
+}
+
+/// The bytes of a snapshot, read frame by frame.
+struct SnapshotBytes<'a> {
+    connection: &'a mut SharedConnection,
+    snapshot: &'a SnapshotRow,
+    /// The last frame that was read, from 1; 0 before the first.
+    frame: i64,
+    /// Bytes that were read and not yet taken, from `taken` on.
+    buffer: Vec<u8>,
+    taken: usize,
+    /// Bytes of all frames read.
+    total: u64,
+    hasher: Sha256,
+}
+
+impl<'a> SnapshotBytes<'a> {
+    fn new(connection: &'a mut SharedConnection, snapshot: &'a SnapshotRow) -> Self {
+        let hasher = Sha256::new();
+        Self { connection, snapshot, frame: 0, buffer: Vec::new(), taken: 0, total: 0, hasher }
+    }
+
+    fn take(&mut self, count: usize) -> Result<&[u8], StoreError> {
+        while self.buffer.len() - self.taken < count {
+            self.read_frames()?;
+        }
+        let from = self.taken;
+        self.taken += count;
+        Ok(&self.buffer[from..self.taken])
+    }
+
+    fn take_byte(&mut self) -> Result<u8, StoreError> {
+        Ok(self.take(1)?[0])
+    }
+
+    fn take_u32(&mut self) -> Result<u32, StoreError> {
+        Ok(u32::from_be_bytes(self.take(4)?.try_into().expect("four were taken")))
+    }
+
+    fn take_u64(&mut self) -> Result<u64, StoreError> {
+        Ok(u64::from_be_bytes(self.take(8)?.try_into().expect("eight were taken")))
+    }
+
+    fn read_frames(&mut self) -> Result<(), StoreError> {
+        if self.frame >= self.snapshot.frames {
+            return Err(self.damaged("its items are longer than its frames"));
+        }
+        self.buffer.drain(..self.taken);
+        self.taken = 0;
+        let number = number_i64(self.snapshot.number);
+        let rows = self.connection.call(
+            "SELECT i, crc32, bytes FROM slotbook.read_frames($1, $2, $3, $4)",
+            &[&PART, &number, &self.frame, &FRAMES_READ],
+        );
+        let rows = rows.map_err(|error| error.into_store_error("read"))?;
+        if rows.is_empty() {
+            self.frame += 1;
+            return Err(self.damaged("the frame is missing"));
+        }
+        for row in rows {
+            self.frame += 1;
+            let (index, crc32, bytes): (i64, i64, &[u8]) = (row.get(0), row.get(1), row.get(2));
+            if index != self.frame {
+                return Err(self.damaged("the frame is missing"));
+            }
+            let found = i64::from(crc32fast::hash(bytes));
+            if found != crc32 {
+                return Err(
+                    self.damaged(format!("its checksum is {found:08x} instead of {crc32:08x}"))
+                );
+            }
+            self.hasher.update(bytes);
+            self.total += u64::try_from(bytes.len()).expect("a 64-bit machine");
+            self.buffer.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// Checks that all was read, and that it is what was published.
+    fn finish(self) -> Result<(), StoreError> {
+        let Self { snapshot, frame, ref buffer, taken, total, ref hasher, .. } = self;
+        if frame != snapshot.frames || total != snapshot.bytes || taken != buffer.len() {
+            return Err(self.damaged(format!("{total} bytes were read of {}", snapshot.bytes)));
+        }
+        let found = hasher.clone().finalize();
+        if *found != *snapshot.sha256 {
+            return Err(self.damaged("the hash of all frames is not the published one"));
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, what: impl Into<String>) -> StoreError {
+        let what = format!("frame {}: {}", self.frame, what.into());
+        damaged(FRAME, number_i64(self.snapshot.number), what)
+    }
+}
+
+/// The frames of one stream.
+struct SharedFrames<'a, 'b> {
+    bytes: &'a mut SnapshotBytes<'b>,
+    read: u32,
+    has_ended: bool,
+}
+
+impl Frames for SharedFrames<'_, '_> {
+    fn format(&self) -> u16 {
+        self.bytes.snapshot.format
+    }
+
+    fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        if self.has_ended {
+            return Ok(None);
+        }
+        match self.bytes.take_byte()? {
+            STREAM_FRAME => {
+                let length = usize::try_from(self.bytes.take_u32()?).expect("a 64-bit machine");
+                self.read += 1;
+                Ok(Some(self.bytes.take(length)?.to_vec()))
+            }
+            STREAM_END => {
+                self.has_ended = true;
+                let written = self.bytes.take_u32()?;
+                if written == self.read {
+                    return Ok(None);
+                }
+                let what = format!("{} frames of a stream were read of {written}", self.read);
+                Err(self.bytes.damaged(what))
+            }
+            other => Err(self.bytes.damaged(format!("an item begins with {other}"))),
+        }
+    }
+}
+
+/// Writes the snapshots of all streams.
+pub struct SharedSnapshotsWriter<'a> {
+    connection: &'a mut SharedConnection,
+    number: BatchNumber,
+    /// Bytes that were not yet written.
+    buffer: Vec<u8>,
+    frames: i64,
+    bytes: u64,
+    streams: u64,
+    hasher: Sha256,
+}
+
+impl<'a> SharedSnapshotsWriter<'a> {
+    /// Begins a snapshot of states that hold at least all rows of the journal up to `number`.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses.
+    pub(crate) fn begin(
+        connection: &'a mut SharedConnection,
+        number: BatchNumber,
+    ) -> Result<Self, StoreError> {
+        let begun = connection
+            .call("SELECT slotbook.begin_snapshot($1, $2)", &[&PART, &number_i64(number)]);
+        begun.map_err(|error| error.into_store_error("begin a snapshot in"))?;
+        Ok(Self {
+            connection,
+            number,
+            buffer: Vec::with_capacity(FRAME_BYTES),
+            frames: 0,
+            bytes: 0,
+            streams: 0,
+            hasher: Sha256::new(),
+        })
+    }
+
+    /// Begins the snapshot of a stream, which must have none yet.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses.
+    pub fn begin_stream(
+        &mut self,
+        stream: Stream,
+        position: Position,
+    ) -> Result<SharedSnapshot<'_, 'a>, StoreError> {
+        self.push(&[STREAM_BEGIN])?;
+        self.push(&stream.number().to_be_bytes())?;
+        self.push(&position.epoch.to_be_bytes())?;
+        self.push(&position.sequence.to_be_bytes())?;
+        Ok(SharedSnapshot { writer: self, frames: 0 })
+    }
+
+    /// Reads all back, and makes it the newest snapshot unless there is a newer one. Returns its
+    /// bytes.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses, or returns other bytes than were written.
+    pub fn publish(mut self) -> Result<u64, StoreError> {
+        self.push(&[SNAPSHOT_END])?;
+        let streams = self.streams;
+        self.push(&streams.to_be_bytes())?;
+        self.write_frame()?;
+        let Self { connection, number, frames, bytes, hasher, .. } = self;
+        let sha256 = hasher.finalize().to_vec();
+        let row = SnapshotRow { number, format: SNAPSHOT_FORMAT, frames, bytes, sha256 };
+        read_snapshot(connection, &row, &mut NoVisitor)?;
+        let published = connection.commit(
+            "SELECT slotbook.publish_snapshot($1, $2, $3, $4, $5, $6)",
+            &[
+                &PART,
+                &number_i64(number),
+                &i32::from(row.format),
+                &row.frames,
+                &i64::try_from(bytes).expect("far below 8 EiB"),
+                &row.sha256,
+            ],
+        );
+        match published {
+            Ok(_) => Ok(bytes),
+            Err(error) => Err(error.into_store_error("publish a snapshot in")),
+        }
+    }
+
+    fn push(&mut self, mut bytes: &[u8]) -> Result<(), StoreError> {
+        while !bytes.is_empty() {
+            let (taken, rest) = bytes.split_at(bytes.len().min(FRAME_BYTES - self.buffer.len()));
+            self.buffer.extend_from_slice(taken);
+            bytes = rest;
+            if self.buffer.len() == FRAME_BYTES {
+                self.write_frame()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_frame(&mut self) -> Result<(), StoreError> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.frames += 1;
+        self.bytes += u64::try_from(self.buffer.len()).expect("a 64-bit machine");
+        self.hasher.update(&self.buffer);
+        let crc32 = i64::from(crc32fast::hash(&self.buffer));
+        let put = self.connection.call(
+            "SELECT slotbook.put_frame($1, $2, $3, $4, $5)",
+            &[&PART, &number_i64(self.number), &self.frames, &crc32, &self.buffer],
+        );
+        self.buffer.clear();
+        match put {
+            Ok(_) => Ok(()),
+            // Another try of the same snapshot.
+            Err(CallError::KeyTaken) => {
+                Err(StoreError::shared("write a snapshot in", "its frames are there already"))
+            }
+            Err(error) => Err(error.into_store_error("write a snapshot in")),
+        }
+    }
+}
+
+/// Writes the snapshot of one stream.
+pub struct SharedSnapshot<'w, 'a> {
+    writer: &'w mut SharedSnapshotsWriter<'a>,
+    frames: u32,
+}
+
+impl SnapshotWriter for SharedSnapshot<'_, '_> {
+    fn write_frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let length = u32::try_from(bytes.len()).expect("a frame stays below 4 GiB");
+        self.frames += 1;
+        self.writer.push(&[STREAM_FRAME])?;
+        self.writer.push(&length.to_be_bytes())?;
+        self.writer.push(bytes)
+    }
+
+    fn finish(self) -> Result<(), StoreError> {
+        self.writer.push(&[STREAM_END])?;
+        self.writer.push(&self.frames.to_be_bytes())?;
+        self.writer.streams += 1;
+        Ok(())
+    }
+}
+
+/// Reads frames for their checksums alone.
+struct NoVisitor;
+
+impl RecoveryVisitor for NoVisitor {
+    fn snapshot(
+        &mut self,
+        _: Stream,
+        _: Position,
+        frames: &mut dyn Frames,
+    ) -> Result<(), StoreError> {
+        while frames.next()?.is_some() {}
+        Ok(())
+    }
+
+    fn record(&mut self, _: BatchNumber, _: JournalRecord) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
