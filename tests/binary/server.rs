@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 
 /// The program: that of this build, or the one that `SLOTBOOK_PROGRAM` names.
-fn slotbook() -> Command {
+pub(crate) fn slotbook() -> Command {
     let named = std::env::var_os("SLOTBOOK_PROGRAM");
     let program = named.unwrap_or_else(|| env!("CARGO_BIN_EXE_slotbook").into());
     let mut command = Command::new(program);

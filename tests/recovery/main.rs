@@ -5,6 +5,7 @@
 
 mod accidents;
 mod authors;
+mod cluster;
 mod commands;
 mod damage;
 mod erasure;

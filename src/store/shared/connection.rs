@@ -135,7 +135,7 @@ impl SharedConnection {
 
     /// Waits, and lets the connection answer meanwhile.
     pub(crate) fn pause(&self, time: Duration) {
-        self.runtime.block_on(tokio::time::sleep(time));
+        self.runtime.block_on(async { tokio::time::sleep(time).await });
     }
 
     fn run(

@@ -1,0 +1,77 @@
+//! Kills, pauses, cuts and promotions under load: what was answered is there, once.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+
+use super::postgres::Pair;
+use super::servers::Servers;
+use crate::rounds;
+use crate::server::practice;
+use crate::witness::{CALENDARS, Witness};
+
+/// Longest time from a fault to the next server that decides.
+const TAKEOVER_MAX: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Kill,
+    Pause,
+    Cut,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_dies_pauses_or_is_cut_off_loses_nothing_and_doubles_nothing() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(CALENDARS), 3).await;
+    let witness = Arc::new(Witness::brief());
+    let mut chance = StdRng::seed_from_u64(23);
+    let count = rounds(20, 1_000);
+    let mut slowest = Duration::ZERO;
+    for round in 0..count {
+        for fault in [Fault::Kill, Fault::Pause, Fault::Cut] {
+            let first = servers.deciding().await;
+            let base = servers.members[first].base();
+            let load = witness.load(&base, chance.random_range(1..150)).await;
+            match fault {
+                Fault::Kill => servers.members[first].kill(),
+                Fault::Pause => servers.members[first].signal("STOP"),
+                Fault::Cut => servers.members[first].cut(true),
+            }
+            let began = Instant::now();
+            // Those that wait for a paused or cut server wait on.
+            let second = loop {
+                let deciding = servers.deciding().await;
+                // Until its lease is over, a cut server still answers what it knows.
+                if deciding != first || matches!(fault, Fault::Kill) {
+                    break deciding;
+                }
+            };
+            let mut more = witness.load(&servers.members[second].base(), 20).await;
+            slowest = slowest.max(began.elapsed());
+            match fault {
+                Fault::Kill => {}
+                Fault::Pause => {
+                    servers.members[first].signal("CONT");
+                    servers.expect_fenced(first).await;
+                }
+                Fault::Cut => {
+                    servers.members[first].cut(false);
+                    servers.expect_fenced(first).await;
+                }
+            }
+            load.join_all().await;
+            more.shutdown().await;
+            witness.examine(&servers.exported(second));
+            println!("{round} {fault:?}: {} answered writes", witness.answered());
+        }
+    }
+    println!("{count} of each fault, {} answered, slowest {slowest:?}", witness.answered());
+    assert!(slowest < TAKEOVER_MAX, "{slowest:?}");
+    assert!(witness.answered() > count * 60, "{}", witness.answered());
+}

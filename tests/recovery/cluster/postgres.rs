@@ -1,0 +1,197 @@
+//! Two servers of PostgreSQL on this machine: a primary, and a standby for which its commits wait.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// User and group of PostgreSQL, where the tests run as root.
+type Account = Option<(u32, u32)>;
+
+/// A primary and a standby.
+pub(crate) struct Pair {
+    programs: PathBuf,
+    account: Account,
+    folder: TempDir,
+    /// Ports of both.
+    pub(crate) ports: [u16; 2],
+    /// Which of them is the primary.
+    pub(crate) primary: usize,
+}
+
+impl Pair {
+    /// Starts both and makes an empty database; the reason where PostgreSQL is not installed.
+    pub(crate) fn start() -> Result<Self, &'static str> {
+        let Some(programs) = find_programs() else {
+            let is_required = std::env::var_os("SLOTBOOK_REQUIRE_POSTGRES").is_some();
+            assert!(!is_required, "PostgreSQL is not installed");
+            return Err("PostgreSQL is not installed");
+        };
+        let account = find_account();
+        let folder = tempfile::tempdir().expect("a folder");
+        if let Some((user, group)) = account {
+            chown(folder.path(), Some(user), Some(group)).expect("root may");
+        }
+        let pair =
+            Self { programs, account, folder, ports: [free_port(), free_port()], primary: 0 };
+        let data = pair.data(0);
+        pair.run("initdb", &["-U", "postgres", "-A", "trust", "-E", "UTF8", "-D", &data]);
+        pair.configure(0, "synchronous_standby_names = ''\nmax_wal_senders = 10\n");
+        pair.start_server(0);
+        pair.query("CREATE ROLE slotbook_server LOGIN");
+        pair.query("CREATE DATABASE slots");
+        pair.add_standby(1);
+        pair.set_standby_names("*");
+        Ok(pair)
+    }
+
+    /// The URL of both for a role, through these ports.
+    pub(crate) fn url(role: &str, ports: [u16; 2]) -> String {
+        let [first, second] = ports;
+        format!("postgres://{role}@127.0.0.1:{first},127.0.0.1:{second}/slots?sslmode=disable")
+    }
+
+    /// Makes the primary wait for these standbys, or for none.
+    pub(crate) fn set_standby_names(&self, names: &str) {
+        self.query(&format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"));
+        self.query("SELECT pg_reload_conf()");
+    }
+
+    /// Kills the primary, promotes the standby, and makes a standby of the former primary.
+    pub(crate) fn fail_over(&mut self) {
+        let old = self.primary;
+        self.stop_server(old);
+        self.primary = 1 - old;
+        self.run("pg_ctl", &["-D", &self.data(self.primary), "-w", "promote"]);
+        fs::remove_dir_all(self.data(old)).expect("it is stopped");
+        self.add_standby(old);
+    }
+
+    /// Ends all connections of the servers of slotbook.
+    pub(crate) fn end_connections(&self) {
+        self.query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE application_name = 'slotbook'",
+        );
+    }
+
+    /// Runs a statement on the primary, and returns what it prints.
+    pub(crate) fn query(&self, statement: &str) -> String {
+        let port = self.ports[self.primary].to_string();
+        let database = if statement.contains("slotbook.") { "slots" } else { "postgres" };
+        let mut psql = self.command("psql");
+        psql.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", database]);
+        psql.args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement]);
+        let output = psql.stdout(Stdio::piped()).output().expect("psql runs");
+        assert!(output.status.success(), "{statement}: {}", self.log());
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    fn add_standby(&self, index: usize) {
+        let port = self.ports[self.primary].to_string();
+        let data = self.data(index);
+        self.run(
+            "pg_basebackup",
+            &["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-D", &data, "-R", "-c", "fast"],
+        );
+        // It counts once this one is promoted.
+        self.configure(index, "synchronous_standby_names = '*'\n");
+        self.start_server(index);
+    }
+
+    /// Appends settings; the last of a name counts.
+    fn configure(&self, index: usize, more: &str) {
+        let path = Path::new(&self.data(index)).join("postgresql.conf");
+        let mut file = fs::OpenOptions::new().append(true).open(path).expect("it was made");
+        let (port, folder) = (self.ports[index], self.folder.path().display());
+        write!(
+            file,
+            "\nport = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{folder}'\n\
+             wal_receiver_status_interval = 1s\nshared_buffers = 32MB\n{more}"
+        )
+        .expect("there is room");
+    }
+
+    fn start_server(&self, index: usize) {
+        let log = self.folder.path().join(format!("{index}.log"));
+        let log = log.to_str().expect("a plain path");
+        self.run("pg_ctl", &["-D", &self.data(index), "-l", log, "-w", "start"]);
+    }
+
+    fn stop_server(&self, index: usize) {
+        self.run("pg_ctl", &["-D", &self.data(index), "-m", "immediate", "stop"]);
+    }
+
+    fn data(&self, index: usize) -> String {
+        self.folder.path().join(format!("data{index}")).to_str().expect("a plain path").to_owned()
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) {
+        let status = self.command(program).args(arguments).status().expect("it is installed");
+        assert!(status.success(), "{program} {arguments:?}: {}", self.log());
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.log_path());
+        let log = log.expect("there is room");
+        let mut command = Command::new(self.programs.join(program));
+        command.stdin(Stdio::null()).stdout(Stdio::from(log.try_clone().expect("a descriptor")));
+        command.stderr(Stdio::from(log)).current_dir("/");
+        if let Some((user, group)) = self.account {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.folder.path().join("programs.log")
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        for index in 0..2 {
+            let mut stop = self.command("pg_ctl");
+            // One that does not run is stopped already.
+            drop(stop.args(["-D", &self.data(index), "-m", "immediate", "stop"]).status());
+        }
+    }
+}
+
+/// A port that is free now.
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound").port()
+}
+
+/// Returns the folder of `initdb`: the newest version of Debian's folders, or one of `PATH`.
+fn find_programs() -> Option<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten() {
+        let folder = entry.path().join("bin");
+        if folder.join("initdb").exists() {
+            found.push(folder);
+        }
+    }
+    found.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = || std::env::split_paths(&path).find(|folder| folder.join("initdb").exists());
+    found.pop().or_else(on_path)
+}
+
+/// Returns the account `postgres` if this process is root's, and none otherwise.
+fn find_account() -> Account {
+    let id = |arguments: &[&str]| -> u32 {
+        let output = Command::new("id").args(arguments).output().expect("id is there");
+        String::from_utf8_lossy(&output.stdout).trim().parse().expect("the account is there")
+    };
+    (id(&["-u"]) == 0).then(|| (id(&["-u", "postgres"]), id(&["-g", "postgres"])))
+}

@@ -1,0 +1,169 @@
+//! The servers of a cluster, as processes, each with its own ways to PostgreSQL.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::postgres::{Pair, free_port};
+use super::proxy::Way;
+use crate::server::{complaint, run, signal, slotbook, unlimited};
+
+/// Longest time until one server decides.
+const DECIDING_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The servers of one cluster.
+pub(crate) struct Servers {
+    folder: TempDir,
+    pub(crate) members: Vec<Member>,
+    http: reqwest::Client,
+}
+
+/// One of them.
+pub(crate) struct Member {
+    port: u16,
+    ways: [Way; 2],
+    child: Child,
+    data: PathBuf,
+    log: PathBuf,
+}
+
+impl Servers {
+    /// Makes a cluster with the content of a document, and starts its servers.
+    pub(crate) async fn start(pair: &Pair, document: &Value, count: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let owner = Pair::url("postgres", pair.ports);
+        let url = Pair::url("slotbook_server", pair.ports);
+        let nowhere = folder.path().join("none");
+        let init = ["cluster", "init", "--role", "slotbook_server", "--shared"];
+        let made = run(&[init.as_slice(), &[&owner]].concat(), &nowhere);
+        assert!(made.status.success(), "{}", complaint(&made));
+        let data = crate::server::store_of(folder.path(), document);
+        let filled = run(&["cluster", "import", "--shared", &url], &data);
+        assert!(filled.status.success(), "{}", complaint(&filled));
+        let mut members = Vec::new();
+        for index in 0..count {
+            let [first, second] = pair.ports;
+            let ways = [Way::to(first).await, Way::to(second).await];
+            members.push(Member::start(folder.path(), index, ways));
+        }
+        let http = reqwest::Client::builder().timeout(Duration::from_millis(500)).build();
+        Self { folder, members, http: http.expect("a client") }
+    }
+
+    /// Waits until one server decides, and returns it.
+    pub(crate) async fn deciding(&mut self) -> usize {
+        let began = Instant::now();
+        while began.elapsed() < DECIDING_TIMEOUT {
+            for index in 0..self.members.len() {
+                let url = format!("{}/readyz", self.members[index].base());
+                if let Ok(answer) = self.http.get(url).send().await
+                    && answer.status() == 200
+                {
+                    return index;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let logs: Vec<String> = self.members.iter().map(Member::said).collect();
+        panic!("no server decides: {}", logs.join("\n---\n"));
+    }
+
+    /// The data directory that the cluster was filled from.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The whole content, from the server that decides.
+    pub(crate) fn exported(&self, index: usize) -> Value {
+        let file = self.folder.path().join("export.json");
+        let path = file.to_str().expect("a plain path");
+        let done = run(&["export", path], &self.members[index].data);
+        assert!(done.status.success(), "{}", complaint(&done));
+        serde_json::from_slice(&std::fs::read(&file).expect("it was written")).expect("JSON")
+    }
+
+    /// Waits until a server over which another has taken has ended, and starts it again.
+    pub(crate) async fn expect_fenced(&mut self, index: usize) {
+        let member = &mut self.members[index];
+        let began = Instant::now();
+        let code = loop {
+            if let Some(status) = member.child.try_wait().expect("it is our child") {
+                break status.code();
+            }
+            assert!(began.elapsed() < DECIDING_TIMEOUT, "it goes on: {}", member.said());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        assert_eq!(code, Some(71), "{}", member.said());
+        member.restart();
+    }
+}
+
+impl Member {
+    fn start(folder: &Path, index: usize, ways: [Way; 2]) -> Self {
+        let data = folder.join(format!("server{index}"));
+        let log = folder.join(format!("server{index}.log"));
+        let port = free_port();
+        let child = spawn(port, &ways, &data, &log);
+        Self { port, ways, child, data, log }
+    }
+
+    pub(crate) fn base(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Starts the process once more, after its end.
+    pub(crate) fn restart(&mut self) {
+        self.child = spawn(self.port, &self.ways, &self.data, &self.log);
+    }
+
+    /// Ends the process at once, and starts it again.
+    pub(crate) fn kill(&mut self) {
+        self.signal("KILL");
+        drop(self.child.wait());
+        self.restart();
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(self.child.id(), name);
+    }
+
+    /// Waits for the end of the process.
+    pub(crate) fn left(&mut self) -> Option<i32> {
+        self.child.wait().expect("it is our child").code()
+    }
+
+    /// Cuts its ways to PostgreSQL, or mends them.
+    pub(crate) fn cut(&self, is_cut: bool) {
+        self.ways.iter().for_each(|way| way.cut(is_cut));
+    }
+
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn spawn(port: u16, ways: &[Way; 2], data: &Path, log: &Path) -> Child {
+    let log = File::options().create(true).append(true).open(log).expect("there is room");
+    let url = Pair::url("slotbook_server", [ways[0].port, ways[1].port]);
+    let mut command: Command = slotbook();
+    unlimited(&mut command)
+        .env("SLOTBOOK_DATA", data)
+        .env("SLOTBOOK_SHARED", url)
+        .env("SLOTBOOK_ADVERTISE", format!("http://127.0.0.1:{port}"))
+        .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::from(log))
+        .spawn()
+        .expect("the program starts")
+}

@@ -1,0 +1,194 @@
+//! What PostgreSQL was seen to do with a commit that waits for its standby, and with damaged rows; and what a start refuses.
+
+use std::time::Duration;
+
+use reqwest::Response;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use super::postgres::Pair;
+use super::servers::Servers;
+use crate::server::{appointments, booking, complaint, half_hour, practice, run};
+
+const LOG_ROWS: &str = "SELECT count(*) FROM slotbook.journal";
+
+/// A booking that is sent and not yet answered.
+fn send_booking(servers: &Servers, index: usize, nth: u64) -> JoinHandle<Option<Response>> {
+    let url = format!("{}/api/v1/groups/1/appointments", servers.members[index].base());
+    let wish = booking(&format!("t{nth}"), &half_hour(2 * nth), 1, &[2]);
+    let request = reqwest::Client::new().post(url).query(&[("apikey", "test-key")]).json(&wish);
+    tokio::spawn(async move { request.send().await.ok() })
+}
+
+fn booked(document: &Value) -> usize {
+    appointments(document).count()
+}
+
+/// Waits until an append of a server waits for a standby.
+async fn expect_waiting(pair: &Pair) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' \
+                   AND query LIKE '%append%'";
+    while pair.query(waiting) == "0" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_no_standby_has_is_not_answered_whoever_ends_its_wait() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity \
+                  WHERE wait_event = 'SyncRep' AND query LIKE '%append%'";
+    let terminate = cancel.replace("pg_cancel_backend", "pg_terminate_backend");
+    let endings = [cancel.to_owned(), terminate, String::new()];
+    for (nth, ending) in (1..).zip(&endings) {
+        let deciding = servers.deciding().await;
+        pair.set_standby_names("nobody");
+        let asked = send_booking(&servers, deciding, nth);
+        expect_waiting(&pair).await;
+        if ending.is_empty() {
+            // Releases all that wait, without a notice.
+            pair.set_standby_names("");
+        } else {
+            pair.query(ending);
+        }
+        // A server that took the end for success would answer now.
+        let taken = "SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%take_again%'";
+        while pair.query(taken) != "t" {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert!(!asked.is_finished(), "{ending}: it was answered before a standby had it");
+        pair.set_standby_names("*");
+        let answer = asked.await.expect("no panic");
+        let answer = answer.unwrap_or_else(|| panic!("{ending}: {}", servers.members[0].said()));
+        assert_eq!(answer.status(), 201, "{ending}");
+        let deciding = servers.deciding().await;
+        let document = servers.exported(deciding);
+        assert_eq!(booked(&document), usize::try_from(nth).expect("small"), "{ending}: once each");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_of_another_owner_ends_the_server_before_it_answers() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let deciding = servers.deciding().await;
+    // As after a take whose wait was cancelled, a promotion and another take: the same epoch twice.
+    pair.query(
+        "UPDATE slotbook.journal SET owner = gen_random_uuid() \
+         WHERE n = (SELECT max(n) FROM slotbook.journal)",
+    );
+    let rows = pair.query(LOG_ROWS);
+    let asked = send_booking(&servers, deciding, 1);
+    assert!(asked.await.expect("no panic").is_none(), "it is not answered");
+    servers.expect_fenced(deciding).await;
+    assert_eq!(pair.query(LOG_ROWS), rows, "nothing was added");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn appends_read_the_journal_by_its_key_however_it_grows() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let deciding = servers.deciding().await;
+    let scans = "SELECT seq_scan FROM pg_stat_user_tables \
+                 WHERE schemaname || '.' || relname = 'slotbook.journal'";
+    // Its index was built by one.
+    let before = pair.query(scans);
+    for nth in 1..=20 {
+        let answer = send_booking(&servers, deciding, nth).await.expect("no panic");
+        assert_eq!(answer.expect("it is answered").status(), 201);
+    }
+    // The statistics of a session arrive with its end.
+    pair.end_connections();
+    let deciding = servers.deciding().await;
+    let answer = send_booking(&servers, deciding, 21).await.expect("no panic");
+    assert_eq!(answer.expect("it is answered").status(), 201);
+    assert_eq!(pair.query(scans), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_row_is_refused_with_its_place_and_nothing_is_removed() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let deciding = servers.deciding().await;
+    let answer = send_booking(&servers, deciding, 1).await.expect("no panic");
+    assert_eq!(answer.expect("it is answered").status(), 201);
+    servers.members[deciding].signal("TERM");
+    assert_eq!(servers.members[deciding].left(), Some(0));
+    let last = pair.query("SELECT max(n) FROM slotbook.journal");
+    for table in ["journal", "frame"] {
+        let place = if table == "journal" { last.as_str() } else { "1" };
+        let flip = format!(
+            "UPDATE slotbook.{table} SET bytes = set_byte(bytes, 20, 255 - get_byte(bytes, 20)) \
+             WHERE n = {place}"
+        );
+        pair.query(&flip);
+        let rows = pair.query(LOG_ROWS);
+        servers.members[deciding].restart();
+        assert_eq!(servers.members[deciding].left(), Some(70));
+        let said = servers.members[deciding].said();
+        let named = format!("the table slotbook.{table}, part 0, n {place} is damaged");
+        assert!(said.contains(&named), "{said}");
+        assert_eq!(pair.query(LOG_ROWS), rows);
+        pair.query(&flip);
+    }
+    servers.members[deciding].restart();
+    let deciding = servers.deciding().await;
+    assert_eq!(booked(&servers.exported(deciding)), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_refuses_what_would_lose_writes_and_names_the_remedy() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let empty = folder.path().join("empty");
+    let url = Pair::url("slotbook_server", pair.ports);
+    let refusal = |data: &std::path::Path, more: &[&str]| {
+        let serve = ["serve", "--listen", "127.0.0.1:0", "--shared", &url];
+        let output = run(&[serve.as_slice(), more].concat(), data);
+        assert_eq!(output.status.code(), Some(1), "{}", complaint(&output));
+        complaint(&output)
+    };
+    let advertised = ["--advertise", "http://127.0.0.1:1"];
+    let said = refusal(&empty, &advertised);
+    assert!(said.contains("slotbook cluster init"), "{said}");
+    let servers = Servers::start(&pair, &practice(1), 0).await;
+    let said = refusal(&empty, &[]);
+    assert!(said.contains("--advertise"), "{said}");
+    let said = refusal(&empty, &["--advertise", "http://127.0.0.1:1", "--demo"]);
+    assert!(said.contains("--demo"), "{said}");
+    let said = refusal(&servers.store(), &advertised);
+    assert!(said.contains("slotbook cluster import"), "{said}");
+    pair.set_standby_names("");
+    let said = refusal(&empty, &advertised);
+    assert!(said.contains("synchronous_standby_names"), "{said}");
+    pair.set_standby_names("*");
+    pair.query("ALTER ROLE slotbook_server SET synchronous_commit = 'local'");
+    let said = refusal(&empty, &advertised);
+    assert!(said.contains("synchronous_commit is local"), "{said}");
+    pair.query("ALTER ROLE slotbook_server RESET synchronous_commit");
+    pair.query("UPDATE slotbook.cluster SET version = 99");
+    let said = refusal(&empty, &advertised);
+    assert!(said.contains("version 99"), "{said}");
+    let nowhere = Pair::url("slotbook_server", [1, 2]);
+    let output = run(
+        &["serve", "--listen", "127.0.0.1:0", "--shared", &nowhere, advertised[0], advertised[1]],
+        &empty,
+    );
+    assert!(complaint(&output).contains("a writable PostgreSQL"), "{}", complaint(&output));
+}
