@@ -101,6 +101,14 @@ pub(crate) enum PlantedFault {
     SharedChainUnchecked,
     /// Answers and messages leave a server of a cluster without its lease.
     SharedLeaseUnchecked,
+    /// A warning behind a commit is taken for success.
+    SharedNoticeIgnored,
+    /// A batch follows a row of the same epoch, whoever owns it.
+    SharedOwnerUncompared,
+    /// A batch follows whatever row is before it.
+    SharedPredecessorUnchecked,
+    /// A server that takes over keeps what it had read before.
+    SharedReadBeforeTake,
     /// A batch whose end is unknown is sent once more, without a look.
     SharedResendAfterUnknown,
     /// New snapshots are of states from before the journal rotated.

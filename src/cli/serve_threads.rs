@@ -19,10 +19,10 @@ use crate::cli::serve_cluster::ServedCluster;
 use crate::cli::served_log::{ServedLog, StoreParts};
 use crate::config::options::ServeOptions;
 use crate::engine::Engine;
+use crate::engine::SharedCompactor;
 use crate::engine::compaction::Compactor;
 use crate::engine::health::{FatalCondition, Health, LOOK_INTERVAL};
 use crate::engine::journal::{Journal, JournalError};
-use crate::engine::shared_compaction::SharedCompactor;
 use crate::planted_faults::PlantedFault;
 use crate::store::{Generations, Log, Presence, StoreError, free_bytes};
 

@@ -184,7 +184,7 @@ impl Engine {
 
     /// Creates the compactor of a shared store, whose journal since the newest snapshot, of
     /// `snapshot_bytes`, has `tail_bytes`. It notes erasures in `directory`.
-    pub fn new_shared_compactor(
+    pub(crate) fn new_shared_compactor(
         &self,
         store: SharedStore,
         tail_bytes: Arc<AtomicU64>,
@@ -202,13 +202,13 @@ impl Engine {
 
     /// Makes this the engine of a server in a cluster. From now on what leaves the server without
     /// a durable write needs its lease. To be called once, before the first request.
-    pub fn need_lease(&self, lease: Arc<Lease>) {
+    pub(crate) fn need_lease(&self, lease: Arc<Lease>) {
         let set = self.lease.set(lease);
         assert!(set.is_ok(), "a server has one lease");
     }
 
     /// Returns the lease of this server in a cluster; `None` without one.
-    pub fn lease(&self) -> Option<&Arc<Lease>> {
+    pub(crate) fn lease(&self) -> Option<&Arc<Lease>> {
         self.lease.get()
     }
 

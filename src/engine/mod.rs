@@ -41,7 +41,7 @@ pub mod recovery;
 mod replay;
 mod retained;
 mod retention;
-pub mod shared_compaction;
+mod shared_compaction;
 pub(crate) mod steady_clock;
 mod supervisor;
 mod upkeep;
@@ -53,6 +53,7 @@ pub use self::handle::{Engine, EngineParts};
 pub use self::messaging::{MessagingHandle, MessagingOptions};
 pub use self::replay::{RecoveredStates, StateRebuilder};
 pub use self::retained::Retained;
+pub(crate) use self::shared_compaction::SharedCompactor;
 pub use self::write::{
     AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };

@@ -164,7 +164,7 @@ pub fn replace(
 ///
 /// # Errors
 /// It has content already, or PostgreSQL refuses.
-pub fn fill_shared(
+pub(crate) fn fill_shared(
     store: &SharedStore,
     content: &Directory,
     group_states: &[GroupState],

@@ -36,7 +36,7 @@ pub(crate) struct SharedCompactorParts {
 }
 
 /// Makes snapshots in a shared store. It runs on a thread of its own.
-pub struct SharedCompactor {
+pub(crate) struct SharedCompactor {
     store: SharedStore,
     parts: SharedCompactorParts,
     /// Bytes of the journal since the newest snapshot.
@@ -63,7 +63,7 @@ impl SharedCompactor {
 
     /// Checks each second whether a snapshot is due, until `stop` is dropped or the journal has
     /// ended. A failure leaves the snapshots as they were, and is tried again.
-    pub fn run(mut self, stop: &Receiver<()>) {
+    pub(crate) fn run(mut self, stop: &Receiver<()>) {
         let mut next_check = Stopwatch::now();
         loop {
             self.answer_requests();

@@ -86,10 +86,9 @@ pub use presence::Presence;
 pub use record::{BatchNumber, JournalRecord, Position, Stream};
 pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};
 pub use replay::TornBatch;
-pub use shared::{
-    Beats, ClusterNode, Follower, HolderReport, LEASE_TIME, Lease, Membership, OwnedJournal,
-    SILENCE_TIME, SharedAddress, SharedLog, SharedSnapshot, SharedSnapshotsWriter, SharedStore,
-    Takeover, init_cluster, uptime,
+pub(crate) use shared::{
+    LEASE_TIME, Lease, Membership, SharedAddress, SharedLog, SharedSnapshotsWriter, SharedStore,
+    Takeover, init_cluster,
 };
 pub use simulated::{SimulatedDisk, SimulatedLog};
 pub use simulated_contents::{InjectedFault, Tail};

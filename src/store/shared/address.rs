@@ -42,7 +42,7 @@ enum Verification {
 
 /// The address of a shared store. Its `Debug` form hides the password.
 #[derive(Clone)]
-pub struct SharedAddress {
+pub(crate) struct SharedAddress {
     config: Config,
     tls: MakeRustlsConnect,
     /// The address as it was given, without its password.
@@ -67,7 +67,7 @@ impl SharedAddress {
     ///
     /// # Errors
     /// A URL that is none, an unknown `sslmode`, or a file of authorities that cannot be read.
-    pub fn parse(url: &str, password: &str) -> Result<Self, StoreError> {
+    pub(crate) fn parse(url: &str, password: &str) -> Result<Self, StoreError> {
         let refuse = |what: String| StoreError::shared("read the address of", what);
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         if !base.starts_with("postgres://") && !base.starts_with("postgresql://") {

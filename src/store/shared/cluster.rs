@@ -1,5 +1,6 @@
 //! A cluster: its schema, the checks before a server joins, and its members.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::{Clock as _, SystemClock};
+use crate::planted_faults::PlantedFault;
 use crate::store::error::StoreError;
 use crate::store::record::{BatchNumber, StreamPositions};
 use crate::store::recovery::RecoveryVisitor;
@@ -14,8 +16,9 @@ use crate::store::shared::PART;
 use crate::store::shared::address::SharedAddress;
 use crate::store::shared::connection::{CallError, SharedConnection};
 use crate::store::shared::follower::Follower;
-use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog, owned_row};
+use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog};
 use crate::store::shared::membership::{Beats, Membership};
+use crate::store::shared::rows::{PostgresRows, owned_row};
 use crate::store::shared::snapshots::{SharedSnapshotsWriter, list_snapshots};
 
 /// The tables and functions.
@@ -33,7 +36,7 @@ const LONG_DEADLINE: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// The database has the schema already, or PostgreSQL refuses. Nothing is made then.
-pub fn init_cluster(address: &SharedAddress, role: &str) -> Result<(), StoreError> {
+pub(crate) fn init_cluster(address: &SharedAddress, role: &str) -> Result<(), StoreError> {
     let mut connection = SharedConnection::new(address.clone(), LONG_DEADLINE)?;
     check_version(&mut connection)?;
     if has_schema(&mut connection)? {
@@ -41,8 +44,9 @@ pub fn init_cluster(address: &SharedAddress, role: &str) -> Result<(), StoreErro
         return Err(StoreError::shared("make", what));
     }
     let role = format!("\"{}\"", role.replace('"', "\"\""));
+    let schema = planted(SCHEMA);
     let script = format!(
-        "BEGIN;\n{SCHEMA}\n\
+        "BEGIN;\n{schema}\n\
          INSERT INTO slotbook.cluster (version, secret) VALUES ({SCHEMA_VERSION}, \
              uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));\n\
          GRANT USAGE ON SCHEMA slotbook TO {role};\n\
@@ -52,27 +56,38 @@ pub fn init_cluster(address: &SharedAddress, role: &str) -> Result<(), StoreErro
     connection.run_script(&script).map_err(|error| error.into_store_error("make"))
 }
 
+/// Returns the schema, or one with the fault that is planted.
+fn planted(schema: &str) -> Cow<'_, str> {
+    if PlantedFault::SharedOwnerUncompared.is_active() {
+        return schema.replace("AND j.epoch = e AND j.owner = o", "AND j.epoch = e").into();
+    }
+    if PlantedFault::SharedPredecessorUnchecked.is_active() {
+        return schema.replace("WHERE EXISTS (", "WHERE true OR EXISTS (").into();
+    }
+    schema.into()
+}
+
 /// The shared store of a cluster, as far as a server has checked it.
 #[derive(Clone, Debug)]
-pub struct SharedStore {
+pub(crate) struct SharedStore {
     address: SharedAddress,
     /// The cluster.
-    pub id: Uuid,
+    pub(crate) id: Uuid,
 }
 
 /// A server that has joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterNode {
+pub(crate) struct ClusterNode {
     /// Address at which others reach it.
-    pub url: String,
+    pub(crate) url: String,
     /// Its release.
-    pub version: String,
+    pub(crate) version: String,
     /// The formats that it writes.
-    pub formats: String,
+    pub(crate) formats: String,
     /// Time since its last beat.
-    pub silent: Duration,
+    pub(crate) silent: Duration,
     /// Whether it decides.
-    pub is_holder: bool,
+    pub(crate) is_holder: bool,
 }
 
 impl SharedStore {
@@ -80,7 +95,7 @@ impl SharedStore {
     ///
     /// # Errors
     /// What does not do, with the remedy.
-    pub fn open(address: SharedAddress) -> Result<Self, StoreError> {
+    pub(crate) fn open(address: SharedAddress) -> Result<Self, StoreError> {
         let refuse = |what: String| StoreError::shared("use", what);
         let mut connection = SharedConnection::new(address.clone(), COMMIT_DEADLINE)?;
         check_version(&mut connection)?;
@@ -127,7 +142,7 @@ impl SharedStore {
     ///
     /// # Errors
     /// PostgreSQL refuses.
-    pub fn join(&self, url: &str) -> Result<Arc<Membership>, StoreError> {
+    pub(crate) fn join(&self, url: &str) -> Result<Arc<Membership>, StoreError> {
         Ok(Arc::new(Membership::join(&mut self.connect(COMMIT_DEADLINE)?, url)?))
     }
 
@@ -135,7 +150,7 @@ impl SharedStore {
     ///
     /// # Errors
     /// The connection's runtime cannot be made.
-    pub fn beats(&self, membership: &Arc<Membership>) -> Result<Beats, StoreError> {
+    pub(crate) fn beats(&self, membership: &Arc<Membership>) -> Result<Beats, StoreError> {
         Beats::new(self.address.clone(), Arc::clone(membership))
     }
 
@@ -143,11 +158,14 @@ impl SharedStore {
     ///
     /// # Errors
     /// The connection's runtime cannot be made.
-    pub fn follower<V: RecoveryVisitor + Default>(
+    pub(crate) fn follower<V: RecoveryVisitor + Default>(
         &self,
         membership: &Arc<Membership>,
     ) -> Result<Follower<V>, StoreError> {
-        Ok(Follower::new(self.connect(COMMIT_DEADLINE)?, Arc::clone(membership)))
+        let lease = Arc::clone(&membership.lease);
+        let membership = Some(Arc::clone(membership));
+        let rows = PostgresRows { connection: self.connect(COMMIT_DEADLINE)?, membership };
+        Ok(Follower::new(rows, lease))
     }
 
     /// Passes the decision on to the other servers, who need not wait then. Nothing may be answered
@@ -155,7 +173,7 @@ impl SharedStore {
     ///
     /// # Errors
     /// PostgreSQL refuses; the others take over later then.
-    pub fn release(&self, membership: &Membership) -> Result<(), StoreError> {
+    pub(crate) fn release(&self, membership: &Membership) -> Result<(), StoreError> {
         membership.lease.end();
         let released = self.connect(Duration::from_secs(1))?.call(
             "SELECT slotbook.release($1, $2, $3)",
@@ -168,7 +186,7 @@ impl SharedStore {
     ///
     /// # Errors
     /// PostgreSQL refuses.
-    pub fn nodes(&self) -> Result<Vec<ClusterNode>, StoreError> {
+    pub(crate) fn nodes(&self) -> Result<Vec<ClusterNode>, StoreError> {
         let rows = self.connect(COMMIT_DEADLINE)?.call(
             "SELECT url, version, formats, silent_ms, is_holder FROM slotbook.list_nodes($1)",
             &[&PART],
@@ -190,7 +208,7 @@ impl SharedStore {
     /// # Errors
     /// The error of `write`; PostgreSQL refuses, or returns other bytes than were written. The
     /// newest snapshot stays what it was.
-    pub fn write_snapshot(
+    pub(crate) fn write_snapshot(
         &self,
         number: BatchNumber,
         write: impl FnOnce(&mut SharedSnapshotsWriter<'_>) -> Result<(), StoreError>,
@@ -205,20 +223,22 @@ impl SharedStore {
     ///
     /// # Errors
     /// It has content already, or PostgreSQL refuses.
-    pub fn take_empty(&self) -> Result<SharedLog, StoreError> {
+    pub(crate) fn take_empty(&self) -> Result<SharedLog, StoreError> {
         let mut connection = self.connect(COMMIT_DEADLINE)?;
         let owner = Uuid::new_v4();
         let taken = connection
             .commit("SELECT n, epoch FROM slotbook.take($1, $2)", &[&PART, &owner])
             .map_err(|error| error.into_store_error("take"))?;
         let row = taken.first().expect("a function returns a row");
-        let last = owned_row(row.get(0), row.get(1), owner)?;
+        let last = owned_row(row.get(0), row.get(1), owner)
+            .map_err(|error| error.into_store_error("take"))?;
         if last.number != BatchNumber(1) || !list_snapshots(&mut connection)?.is_empty() {
             let what = "it has been used already: make a cluster in another database";
             return Err(StoreError::shared("fill", what));
         }
         let tail_bytes = Arc::new(AtomicU64::new(0));
-        Ok(SharedLog::new(connection, last, StreamPositions::default(), tail_bytes))
+        let rows = PostgresRows { connection, membership: None };
+        Ok(SharedLog::new(rows, last, StreamPositions::default(), tail_bytes))
     }
 
     fn connect(&self, deadline: Duration) -> Result<SharedConnection, StoreError> {

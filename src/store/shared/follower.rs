@@ -5,32 +5,26 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use crate::planted_faults::PlantedFault;
 use crate::store::batch;
 use crate::store::durable_watermark::Watermark;
 use crate::store::error::StoreError;
-use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::replay::Replay;
-use crate::store::shared::connection::{CallError, SharedConnection};
-use crate::store::shared::lease::uptime;
-use crate::store::shared::log::{OwnedRow, SharedLog, number_i64, owned_row};
-use crate::store::shared::membership::Membership;
-use crate::store::shared::snapshots::{list_snapshots, read_snapshot};
-use crate::store::shared::{JOURNAL, PART, damaged, locate};
-use crate::store::snapshot::Frames;
+use crate::store::shared::connection::CallError;
+use crate::store::shared::lease::Lease;
+use crate::store::shared::log::SharedLog;
+use crate::store::shared::rows::{OwnedRow, PostgresRows, SharedRows, number_i64};
+use crate::store::shared::snapshots::SnapshotStates;
+use crate::store::shared::{JOURNAL, damaged, locate};
 
-/// Rows of the journal that are read at once.
-const ROWS_READ: i32 = 1_000;
 /// Pause before what a follower could not read is read again.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// The states that a follower has read so far, with the place of the next row.
-pub struct Follower<V> {
-    connection: SharedConnection,
-    membership: Arc<Membership>,
+pub(crate) struct Follower<V, R = PostgresRows> {
+    rows: R,
+    lease: Arc<Lease>,
     read: Option<ReadStates<V>>,
 }
 
@@ -47,13 +41,13 @@ struct ReadStates<V> {
 }
 
 /// A server that has taken over.
-pub struct Takeover<V> {
+pub(crate) struct Takeover<V, R = PostgresRows> {
     /// All states.
-    pub visitor: V,
+    pub(crate) visitor: V,
     /// The log, whose last row belongs to this server.
-    pub log: SharedLog,
+    pub(crate) log: SharedLog<R>,
     /// Bytes of the newest snapshot; 0 without one.
-    pub snapshot_bytes: u64,
+    pub(crate) snapshot_bytes: u64,
 }
 
 /// Reason why the journal cannot be followed from where a follower is.
@@ -69,10 +63,10 @@ impl From<StoreError> for FollowError {
     }
 }
 
-impl<V: RecoveryVisitor + Default> Follower<V> {
+impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
     /// Creates a follower that has read nothing.
-    pub(crate) fn new(connection: SharedConnection, membership: Arc<Membership>) -> Self {
-        Self { connection, membership, read: None }
+    pub(crate) fn new(rows: R, lease: Arc<Lease>) -> Self {
+        Self { rows, lease, read: None }
     }
 
     /// Reads what was added since the last call; the first call reads the newest snapshot as well.
@@ -80,9 +74,9 @@ impl<V: RecoveryVisitor + Default> Follower<V> {
     ///
     /// # Errors
     /// Damage, with its place; or PostgreSQL does not answer, and may later.
-    pub fn follow(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn follow(&mut self) -> Result<(), StoreError> {
         if let Some(read) = &mut self.read {
-            match read.follow(&mut self.connection) {
+            match read.follow(&mut self.rows) {
                 Ok(()) => return Ok(()),
                 Err(FollowError::Diverged(error)) => {
                     tracing::warn!(%error, "the journal is another than before; reading it anew");
@@ -91,8 +85,8 @@ impl<V: RecoveryVisitor + Default> Follower<V> {
                 Err(FollowError::Store(error)) => return Err(error),
             }
         }
-        let mut read = ReadStates::read_snapshots(&mut self.connection)?;
-        match read.follow(&mut self.connection) {
+        let mut read = ReadStates::read_snapshot(&mut self.rows)?;
+        match read.follow(&mut self.rows) {
             Ok(()) => {}
             Err(FollowError::Diverged(error) | FollowError::Store(error)) => return Err(error),
         }
@@ -100,34 +94,23 @@ impl<V: RecoveryVisitor + Default> Follower<V> {
         Ok(())
     }
 
-    /// The last batch that was read; 0 before the first.
-    pub fn last(&self) -> BatchNumber {
-        self.read.as_ref().map_or(BatchNumber(0), |read| read.replay.last)
-    }
-
     /// Takes over, if the server that decides has not been heard for long, and reads the rest.
     /// Returns `None` while another decides.
     ///
     /// # Errors
     /// Damage, with its place; or PostgreSQL does not answer, and may later.
-    pub fn take_over(&mut self) -> Result<Option<OwnedJournal>, StoreError> {
-        let Some(seen) = self.membership.lease.may_take_at(uptime()) else { return Ok(None) };
-        let sent = uptime();
-        let owner = Uuid::new_v4();
-        let taken = self.connection.commit(
-            "SELECT n, epoch FROM slotbook.take_over($1, $2, $3, $4, $5)",
-            &[&PART, &owner, &self.membership.node, &self.membership.incarnation, &seen],
-        );
-        let rows = match taken {
-            Ok(rows) => rows,
-            // Another server takes at this moment.
-            Err(CallError::Fenced | CallError::KeyTaken) => return Ok(None),
+    pub(crate) fn take_over(&mut self) -> Result<Option<OwnedJournal>, StoreError> {
+        let Some(seen) = self.lease.may_take_at(self.rows.now()) else { return Ok(None) };
+        let sent = self.rows.now();
+        let owner = self.rows.new_owner();
+        let last = match self.rows.take_over(owner, seen) {
+            Ok(Some(last)) => last,
+            // Another server takes at this moment, or has been heard.
+            Ok(None) | Err(CallError::Fenced | CallError::KeyTaken) => return Ok(None),
             // The next beat shows whether it was done, and by whom.
             Err(error) => return Err(error.into_store_error("take over")),
         };
-        let Some(row) = rows.first() else { return Ok(None) };
-        let last = owned_row(row.get(0), row.get(1), owner)?;
-        self.membership.lease.note_takeover(sent);
+        self.lease.note_takeover(sent);
         Ok(Some(OwnedJournal { last }))
     }
 
@@ -136,14 +119,20 @@ impl<V: RecoveryVisitor + Default> Follower<V> {
     ///
     /// # Errors
     /// Damage, with its place; [`StoreError::Fenced`] if another server has taken over meanwhile.
-    pub fn into_takeover(mut self, owned: OwnedJournal) -> Result<Takeover<V>, StoreError> {
+    pub(crate) fn into_takeover(
+        mut self,
+        owned: OwnedJournal,
+    ) -> Result<Takeover<V, R>, StoreError> {
         let last = owned.last;
         loop {
+            if PlantedFault::SharedReadBeforeTake.is_active() && self.read.is_some() {
+                break;
+            }
             match self.follow() {
                 Ok(()) => {}
                 Err(error @ StoreError::Shared { .. }) => {
                     tracing::warn!(%error, "reading the shared store again");
-                    self.connection.pause(RETRY_PAUSE);
+                    self.rows.pause(RETRY_PAUSE);
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -160,95 +149,46 @@ impl<V: RecoveryVisitor + Default> Follower<V> {
         replay.finish(Path::new(JOURNAL))?;
         let tail_bytes = Arc::new(AtomicU64::new(tail_bytes));
         let Replay { positions, .. } = replay;
-        let log = SharedLog::new(self.connection, last, positions, tail_bytes);
+        let log = SharedLog::new(self.rows, last, positions, tail_bytes);
         Ok(Takeover { visitor, log, snapshot_bytes })
     }
 }
 
 /// The journal of a server that has taken over and has still to read it.
 #[derive(Clone, Copy, Debug)]
-pub struct OwnedJournal {
+pub(crate) struct OwnedJournal {
     last: OwnedRow,
 }
 
 impl<V: RecoveryVisitor + Default> ReadStates<V> {
     /// Reads the newest snapshot that is not damaged.
-    fn read_snapshots(connection: &mut SharedConnection) -> Result<Self, StoreError> {
-        let begun = connection.run_script("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
-        begun.map_err(|error| error.into_store_error("read"))?;
-        let read = Self::read_newest(connection);
-        // The connection is closed if that fails, and so the transaction ends as well.
-        if connection.run_script("COMMIT").is_err() {
-            connection.close();
-        }
-        read
-    }
-
-    fn read_newest(connection: &mut SharedConnection) -> Result<Self, StoreError> {
-        let mut first_damage = None;
-        for snapshot in list_snapshots(connection)? {
-            let mut visitor = SnapshotVisitor::<V>::default();
-            match read_snapshot(connection, &snapshot, &mut visitor) {
-                Ok(()) => {
-                    if let Some(error) = first_damage {
-                        tracing::error!(
-                            %error,
-                            "a snapshot is damaged; reading the one before and all batches since"
-                        );
-                    }
-                    let SnapshotVisitor { visitor, positions } = visitor;
-                    let replay = Replay::new(Watermark::default(), positions, snapshot.number);
-                    let snapshot_bytes = snapshot.bytes;
-                    return Ok(Self { visitor, replay, last: None, tail_bytes: 0, snapshot_bytes });
-                }
-                Err(error @ StoreError::SharedDamaged { .. }) => {
-                    first_damage.get_or_insert(error);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        match first_damage {
-            Some(error) => Err(error),
-            None => Ok(Self {
-                visitor: V::default(),
-                replay: Replay::new(
-                    Watermark::default(),
-                    StreamPositions::default(),
-                    BatchNumber(0),
-                ),
-                last: None,
-                tail_bytes: 0,
-                snapshot_bytes: 0,
-            }),
-        }
+    fn read_snapshot(rows: &mut impl SharedRows) -> Result<Self, StoreError> {
+        let SnapshotStates { visitor, positions, number, bytes } = rows.read_snapshot()?;
+        let replay = Replay::new(Watermark::default(), positions, number);
+        Ok(Self { visitor, replay, last: None, tail_bytes: 0, snapshot_bytes: bytes })
     }
 }
 
 impl<V: RecoveryVisitor> ReadStates<V> {
     /// Reads all rows after the last one. The last one is read again: after a promotion it may be
     /// another.
-    fn follow(&mut self, connection: &mut SharedConnection) -> Result<(), FollowError> {
+    fn follow(&mut self, rows: &mut impl SharedRows) -> Result<(), FollowError> {
         loop {
-            let from = number_i64(self.replay.last);
-            let rows = connection.call(
-                "SELECT n, epoch, owner, bytes FROM slotbook.read_journal($1, $2, $3)",
-                &[&PART, &from, &ROWS_READ],
-            );
-            let rows = rows.map_err(|error| error.into_store_error("read"))?;
+            let from = self.replay.last;
+            let read = rows.read_journal(from).map_err(|error| error.into_store_error("read"))?;
+            // The last row of the journal is never removed.
+            if read.is_empty() {
+                let what = "the journal ends before it";
+                return Err(FollowError::Diverged(damaged(JOURNAL, number_i64(from), what)));
+            }
             let mut has_new = false;
-            for row in &rows {
-                let owned = owned_row(row.get(0), row.get(1), row.get(2))?;
-                if owned.number == self.replay.last {
-                    self.expect_same(owned)?;
+            for (row, bytes) in read {
+                if row.number == self.replay.last {
+                    self.expect_same(row)?;
                 } else {
-                    self.apply(owned, row.get(3))?;
+                    self.apply(row, &bytes)?;
                     has_new = true;
                 }
-            }
-            // The last row of the journal is never removed.
-            if rows.is_empty() {
-                let what = "the journal ends before it";
-                return Err(FollowError::Diverged(damaged(JOURNAL, from, what)));
             }
             if !has_new {
                 return Ok(());
@@ -298,28 +238,5 @@ impl<V: RecoveryVisitor> ReadStates<V> {
         self.last = Some(row);
         self.tail_bytes += u64::try_from(bytes.len()).expect("a 64-bit machine");
         Ok(())
-    }
-}
-
-/// Passes snapshots on, and notes their positions.
-#[derive(Default)]
-struct SnapshotVisitor<V> {
-    visitor: V,
-    positions: StreamPositions,
-}
-
-impl<V: RecoveryVisitor> RecoveryVisitor for SnapshotVisitor<V> {
-    fn snapshot(
-        &mut self,
-        stream: Stream,
-        position: Position,
-        frames: &mut dyn Frames,
-    ) -> Result<(), StoreError> {
-        self.positions.note_snapshot(stream, position);
-        self.visitor.snapshot(stream, position, frames)
-    }
-
-    fn record(&mut self, batch: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
-        self.visitor.record(batch, record)
     }
 }

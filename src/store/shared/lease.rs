@@ -13,12 +13,12 @@ use rustix::time::{ClockId, clock_gettime};
 /// Time between two beats.
 pub(crate) const BEAT_INTERVAL: Duration = Duration::from_millis(500);
 /// Longest time that a lease is held after the last good beat was sent.
-pub const LEASE_TIME: Duration = Duration::from_millis(2_500);
+pub(crate) const LEASE_TIME: Duration = Duration::from_millis(2_500);
 /// Time without a beat after which another server may take over.
-pub const SILENCE_TIME: Duration = Duration::from_millis(3_500);
+pub(crate) const SILENCE_TIME: Duration = Duration::from_millis(3_500);
 
 /// Returns the time since this machine has started, with the time for which it slept.
-pub fn uptime() -> Duration {
+pub(crate) fn uptime() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
@@ -27,21 +27,21 @@ pub fn uptime() -> Duration {
 
 /// What a beat has said of the server that decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HolderReport {
+pub(crate) struct HolderReport {
     /// Number of its beats, which each change of the server raises too.
-    pub beat: i64,
+    pub(crate) beat: i64,
     /// Whether it is this server.
-    pub is_self: bool,
+    pub(crate) is_self: bool,
     /// Whether it has left, so that nobody need wait.
-    pub released: bool,
+    pub(crate) released: bool,
     /// Address at which others reach it; empty before the first.
-    pub url: String,
+    pub(crate) url: String,
 }
 
 /// The lease of this server, and its view of the server that decides. Times are those of
 /// [`uptime`].
 #[derive(Debug, Default)]
-pub struct Lease {
+pub(crate) struct Lease {
     /// End of the lease, in milliseconds; 0 without one.
     until_ms: AtomicU64,
     view: Mutex<View>,
@@ -56,17 +56,17 @@ struct View {
 
 impl Lease {
     /// Whether the lease is held at `now`.
-    pub fn is_held_at(&self, now: Duration) -> bool {
+    pub(crate) fn is_held_at(&self, now: Duration) -> bool {
         as_millis(now) < self.until_ms.load(Ordering::Acquire)
     }
 
     /// Whether the lease is held now: nobody else can have decided anything.
-    pub fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.is_held_at(uptime())
     }
 
     /// Time since the last good beat was sent, of a server that has decided; `None` before.
-    pub fn age(&self) -> Option<Duration> {
+    pub(crate) fn age(&self) -> Option<Duration> {
         let until = Duration::from_millis(match self.until_ms.load(Ordering::Acquire) {
             0 => return None,
             until => until,
@@ -75,7 +75,7 @@ impl Lease {
     }
 
     /// Notes what a good beat, which was sent at `sent`, has said at `now`.
-    pub fn note_beat(&self, sent: Duration, now: Duration, report: HolderReport) {
+    pub(crate) fn note_beat(&self, sent: Duration, now: Duration, report: HolderReport) {
         let mut view = self.view.lock();
         let is_same = view.report.as_ref().is_some_and(|seen| seen.beat == report.beat);
         if !is_same || view.unchanged_since.is_none() {
@@ -88,17 +88,17 @@ impl Lease {
     }
 
     /// Notes that a beat has failed: the silence of others is counted anew.
-    pub fn note_failure(&self) {
+    pub(crate) fn note_failure(&self) {
         self.view.lock().unchanged_since = None;
     }
 
     /// Notes that this server has taken over by a call that was sent at `sent`.
-    pub fn note_takeover(&self, sent: Duration) {
+    pub(crate) fn note_takeover(&self, sent: Duration) {
         self.extend(sent);
     }
 
     /// Ends the lease now.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.until_ms.store(0, Ordering::Release);
     }
 
@@ -108,7 +108,7 @@ impl Lease {
 
     /// Returns the beat over which this server may take at `now`; `None` while another decides, or
     /// may decide.
-    pub fn may_take_at(&self, now: Duration) -> Option<i64> {
+    pub(crate) fn may_take_at(&self, now: Duration) -> Option<i64> {
         let view = self.view.lock();
         let report = view.report.as_ref()?;
         let since = view.unchanged_since?;
@@ -117,14 +117,14 @@ impl Lease {
     }
 
     /// Returns the address of the server that decides, as far as this one knows.
-    pub fn holder_url(&self) -> Option<String> {
+    pub(crate) fn holder_url(&self) -> Option<String> {
         let view = self.view.lock();
         let report = view.report.as_ref()?;
         (!report.released && !report.url.is_empty()).then(|| report.url.clone())
     }
 
     /// Whether another server has taken over from this one, as the last beat has said.
-    pub fn was_taken(&self) -> bool {
+    pub(crate) fn was_taken(&self) -> bool {
         let view = self.view.lock();
         view.report.as_ref().is_some_and(|report| !report.is_self)
     }

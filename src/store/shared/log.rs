@@ -15,8 +15,9 @@ use crate::store::error::StoreError;
 use crate::store::journal::Log;
 use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
 use crate::store::replay::advance_all;
-use crate::store::shared::connection::{CallError, SharedConnection};
-use crate::store::shared::{JOURNAL, PART};
+use crate::store::shared::JOURNAL;
+use crate::store::shared::connection::CallError;
+use crate::store::shared::rows::{OwnedRow, PostgresRows, SharedRows};
 
 /// Longest time of a commit before its connection counts as lost.
 pub(crate) const COMMIT_DEADLINE: Duration = Duration::from_secs(10);
@@ -24,17 +25,9 @@ pub(crate) const COMMIT_DEADLINE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The last row of the journal, which belongs to this process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnedRow {
-    pub(crate) number: BatchNumber,
-    pub(crate) epoch: u32,
-    pub(crate) owner: Uuid,
-}
-
 /// The log of the server that decides. While PostgreSQL is away, an append waits for it.
-pub struct SharedLog {
-    connection: SharedConnection,
+pub(crate) struct SharedLog<R = PostgresRows> {
+    rows: R,
     last: OwnedRow,
     /// Owners under which this process has taken, or may have: the present one first.
     own: Vec<Uuid>,
@@ -48,20 +41,20 @@ pub struct SharedLog {
     poisoned: bool,
 }
 
-impl SharedLog {
+impl<R: SharedRows> SharedLog<R> {
     pub(crate) fn new(
-        connection: SharedConnection,
+        rows: R,
         last: OwnedRow,
         positions: StreamPositions,
         tail_bytes: Arc<AtomicU64>,
     ) -> Self {
         let own = vec![last.owner];
         let checkpointed = None;
-        Self { connection, last, own, positions, tail_bytes, checkpointed, poisoned: false }
+        Self { rows, last, own, positions, tail_bytes, checkpointed, poisoned: false }
     }
 
     /// The bytes of the journal since the newest snapshot, for a compactor.
-    pub fn tail_bytes(&self) -> Arc<AtomicU64> {
+    pub(crate) fn tail_bytes(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.tail_bytes)
     }
 
@@ -70,16 +63,11 @@ impl SharedLog {
         advance_all(&mut self.positions, Path::new(JOURNAL), number.next(), epoch, records)?;
         let mut pause = Pause::new();
         loop {
-            let OwnedRow { number, epoch, owner } = self.last;
-            let number = number.next();
-            let bytes = batch::encode_row(number, epoch, records);
-            let appended = self.connection.commit(
-                "SELECT slotbook.append($1, $2, $3, $4, $5)",
-                &[&PART, &number_i64(number), &i64::from(epoch), &owner, &bytes],
-            );
-            match appended {
-                Ok(_) => {
-                    self.advance(OwnedRow { number, epoch, owner }, bytes.len());
+            let row = self.last.next();
+            let bytes = batch::encode_row(row.number, row.epoch, records);
+            match self.rows.append(row, &bytes) {
+                Ok(()) => {
+                    self.advance(row, bytes.len());
                     return Ok(());
                 }
                 Err(CallError::Fenced | CallError::KeyTaken) => return Err(StoreError::Fenced),
@@ -88,14 +76,14 @@ impl SharedLog {
                     if PlantedFault::SharedResendAfterUnknown.is_active() {
                         continue;
                     }
-                    if self.take_again(number, &bytes, &mut pause)? {
+                    if self.take_again(row.number, &bytes, &mut pause)? {
                         self.tail_bytes.fetch_add(length_u64(bytes.len()), Ordering::Relaxed);
                         return Ok(());
                     }
                 }
                 Err(error @ (CallError::Refused(_) | CallError::Replaced)) => {
                     pause.warn(&format!("{error:?}"));
-                    pause.wait(&self.connection);
+                    pause.wait(&mut self.rows);
                 }
             }
         }
@@ -110,44 +98,33 @@ impl SharedLog {
         pause: &mut Pause,
     ) -> Result<bool, StoreError> {
         loop {
-            let owner = Uuid::new_v4();
-            let taken = self.connection.commit(
-                "SELECT n, epoch FROM slotbook.take_again($1, $2, $3)",
-                &[&PART, &owner, &self.own],
-            );
+            let owner = self.rows.new_owner();
+            let taken = self.rows.take_again(owner, &self.own);
             // It may be there, although it looks as if it were not.
             self.own.push(owner);
-            let taken = match taken {
-                Ok(rows) => rows,
+            let last = match taken {
+                Ok(last) => last,
                 Err(CallError::Fenced) => return Err(StoreError::Fenced),
                 // The call before has been carried out meanwhile.
                 Err(CallError::KeyTaken) => continue,
                 Err(error) => {
                     pause.warn(&format!("{error:?}"));
-                    pause.wait(&self.connection);
+                    pause.wait(&mut self.rows);
                     continue;
                 }
             };
-            let row = taken.first().expect("a function returns a row");
-            let last = owned_row(row.get(0), row.get(1), owner)?;
             // Only now is what can be read on a standby as well.
-            let read = self.connection.call(
-                "SELECT owner, bytes FROM slotbook.read_journal($1, $2, 2) WHERE n = $3",
-                &[&PART, &number_i64(BatchNumber(number.0 - 1)), &number_i64(number)],
-            );
-            let rows = match read {
-                Ok(rows) => rows,
+            let found = match self.rows.read_journal(BatchNumber(number.0 - 1)) {
+                Ok(rows) => rows.into_iter().find(|(row, _)| row.number == number),
                 Err(error) => {
                     pause.warn(&format!("{error:?}"));
-                    pause.wait(&self.connection);
+                    pause.wait(&mut self.rows);
                     continue;
                 }
             };
             self.last = last;
-            let is_there = rows.first().is_some_and(|row| {
-                let (author, found): (Uuid, &[u8]) = (row.get(0), row.get(1));
-                self.own.contains(&author) && found == bytes
-            });
+            let is_there =
+                found.is_some_and(|(row, found)| self.own.contains(&row.owner) && found == bytes);
             self.own = vec![owner];
             return Ok(is_there);
         }
@@ -173,7 +150,7 @@ impl SharedLog {
     }
 }
 
-impl Log for SharedLog {
+impl<R: SharedRows + Send> Log for SharedLog<R> {
     fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         assert!(!records.is_empty(), "a batch has records");
         self.run_step(|log| log.append_batch(records))?;
@@ -200,19 +177,6 @@ impl Log for SharedLog {
     }
 }
 
-/// Returns the row that a function has returned as taken.
-pub(crate) fn owned_row(number: i64, epoch: i64, owner: Uuid) -> Result<OwnedRow, StoreError> {
-    let (Ok(number), Ok(epoch)) = (u64::try_from(number), u32::try_from(epoch)) else {
-        let what = format!("it has the number {number} and the epoch {epoch}");
-        return Err(StoreError::shared("take", what));
-    };
-    Ok(OwnedRow { number: BatchNumber(number), epoch, owner })
-}
-
-pub(crate) fn number_i64(number: BatchNumber) -> i64 {
-    i64::try_from(number.0).expect("numbers come from PostgreSQL, one after another")
-}
-
 fn length_u64(length: usize) -> u64 {
     u64::try_from(length).expect("a 64-bit machine")
 }
@@ -235,8 +199,8 @@ impl Pause {
         }
     }
 
-    fn wait(&mut self, connection: &SharedConnection) {
-        connection.pause(self.next);
+    fn wait(&mut self, rows: &mut impl SharedRows) {
+        rows.pause(self.next);
         self.next = (self.next * 2).min(LONGEST_PAUSE);
     }
 }

@@ -15,13 +15,13 @@ use crate::store::shared::lease::{BEAT_INTERVAL, HolderReport, LEASE_TIME, Lease
 
 /// A server that has joined a cluster.
 #[derive(Debug)]
-pub struct Membership {
+pub(crate) struct Membership {
     /// Its number in the cluster.
     pub(crate) node: i32,
     /// This start of the server.
     pub(crate) incarnation: Uuid,
     /// Its lease, and its view of the server that decides.
-    pub lease: Arc<Lease>,
+    pub(crate) lease: Arc<Lease>,
 }
 
 impl Membership {
@@ -76,7 +76,7 @@ impl Membership {
 }
 
 /// The beats of a server. They run on a thread of their own, so that nothing else delays them.
-pub struct Beats {
+pub(crate) struct Beats {
     membership: Arc<Membership>,
     connection: SharedConnection,
 }
@@ -86,7 +86,10 @@ impl Beats {
     ///
     /// # Errors
     /// The connection's runtime cannot be made.
-    pub fn new(address: SharedAddress, membership: Arc<Membership>) -> Result<Self, StoreError> {
+    pub(crate) fn new(
+        address: SharedAddress,
+        membership: Arc<Membership>,
+    ) -> Result<Self, StoreError> {
         Ok(Self { membership, connection: SharedConnection::new(address, LEASE_TIME)? })
     }
 
@@ -95,7 +98,7 @@ impl Beats {
     /// # Errors
     /// [`StoreError::Fenced`] if another server has taken over from this one; or another server has
     /// joined with this one's address.
-    pub fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
+    pub(crate) fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
         let mut held_before = false;
         let mut failures = 0_u32;
         loop {

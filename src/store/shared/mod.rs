@@ -11,15 +11,18 @@ mod follower;
 mod lease;
 mod log;
 mod membership;
+mod rows;
+#[cfg(test)]
+mod simulation;
 mod snapshots;
 
-pub use address::SharedAddress;
-pub use cluster::{ClusterNode, SharedStore, init_cluster};
-pub use follower::{Follower, OwnedJournal, Takeover};
-pub use lease::{HolderReport, LEASE_TIME, Lease, SILENCE_TIME, uptime};
-pub use log::SharedLog;
-pub use membership::{Beats, Membership};
-pub use snapshots::{SharedSnapshot, SharedSnapshotsWriter};
+pub(crate) use address::SharedAddress;
+pub(crate) use cluster::{SharedStore, init_cluster};
+pub(crate) use follower::Takeover;
+pub(crate) use lease::{LEASE_TIME, Lease};
+pub(crate) use log::SharedLog;
+pub(crate) use membership::Membership;
+pub(crate) use snapshots::SharedSnapshotsWriter;
 
 use crate::store::error::StoreError;
 use crate::store::record::BatchNumber;
@@ -40,10 +43,10 @@ fn damaged(table: &'static str, n: i64, what: impl Into<String>) -> StoreError {
 fn locate(error: StoreError, table: &'static str, number: BatchNumber, of: &str) -> StoreError {
     match error {
         StoreError::Rejected { what } => {
-            damaged(table, log::number_i64(number), format!("{of}: not understood: {what}"))
+            damaged(table, rows::number_i64(number), format!("{of}: not understood: {what}"))
         }
         StoreError::Damaged { place, what, .. } => {
-            damaged(table, log::number_i64(number), format!("{of}, {place}: {what}"))
+            damaged(table, rows::number_i64(number), format!("{of}, {place}: {what}"))
         }
         error => error,
     }

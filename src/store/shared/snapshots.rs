@@ -10,10 +10,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::store::codec::SNAPSHOT_FORMAT;
 use crate::store::error::StoreError;
-use crate::store::record::{BatchNumber, JournalRecord, Position, Stream};
+use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::connection::{CallError, SharedConnection};
-use crate::store::shared::log::number_i64;
+use crate::store::shared::rows::number_i64;
 use crate::store::shared::{FRAME, PART, SNAPSHOT, damaged, locate};
 use crate::store::snapshot::{Frames, SnapshotWriter};
 
@@ -236,7 +236,7 @@ impl Frames for SharedFrames<'_, '_> {
 }
 
 /// Writes the snapshots of all streams.
-pub struct SharedSnapshotsWriter<'a> {
+pub(crate) struct SharedSnapshotsWriter<'a> {
     connection: &'a mut SharedConnection,
     number: BatchNumber,
     /// Bytes that were not yet written.
@@ -274,7 +274,7 @@ impl<'a> SharedSnapshotsWriter<'a> {
     ///
     /// # Errors
     /// PostgreSQL refuses.
-    pub fn begin_stream(
+    pub(crate) fn begin_stream(
         &mut self,
         stream: Stream,
         position: Position,
@@ -291,7 +291,7 @@ impl<'a> SharedSnapshotsWriter<'a> {
     ///
     /// # Errors
     /// PostgreSQL refuses, or returns other bytes than were written.
-    pub fn publish(mut self) -> Result<u64, StoreError> {
+    pub(crate) fn publish(mut self) -> Result<u64, StoreError> {
         self.push(&[SNAPSHOT_END])?;
         let streams = self.streams;
         self.push(&streams.to_be_bytes())?;
@@ -354,7 +354,7 @@ impl<'a> SharedSnapshotsWriter<'a> {
 }
 
 /// Writes the snapshot of one stream.
-pub struct SharedSnapshot<'w, 'a> {
+pub(crate) struct SharedSnapshot<'w, 'a> {
     writer: &'w mut SharedSnapshotsWriter<'a>,
     frames: u32,
 }
@@ -392,5 +392,91 @@ impl RecoveryVisitor for NoVisitor {
 
     fn record(&mut self, _: BatchNumber, _: JournalRecord) -> Result<(), StoreError> {
         Ok(())
+    }
+}
+
+/// The states of a snapshot.
+pub(crate) struct SnapshotStates<V> {
+    pub(crate) visitor: V,
+    /// Positions of its streams.
+    pub(crate) positions: StreamPositions,
+    /// The row of the journal that it follows; 0 without a snapshot.
+    pub(crate) number: BatchNumber,
+    /// Its size.
+    pub(crate) bytes: u64,
+}
+
+/// Reads the newest snapshot that is not damaged; nothing without one.
+///
+/// # Errors
+/// All snapshots are damaged, with the place of the first damage; or PostgreSQL refuses.
+pub(crate) fn read_newest_snapshot<V: RecoveryVisitor + Default>(
+    connection: &mut SharedConnection,
+) -> Result<SnapshotStates<V>, StoreError> {
+    let begun = connection.run_script("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+    begun.map_err(|error| error.into_store_error("read"))?;
+    let read = read_undamaged(connection);
+    // The connection is closed if that fails, and so the transaction ends as well.
+    if connection.run_script("COMMIT").is_err() {
+        connection.close();
+    }
+    read
+}
+
+fn read_undamaged<V: RecoveryVisitor + Default>(
+    connection: &mut SharedConnection,
+) -> Result<SnapshotStates<V>, StoreError> {
+    let mut first_damage = None;
+    for snapshot in list_snapshots(connection)? {
+        let mut visitor = NotingVisitor::<V>::default();
+        match read_snapshot(connection, &snapshot, &mut visitor) {
+            Ok(()) => {
+                if let Some(error) = first_damage {
+                    tracing::error!(
+                        %error,
+                        "a snapshot is damaged; reading the one before and all batches since"
+                    );
+                }
+                let NotingVisitor { visitor, positions } = visitor;
+                let SnapshotRow { number, bytes, .. } = snapshot;
+                return Ok(SnapshotStates { visitor, positions, number, bytes });
+            }
+            Err(error @ StoreError::SharedDamaged { .. }) => {
+                first_damage.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match first_damage {
+        Some(error) => Err(error),
+        None => Ok(SnapshotStates {
+            visitor: V::default(),
+            positions: StreamPositions::default(),
+            number: BatchNumber(0),
+            bytes: 0,
+        }),
+    }
+}
+
+/// Passes snapshots on, and notes their positions.
+#[derive(Default)]
+struct NotingVisitor<V> {
+    visitor: V,
+    positions: StreamPositions,
+}
+
+impl<V: RecoveryVisitor> RecoveryVisitor for NotingVisitor<V> {
+    fn snapshot(
+        &mut self,
+        stream: Stream,
+        position: Position,
+        frames: &mut dyn Frames,
+    ) -> Result<(), StoreError> {
+        self.positions.note_snapshot(stream, position);
+        self.visitor.snapshot(stream, position, frames)
+    }
+
+    fn record(&mut self, batch: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
+        self.visitor.record(batch, record)
     }
 }

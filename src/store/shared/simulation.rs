@@ -1,0 +1,490 @@
+//! Servers over a model of PostgreSQL with a standby, which loses requests and answers, ends waits, and is promoted. They
+//! run the code of the real ones, on threads of which one runs at a time, in an order that a seed gives.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use uuid::Uuid;
+
+use crate::planted_faults::PlantedFault;
+use crate::store::batch;
+use crate::store::error::StoreError;
+use crate::store::journal::Log as _;
+use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
+use crate::store::recovery::RecoveryVisitor;
+use crate::store::shared::connection::CallError;
+use crate::store::shared::follower::{Follower, Takeover};
+use crate::store::shared::lease::{HolderReport, Lease, SILENCE_TIME};
+use crate::store::shared::log::SharedLog;
+use crate::store::shared::rows::{OwnedRow, SharedRows};
+use crate::store::shared::snapshots::SnapshotStates;
+use crate::store::snapshot::Frames;
+
+const SERVERS: usize = 3;
+/// Turns of a run, of which each server has a third.
+const TURNS: usize = 900;
+
+/// A row of the model's journal.
+type Row = (OwnedRow, Vec<u8>);
+
+/// What a commit changes.
+#[derive(Clone, Debug, Default)]
+struct Tables {
+    journal: Vec<Row>,
+    /// The server that decides, and the number of beats.
+    holder: Option<(usize, u64)>,
+    beat: i64,
+}
+
+/// A call that reaches PostgreSQL after its server has lost the connection.
+struct LateAppend {
+    row: OwnedRow,
+    bytes: Vec<u8>,
+}
+
+/// PostgreSQL, the clocks, and what clients were told.
+struct World {
+    random: StdRng,
+    /// What the primary shows.
+    primary: Tables,
+    /// What its standby has.
+    standby: Tables,
+    late: Vec<LateAppend>,
+    now: Duration,
+    turns: usize,
+    /// The server whose turn it is.
+    turn: usize,
+    /// Turns for which each server is paused, and whether it has ended.
+    paused: [usize; SERVERS],
+    ended: [bool; SERVERS],
+    /// Servers that do not reach PostgreSQL.
+    cut: [bool; SERVERS],
+    owners: u128,
+    incarnations: u64,
+    next_write: u64,
+    /// Writes that were answered.
+    answered: BTreeSet<u64>,
+    takeovers: usize,
+    reads: usize,
+}
+
+struct Shared {
+    world: Mutex<World>,
+    turned: [Condvar; SERVERS],
+}
+
+/// The way of one server into the world.
+#[derive(Clone)]
+struct Server {
+    shared: Arc<Shared>,
+    index: usize,
+    /// Its start, which each restart changes.
+    incarnation: u64,
+    lease: Arc<Lease>,
+    /// Its clock is so much faster than others, in thousandths.
+    fast: u32,
+}
+
+/// Ends the thread of a server when the run is over.
+struct RunIsOver;
+
+impl Server {
+    /// Lets others run, then does `step` in this server's turn.
+    fn step<T>(&self, step: impl FnOnce(&mut World, usize) -> T) -> T {
+        let mut world = self.shared.world.lock();
+        world.advance();
+        world.pass_turn();
+        let next = world.turn;
+        self.shared.turned[next].notify_one();
+        while world.turn != self.index {
+            self.shared.turned[self.index].wait(&mut world);
+        }
+        if world.turns >= TURNS {
+            drop(world);
+            std::panic::resume_unwind(Box::new(RunIsOver));
+        }
+        step(&mut world, self.index)
+    }
+
+    /// The time by this server's clock.
+    fn clock(&self, now: Duration) -> Duration {
+        now + now * self.fast / 1_000
+    }
+
+    fn local_now(&self) -> Duration {
+        self.clock(self.shared.world.lock().now)
+    }
+
+    fn beat(&self) {
+        let sent = self.local_now();
+        let (index, incarnation) = (self.index, self.incarnation);
+        let answered = self.step(|world, _| {
+            world.commit(index, |tables| {
+                if tables.holder == Some((index, incarnation)) {
+                    tables.beat += 1;
+                }
+                Ok((tables.beat, tables.holder == Some((index, incarnation))))
+            })
+        });
+        match answered {
+            Ok((beat, is_self)) => {
+                let report = HolderReport { beat, is_self, released: false, url: String::new() };
+                self.lease.note_beat(sent, self.local_now(), report);
+            }
+            Err(_) => self.lease.note_failure(),
+        }
+    }
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let nobody = OwnedRow { number: BatchNumber(0), epoch: 0, owner: Uuid::nil() };
+        let tables = Tables { journal: vec![(nobody, Vec::new())], ..Tables::default() };
+        Self {
+            random: StdRng::seed_from_u64(seed),
+            primary: tables.clone(),
+            standby: tables,
+            late: Vec::new(),
+            now: Duration::from_secs(1_000),
+            turns: 0,
+            turn: 0,
+            paused: [0; SERVERS],
+            ended: [false; SERVERS],
+            cut: [false; SERVERS],
+            owners: 0,
+            incarnations: 0,
+            next_write: 0,
+            answered: BTreeSet::new(),
+            takeovers: 0,
+            reads: 0,
+        }
+    }
+
+    /// Lets time pass, and now and then something happen.
+    fn advance(&mut self) {
+        self.turns += 1;
+        let calm = self.random.random_bool(0.97);
+        self.now +=
+            Duration::from_millis(self.random.random_range(if calm { 1..80 } else { 1..6_000 }));
+        if self.random.random_bool(0.02) {
+            let index = self.random.random_range(0..SERVERS);
+            self.paused[index] = self.random.random_range(1..60);
+        }
+        if self.random.random_bool(0.02) {
+            let index = self.random.random_range(0..SERVERS);
+            self.cut[index] = !self.cut[index];
+        }
+        if self.random.random_bool(0.01) {
+            // Rows that no standby has are gone.
+            self.primary = self.standby.clone();
+        }
+        if !self.late.is_empty() && self.random.random_bool(0.1) {
+            let late = self.late.remove(0);
+            // Nobody hears of its end.
+            let _ = self.primary.append(late.row, &late.bytes);
+            self.standby = self.primary.clone();
+        }
+    }
+
+    /// Gives the turn to a server that runs.
+    fn pass_turn(&mut self) {
+        if self.turns >= TURNS {
+            // One after another, each sees that the run is over.
+            self.turn = (0..SERVERS).find(|index| !self.ended[*index]).unwrap_or(0);
+            return;
+        }
+        loop {
+            let index = self.random.random_range(0..SERVERS);
+            if self.paused[index] == 0 {
+                self.turn = index;
+                return;
+            }
+            self.paused[index] -= 1;
+        }
+    }
+
+    /// Commits a change of a server, with all that can happen to it.
+    fn commit<T>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut Tables) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        let unknown = || Err(CallError::Unknown("the connection is lost".to_owned()));
+        if self.cut[index] || self.random.random_bool(0.03) {
+            return unknown();
+        }
+        let done = change(&mut self.primary)?;
+        if self.random.random_bool(0.05) {
+            // The wait for the standby was ended: success with a warning.
+            return if PlantedFault::SharedNoticeIgnored.is_active() {
+                Ok(done)
+            } else {
+                unknown()
+            };
+        }
+        self.standby = self.primary.clone();
+        if self.random.random_bool(0.03) { unknown() } else { Ok(done) }
+    }
+}
+
+impl Tables {
+    fn last(&self) -> OwnedRow {
+        self.journal.last().expect("it has a first row").0
+    }
+
+    fn append(&mut self, row: OwnedRow, bytes: &[u8]) -> Result<(), CallError> {
+        if self.journal.iter().any(|(there, _)| there.number == row.number) {
+            return Err(CallError::KeyTaken);
+        }
+        let is_owned = |(before, _): &&Row| {
+            let is_before = before.number.next() == row.number;
+            let is_same_owner =
+                before.owner == row.owner || PlantedFault::SharedOwnerUncompared.is_active();
+            is_before && before.epoch == row.epoch && is_same_owner
+        };
+        let follows = self.journal.iter().find(is_owned).is_some();
+        if !follows && !PlantedFault::SharedPredecessorUnchecked.is_active() {
+            return Err(CallError::Fenced);
+        }
+        self.journal.push((row, bytes.to_vec()));
+        Ok(())
+    }
+
+    fn take(&mut self, owner: Uuid) -> OwnedRow {
+        let last = self.last();
+        let row = OwnedRow { number: last.number.next(), epoch: last.epoch + 1, owner };
+        self.journal.push((row, Vec::new()));
+        row
+    }
+}
+
+impl SharedRows for Server {
+    fn append(&mut self, row: OwnedRow, bytes: &[u8]) -> Result<(), CallError> {
+        self.step(|world, index| {
+            if world.random.random_bool(0.03) {
+                world.late.push(LateAppend { row, bytes: bytes.to_vec() });
+                return Err(CallError::Unknown("no answer yet".to_owned()));
+            }
+            world.commit(index, |tables| tables.append(row, bytes))
+        })
+    }
+
+    fn take_again(&mut self, owner: Uuid, own: &[Uuid]) -> Result<OwnedRow, CallError> {
+        self.step(|world, index| {
+            world.commit(index, |tables| {
+                if own.contains(&tables.last().owner) {
+                    Ok(tables.take(owner))
+                } else {
+                    Err(CallError::Fenced)
+                }
+            })
+        })
+    }
+
+    fn take_over(&mut self, owner: Uuid, seen: i64) -> Result<Option<OwnedRow>, CallError> {
+        let incarnation = self.incarnation;
+        self.step(|world, index| {
+            world.commit(index, |tables| {
+                if tables.beat != seen {
+                    return Ok(None);
+                }
+                tables.beat += 1;
+                tables.holder = Some((index, incarnation));
+                Ok(Some(tables.take(owner)))
+            })
+        })
+    }
+
+    fn read_journal(&mut self, from: BatchNumber) -> Result<Vec<Row>, CallError> {
+        self.step(|world, index| {
+            if world.cut[index] {
+                return Err(CallError::Unknown("no way".to_owned()));
+            }
+            let rows = world.primary.journal.iter().filter(|(row, _)| row.number >= from);
+            Ok(rows.cloned().collect())
+        })
+    }
+
+    fn read_snapshot<V: RecoveryVisitor + Default>(
+        &mut self,
+    ) -> Result<SnapshotStates<V>, StoreError> {
+        let (visitor, positions) = (V::default(), StreamPositions::default());
+        Ok(SnapshotStates { visitor, positions, number: BatchNumber(0), bytes: 0 })
+    }
+
+    fn pause(&mut self, _: Duration) {
+        self.step(|_, _| ());
+    }
+
+    fn now(&self) -> Duration {
+        self.local_now()
+    }
+
+    fn new_owner(&mut self) -> Uuid {
+        let mut world = self.shared.world.lock();
+        world.owners += 1;
+        Uuid::from_u128(world.owners)
+    }
+}
+
+/// The writes that a server knows, in order.
+#[derive(Clone, Debug, Default)]
+struct Writes(Vec<u64>);
+
+impl RecoveryVisitor for Writes {
+    fn snapshot(&mut self, _: Stream, _: Position, _: &mut dyn Frames) -> Result<(), StoreError> {
+        unreachable!("there are no snapshots")
+    }
+
+    fn record(&mut self, _: BatchNumber, record: JournalRecord) -> Result<(), StoreError> {
+        self.0.push(write_of(&record));
+        Ok(())
+    }
+}
+
+fn write_of(record: &JournalRecord) -> u64 {
+    u64::from_be_bytes(record.bytes.as_slice().try_into().expect("eight bytes"))
+}
+
+/// Follows, takes over and serves, again and again.
+fn run_server(mut server: Server) {
+    loop {
+        server.lease = Arc::default();
+        server.incarnation = {
+            let mut world = server.shared.world.lock();
+            world.incarnations += 1;
+            world.incarnations
+        };
+        let mut follower =
+            Follower::<Writes, Server>::new(server.clone(), Arc::clone(&server.lease));
+        let owned = loop {
+            server.beat();
+            match follower.follow().and_then(|()| follower.take_over()) {
+                Ok(Some(owned)) => break owned,
+                Ok(None) | Err(StoreError::Shared { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        };
+        match follower.into_takeover(owned) {
+            Ok(Takeover { visitor, log, .. }) => {
+                server.shared.world.lock().takeovers += 1;
+                serve(&server, visitor, log);
+            }
+            Err(StoreError::Fenced) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Serves clients until another server has taken over.
+fn serve(server: &Server, Writes(mut known): Writes, mut log: SharedLog<Server>) {
+    loop {
+        server.beat();
+        if server.lease.was_taken() {
+            return;
+        }
+        for _ in 0..server.step(|world, _| world.random.random_range(0..4)) {
+            let write = server.step(|world, _| {
+                world.next_write += 1;
+                world.next_write
+            });
+            let sequence = u64::try_from(known.len()).expect("small") + 1;
+            let bytes = write.to_be_bytes().to_vec();
+            match log.append(&[JournalRecord::new(Stream::Directory, sequence, bytes)]) {
+                Ok(_) => {}
+                Err(StoreError::Fenced) => return,
+                Err(error) => panic!("{error}"),
+            }
+            known.push(write);
+            server.step(|world, _| world.answered.insert(write));
+        }
+        // A client reads: it sees all that was answered before it asked, or nothing.
+        let before = server.step(|world, _| world.answered.clone());
+        let seen: BTreeSet<u64> = known.iter().copied().collect();
+        server.step(|_, _| ());
+        let may_leave = server.lease.is_held_at(server.local_now())
+            || PlantedFault::SharedLeaseUnchecked.is_active();
+        if may_leave {
+            assert!(before.is_subset(&seen), "a read lacks {:?}", before.difference(&seen));
+            server.step(|world, _| world.reads += 1);
+        }
+    }
+}
+
+/// Runs a seed, and checks the history at its end. Returns the numbers of takeovers, writes and reads.
+fn run_seed(seed: u64) -> [usize; 3] {
+    let world = Mutex::new(World::new(seed));
+    let shared = Arc::new(Shared { world, turned: Default::default() });
+    std::thread::scope(|scope| {
+        for index in 0..SERVERS {
+            let shared = Arc::clone(&shared);
+            scope.spawn(move || {
+                let fast = u32::try_from(index).expect("small") * 20;
+                let lease = Arc::default();
+                let server =
+                    Server { shared: Arc::clone(&shared), index, incarnation: 0, lease, fast };
+                let run = std::panic::AssertUnwindSafe(|| {
+                    let mut world = shared.world.lock();
+                    while world.turn != index {
+                        shared.turned[index].wait(&mut world);
+                    }
+                    drop(world);
+                    run_server(server);
+                });
+                let ended = std::panic::catch_unwind(run);
+                let mut world = shared.world.lock();
+                // A failed check ends the run of all.
+                world.turns = TURNS;
+                world.ended[index] = true;
+                world.pass_turn();
+                shared.turned[world.turn].notify_one();
+                drop(world);
+                if let Err(panic) = ended
+                    && !panic.is::<RunIsOver>()
+                {
+                    std::panic::resume_unwind(panic);
+                }
+            });
+        }
+    });
+    let world = shared.world.lock();
+    let mut written = Vec::new();
+    for (row, bytes) in &world.primary.journal {
+        if !bytes.is_empty() {
+            let records = batch::decode_row(row.number, bytes).expect("whole rows");
+            written.extend(records.iter().map(write_of));
+        }
+    }
+    let once: BTreeSet<u64> = written.iter().copied().collect();
+    assert_eq!(once.len(), written.len(), "a write is there twice");
+    let lost: Vec<_> = world.answered.difference(&once).collect();
+    assert!(lost.is_empty(), "answered and lost: {lost:?}");
+    [world.takeovers, world.answered.len(), world.reads]
+}
+
+/// The seeds to run: 2,000, or those of `SLOTBOOK_SEEDS`, as in 0..1000000.
+fn seeds() -> Range<u64> {
+    let given = std::env::var("SLOTBOOK_SEEDS").ok();
+    let range = given.as_deref().and_then(|range| range.split_once(".."));
+    let parsed = range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    parsed.unwrap_or(0..2_000)
+}
+
+#[test]
+fn what_was_answered_is_there_once_and_every_read_sees_it() {
+    let mut sums = [0; 3];
+    for seed in seeds() {
+        let run = std::panic::catch_unwind(|| run_seed(seed));
+        let counts = run.unwrap_or_else(|_| panic!("seed {seed} fails"));
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    let [takeovers, writes, reads] = sums;
+    println!("{:?}: {takeovers} takeovers, {writes} answered writes, {reads} reads", seeds());
+    assert!(takeovers > 0 && writes > 0 && reads > 0);
+    assert!(SILENCE_TIME > Duration::ZERO);
+}
