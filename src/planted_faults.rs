@@ -97,8 +97,6 @@ pub(crate) enum PlantedFault {
     SecondPassAccepted,
     /// A login leaves the earlier session of the browser valid.
     SessionKeptOverLogin,
-    /// A follower takes rows of another owner than that of the row before.
-    SharedChainUnchecked,
     /// Answers and messages leave a server of a cluster without its lease.
     SharedLeaseUnchecked,
     /// A warning behind a commit is taken for success.

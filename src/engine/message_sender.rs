@@ -207,27 +207,63 @@ mod tests {
         let message = Message { progress, ..draft };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let outcome = runtime.block_on(async {
-            let parts = EngineParts {
-                directory: Directory::default(),
-                group_states: vec![group_state],
-                clock: Arc::new(ManualClock::at(now)),
-                randomness: Randomness::seeded([1; 32]),
-                transport: Transport::direct(),
-                admission_limits: AdmissionLimits::default(),
-                decision_timeout: Duration::from_secs(10),
-            };
+            let parts = engine_parts(now, group_state);
             let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).unwrap();
             let (engine, _journal) = Engine::start(parts, log).await;
-            let sender = MessageSender {
-                gateways: Arc::new(Gateways::unconfigured("https://rdv.example.org/")),
-                quota: MessageQuota { recipient_daily_max: 10, by_key_daily_max: 0 },
-                randomness: Mutex::new(Randomness::seeded([2; 32])),
-                metrics: engine.message_metrics(),
-            };
+            let sender = sender_of(&engine);
             let claimed = engine.published().group_state(id).unwrap();
             send_claimed(&engine, &sender, id, &claimed, &message).await
         });
         assert_eq!(outcome, DeliveryOutcome::Unwanted(SuppressionReason::Expired));
+    }
+
+    #[test]
+    fn a_server_without_its_lease_hands_no_message_over() {
+        let now = Instant(1_000_000);
+        let id = GroupId::new(1).unwrap();
+        let group = Group::new(id, ZoneName::from_name("Paris").unwrap(), now);
+        let group_state = GroupState::new(Catalogue::new(group));
+        let purpose = LinkPurpose::Confirm;
+        let token = Text::new("abc").unwrap();
+        let expires = now.plus_seconds(3_600);
+        let content = MessageContent::AccountLink { purpose, token, expires };
+        let draft = group_state.outbox.draft(0, now.plus_seconds(-60), content, "a@example.org");
+        let progress = Progress::Claimed { attempt: 1, at: now.plus_seconds(-1) };
+        let message = Message { progress, ..draft };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let outcome = runtime.block_on(async {
+            let parts = engine_parts(now, group_state);
+            let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).unwrap();
+            let (engine, _journal) = Engine::start(parts, log).await;
+            // It has never held it.
+            engine.need_lease(Arc::default());
+            let sender = sender_of(&engine);
+            let claimed = engine.published().group_state(id).unwrap();
+            send_claimed(&engine, &sender, id, &claimed, &message).await
+        });
+        let DeliveryOutcome::Deferred { reason, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(reason.as_str(), "this server no longer decides in its cluster");
+    }
+
+    fn engine_parts(now: Instant, group_state: GroupState) -> EngineParts {
+        EngineParts {
+            directory: Directory::default(),
+            group_states: vec![group_state],
+            clock: Arc::new(ManualClock::at(now)),
+            randomness: Randomness::seeded([1; 32]),
+            transport: Transport::direct(),
+            admission_limits: AdmissionLimits::default(),
+            decision_timeout: Duration::from_secs(10),
+        }
+    }
+
+    fn sender_of(engine: &Engine) -> MessageSender {
+        MessageSender {
+            gateways: Arc::new(Gateways::unconfigured("https://rdv.example.org/")),
+            quota: MessageQuota { recipient_daily_max: 10, by_key_daily_max: 0 },
+            randomness: Mutex::new(Randomness::seeded([2; 32])),
+            metrics: engine.message_metrics(),
+        }
     }
 
     #[test]

@@ -216,7 +216,7 @@ impl<V: RecoveryVisitor> ReadStates<V> {
         if let Some(last) = self.last {
             let continues = row.epoch == last.epoch && row.owner == last.owner;
             let takes = row.epoch == last.epoch + 1 && row.owner != last.owner && bytes.is_empty();
-            if !continues && !takes && !PlantedFault::SharedChainUnchecked.is_active() {
+            if !continues && !takes {
                 let what = format!(
                     "it has epoch {} of {} after epoch {} of {}",
                     row.epoch, row.owner, last.epoch, last.owner

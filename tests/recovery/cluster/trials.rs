@@ -56,8 +56,9 @@ async fn a_commit_that_no_standby_has_is_not_answered_whoever_ends_its_wait() {
             pair.query(ending);
         }
         // A server that took the end for success would answer now.
-        let taken = "SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%take_again%'";
-        while pair.query(taken) != "t" {
+        let taken = "SELECT count(*) > 0 FROM pg_stat_activity \
+                     WHERE query LIKE '%take_again%' AND pid <> pg_backend_pid()";
+        while !asked.is_finished() && pair.query(taken) != "t" {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert!(!asked.is_finished(), "{ending}: it was answered before a standby had it");
@@ -89,6 +90,48 @@ async fn a_row_of_another_owner_ends_the_server_before_it_answers() {
     assert!(asked.await.expect("no panic").is_none(), "it is not answered");
     servers.expect_fenced(deciding).await;
     assert_eq!(pair.query(LOG_ROWS), rows, "nothing was added");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_server_answers_nothing_from_before_its_pause() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 2).await;
+    let first = servers.deciding().await;
+    let answer = send_booking(&servers, first, 1).await.expect("no panic");
+    let answer: Value = answer.expect("it is answered").json().await.expect("JSON");
+    let url = format!("{}/api/v1/groups/1", servers.members[first].base());
+    let http = reqwest::Client::new();
+    let key = [("apikey", "test-key")];
+    // The connections are there before the pause, and the requests come during it.
+    let ready = http.get(format!("{url}/calendars")).query(&key).send().await;
+    assert_eq!(ready.expect("it is answered").status(), 200);
+    servers.members[first].signal("STOP");
+    let read = http.get(format!("{url}/calendars")).query(&key).send();
+    let id = &answer["records"][0]["id"];
+    let refused = http
+        .put(format!("{url}/vevents/{id}"))
+        .query(&key)
+        .basic_auth("pro@example.org", Some("wrong"));
+    let refused = refused.json(&serde_json::json!({"vevent": {}})).send();
+    let asked = tokio::spawn(async move { tokio::join!(read, refused) });
+    let second = loop {
+        let deciding = servers.deciding().await;
+        if deciding != first {
+            break deciding;
+        }
+    };
+    let booked_elsewhere = send_booking(&servers, second, 2).await.expect("no panic");
+    assert_eq!(booked_elsewhere.expect("it is answered").status(), 201);
+    servers.members[first].signal("CONT");
+    let (read, refused) = asked.await.expect("no panic");
+    for answer in [read, refused] {
+        // It ends, or says that it does not know.
+        assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status() == 503));
+    }
+    servers.expect_fenced(first).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
