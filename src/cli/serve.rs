@@ -300,9 +300,12 @@ pub(crate) async fn serve_until_signal(
     let sending = messages::sending_settings(quota, Arc::clone(&gateways));
     let connections_max = limit_connections(options.connections_max);
     let address = listener.local_addr()?;
-    let server = create_server(options, &engine, gateways, quota, connections_max)
+    let mut server = create_server(options, &engine, gateways, quota, connections_max)
         .offering_first_run(first_run_site(options, address))
         .metered(metrics.http_metrics());
+    if let Some(cluster) = &cluster {
+        server = server.in_cluster(&cluster.joined.store.secret);
+    }
     let routes = web::service(server);
     let operator_socket = operator_socket.map(|(listener, socket)| {
         tokio::spawn(http::serve_operator(listener, routes.clone()));
@@ -412,10 +415,7 @@ fn create_server(
     quota: MessageQuota,
     connections_max: usize,
 ) -> Server {
-    let per_source =
-        usize::try_from(options.source_connections_max).expect("a usize has 32 bits at least");
-    // One source leaves half of the connections to others, however few there are.
-    let per_source = per_source.min((connections_max / 2).max(1));
+    let per_source = source_connections_max(options, connections_max);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Server::new(engine.clone(), cores)
         .with_gateways(gateways)
@@ -427,6 +427,14 @@ fn create_server(
         .with_group_bytes_max(upkeep::group_bytes_max(options))
         .limit_bookings(booking_limits(options))
         .listing_groups(options.list_groups)
+}
+
+/// The maximum number of connections of one source.
+pub(crate) fn source_connections_max(options: &ServeOptions, connections_max: usize) -> usize {
+    let per_source =
+        usize::try_from(options.source_connections_max).expect("a usize has 32 bits at least");
+    // One source leaves half of the connections to others, however few there are.
+    per_source.min((connections_max / 2).max(1))
 }
 
 fn booking_limits(options: &ServeOptions) -> BookingLimits {
@@ -467,7 +475,7 @@ fn bind_metrics_listener(options: &ServeOptions) -> Result<Option<TcpListener>, 
 /// Raises the limit on open files as far as possible. Returns the number of connections that it
 /// allows, at most `wanted` and at least 1. A store that cannot open its files would end the
 /// process.
-fn limit_connections(wanted: u32) -> usize {
+pub(crate) fn limit_connections(wanted: u32) -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if setrlimit(Resource::Nofile, raised).is_ok() {

@@ -14,7 +14,8 @@ use crate::cli::error::CommandError;
 use crate::cli::messages;
 use crate::cli::runtime::start_thread;
 use crate::cli::serve::{
-    StartedServer, StopSignals, serve_until_signal, warn_of_open_keys, warn_of_unknown_holders,
+    StartedServer, StopSignals, limit_connections, serve_until_signal, source_connections_max,
+    warn_of_open_keys, warn_of_unknown_holders,
 };
 use crate::cli::serve_threads::{end_fenced, end_process};
 use crate::cli::served_log::ServedLog;
@@ -26,7 +27,7 @@ use crate::engine::randomness::Randomness;
 use crate::engine::recovery;
 use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::engine::{RecoveredStates, StateRebuilder};
-use crate::http;
+use crate::http::{self, Forwarder};
 use crate::notify::Gateways;
 use crate::store::{
     EmptyDirectory, Lease, Membership, SharedAddress, SharedLog, SharedStore, Store, StoreError,
@@ -63,8 +64,8 @@ pub(crate) struct ServedCluster {
     pub(crate) snapshot_bytes: u64,
 }
 
-/// Joins a cluster, follows it, and serves its store once this server decides. Until then it answers
-/// 503.
+/// Joins a cluster, follows it, and serves its store once this server decides. Until then it forwards
+/// requests to the server that does.
 ///
 /// # Errors
 /// What stands against joining, with the remedy; or the shared store is damaged.
@@ -79,15 +80,21 @@ pub(crate) fn serve(
     let (store, membership) = (joined.store.clone(), Arc::clone(&joined.membership));
     let follow = move || follow_until_takeover(&store, &membership);
     let following = start_thread("follow", move || catch_unwind(AssertUnwindSafe(follow)))?;
-    let followed = runtime.block_on(async {
+    let followed_or_stopped = async {
         tokio::select! {
             biased;
             () = signals.received() => None,
-            followed = http::serve_until_recovered(following, &listener) => Some(followed),
+            followed = following => Some(followed),
         }
-    });
+    };
+    let forwarder = Arc::new(create_forwarder(options, &joined));
+    let serving = http::serve_following(followed_or_stopped, &listener, &forwarder);
+    let (followed, connections) = runtime.block_on(serving);
     let taken = match followed {
         None => {
+            tracing::info!("stopping: requests under way are finished");
+            drop(listener);
+            runtime.block_on(connections.finish());
             tracing::info!("stopped while following the cluster");
             return Ok(());
         }
@@ -95,7 +102,26 @@ pub(crate) fn serve(
         Some(Ok(Err(panic))) => resume_unwind(panic),
         Some(Err(_)) => unreachable!("the thread sends what it has read, or its panic"),
     };
+    // Their clients connect anew, to the server that decides.
+    runtime.spawn(connections.finish());
     serve_taken(options, runtime, joined, taken, WaitingServer { listener, gateways, signals })
+}
+
+/// Returns what forwards requests to the server that decides.
+fn create_forwarder(options: &ServeOptions, joined: &JoinedCluster) -> Forwarder {
+    // Each connection of a client needs one to the other server.
+    let connections_max = (limit_connections(options.connections_max) / 2).max(1);
+    let lease = joined.lease();
+    let own_url = own_url(options).to_owned();
+    let holder = move || lease.holder_url().filter(|url| *url != own_url);
+    Forwarder::new(&joined.store.secret, connections_max, holder)
+        .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
+        .limited_per_source(source_connections_max(options, connections_max))
+}
+
+/// The address at which the other servers reach this one.
+fn own_url(options: &ServeOptions) -> &str {
+    options.advertise.trim_end_matches('/')
 }
 
 /// A server that has its port, and no states yet.
@@ -170,7 +196,7 @@ pub(crate) fn join(options: &ServeOptions) -> Result<JoinedCluster, CommandError
     }
     let directory = claim_directory(&options.store.data)?;
     let store = SharedStore::open(shared_address(&options.shared)?)?;
-    let membership = store.join(url.trim_end_matches('/'))?;
+    let membership = store.join(own_url(options))?;
     let beats = store.beats(&membership)?;
     let (running, stop) = mpsc::channel();
     start_thread("beats", move || match beats.run(&stop) {

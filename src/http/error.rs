@@ -128,6 +128,25 @@ impl ApiError {
         Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
     }
 
+    /// 503 of a server that follows its cluster, for a request that has reached no other.
+    pub(crate) fn not_forwarded(reason: &str) -> Self {
+        let message = format!("{reason}; nothing was done: try again");
+        let failure = Self::new(Problem::ServiceUnavailable, message);
+        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
+    }
+
+    /// 503 of a server that follows its cluster, for a request that another may have answered.
+    pub(crate) fn unanswered(is_read: bool) -> Self {
+        let message = if is_read {
+            "the server that decides has not answered: try again"
+        } else {
+            "the server that decides has not answered; whether something was done is not known: \
+             look, or try again with the same Idempotency-Key"
+        };
+        let failure = Self::new(Problem::ServiceUnavailable, message);
+        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
+    }
+
     /// 503 of a store that accepts no writes.
     fn closed(closed: WritesUnavailable) -> Self {
         let reason = match closed {

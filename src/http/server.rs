@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::domain::directory::Directory;
+use crate::domain::directory::cluster_secret::ClusterSecret;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
@@ -30,6 +31,7 @@ use crate::http::auth::login_proof::LoginProofs;
 use crate::http::auth::read_log::ReadLog;
 use crate::http::auth::source_hasher::SourceHasher;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, UnbelievedHeaders};
+use crate::http::connection::forwarding_seal::ForwardingSeal;
 use crate::http::limits::blocking_pool::BlockingPool;
 use crate::http::limits::body_limits::BodyLimits;
 use crate::http::limits::booking_limit::{BookingLimit, BookingLimits};
@@ -100,6 +102,8 @@ pub struct Server {
     /// Requests under way through trusted proxies, by the client that the proxy names. A proxy's
     /// connections carry the requests of all its clients, so they are not counted.
     pub(crate) forwarded_requests: Arc<SourceShares>,
+    /// Opens what other servers of the cluster have sealed; `None` without one.
+    pub(crate) seal: Option<ForwardingSeal>,
     /// Shares of the memory for bodies.
     pub(crate) body_limits: BodyLimits,
     /// Counters and histograms of the HTTP API.
@@ -141,6 +145,7 @@ impl Server {
             unbelieved_headers: UnbelievedHeaders::default(),
             source_connections_max: 0,
             forwarded_requests: SourceShares::new(0, 0),
+            seal: None,
             body_limits: BodyLimits::default(),
             metrics: Arc::default(),
             group_bytes_max: None,
@@ -300,6 +305,13 @@ impl Server {
     pub fn limited_per_source(self, connections_max: usize) -> Self {
         let forwarded_requests = SourceShares::new(0, connections_max);
         Self { source_connections_max: connections_max, forwarded_requests, ..self }
+    }
+
+    /// Believes the other servers of a cluster, which share its secret, whose requests they forward.
+    /// The engine has to need a lease. Reference 11.1.
+    #[must_use]
+    pub fn in_cluster(self, secret: &ClusterSecret) -> Self {
+        Self { seal: Some(ForwardingSeal::new(secret)), ..self }
     }
 
     /// Sets the maximum number of bytes of long answers that are not sent yet.

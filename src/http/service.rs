@@ -24,11 +24,14 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tower_http::compression::Compression;
 
+use crate::clock::{Clock as _, SystemClock};
 use crate::http::answer::compression::{
     COMPRESSION, LONG_COMPRESSION, WorthCompressing, WorthCompressingWell, accepts_gzip,
     mark_compressible,
 };
 use crate::http::answer::piecewise_body::in_pieces;
+use crate::http::connection::connection_table::SourceExemption;
+use crate::http::connection::forwarding_seal::ForwardedFrom;
 use crate::http::connection::request_id::{CURRENT, RequestId, X_REQUEST_ID};
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
@@ -107,12 +110,19 @@ impl HttpService {
     {
         let id = RequestId::from_headers(request.headers());
         let mut response = match self.server.engine.lease() {
-            None => CURRENT.scope(id.clone(), self.answer(request, peer)).await,
+            None => CURRENT.scope(id.clone(), self.answer(request, peer, None)).await,
             Some(lease) => {
-                let leased = LeasedRequest::new(lease, request.method(), request.uri());
-                let answering = CURRENT.scope(id.clone(), self.answer(request, peer));
+                let (request, from) = self.open_seal(request);
                 // On the heap, so that a server without a cluster has no larger futures.
-                Box::pin(leased.answer(answering)).await
+                if from == Some(ForwardedFrom::OperatorSocket) {
+                    let answering = self.respond_to_operator(request);
+                    Box::pin(CURRENT.scope(id.clone(), answering)).await
+                } else {
+                    let leased = LeasedRequest::new(lease, request.method(), request.uri());
+                    let client = from.and_then(ForwardedFrom::client);
+                    let answering = CURRENT.scope(id.clone(), self.answer(request, peer, client));
+                    Box::pin(leased.answer(answering)).await
+                }
             }
         };
         response.headers_mut().insert(X_REQUEST_ID, id.into_header());
@@ -122,7 +132,30 @@ impl HttpService {
         response
     }
 
-    async fn answer<B>(&self, request: hyper::Request<B>, peer: SocketAddr) -> Response
+    /// Returns a request and its origin, if another server of the cluster has forwarded it. The
+    /// connections of such a server carry the requests of many clients, which are counted.
+    fn open_seal<B>(
+        &self,
+        mut request: hyper::Request<B>,
+    ) -> (hyper::Request<B>, Option<ForwardedFrom>) {
+        let seal = self.server.seal.as_ref();
+        let from = seal.and_then(|seal| seal.take(&mut request, SystemClock.now()));
+        if let Some(exemption) = request.extensions_mut().remove::<SourceExemption>()
+            && from.is_some()
+        {
+            exemption.exempt();
+        }
+        (request, from)
+    }
+
+    /// Answers a request of a peer, or of the client `forwarded` by way of another server of the
+    /// cluster.
+    async fn answer<B>(
+        &self,
+        request: hyper::Request<B>,
+        peer: SocketAddr,
+        forwarded: Option<IpAddr>,
+    ) -> Response
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -130,9 +163,16 @@ impl HttpService {
         let began = tokio::time::Instant::now();
         let method = request.method().clone();
         let headers = request.headers();
-        let client = self.server.proxies.source(peer.ip(), headers);
-        let share = if self.server.proxies.trusts(peer.ip()) {
-            self.server.unbelieved_headers.warn_of_other(self.server.proxies.header, headers);
+        let client = match forwarded {
+            None => self.server.proxies.source(peer.ip(), headers),
+            Some(client) => client,
+        };
+        let is_proxied = self.server.proxies.trusts(peer.ip());
+        let share = if is_proxied || forwarded.is_some() {
+            if forwarded.is_none() {
+                let header = self.server.proxies.header;
+                self.server.unbelieved_headers.warn_of_other(header, headers);
+            }
             match self.server.forwarded_requests.take(client, 1) {
                 Some(share) => Some(share),
                 None => {

@@ -5,6 +5,7 @@ pub mod access;
 pub mod access_history;
 pub mod access_refusal;
 pub mod apikeys;
+pub mod cluster_secret;
 pub mod confirmation_code;
 pub mod factor_changes;
 pub mod group_keys;

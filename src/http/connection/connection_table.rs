@@ -105,6 +105,13 @@ pub(crate) struct ConnectionPlace {
     pub(crate) ended: oneshot::Receiver<()>,
 }
 
+/// Takes an open connection off its source's count.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceExemption {
+    table: Arc<ConnectionTable>,
+    id: u64,
+}
+
 /// The answer to a new connection.
 #[derive(Debug)]
 enum Admission {
@@ -221,13 +228,25 @@ impl OpenConnections {
 
     fn remove(&mut self, id: u64) -> Option<OpenConnection> {
         let removed = self.by_id.remove(&id)?;
-        if let Some(own) = removed.networks.last() {
-            let own = self.networks.get_mut(own).expect("it has this connection");
-            own.by_since.remove(&(removed.since, id));
-            self.by_look.remove(&(removed.look_at, id));
-        }
-        self.change_sizes(&removed.networks, |size| size - 1);
+        self.leave(&removed.networks, (removed.since, id), (removed.look_at, id));
         Some(removed)
+    }
+
+    /// Takes a connection from its networks, so that it is never ended for another.
+    fn exempt(&mut self, id: u64) {
+        let Some(connection) = self.by_id.get_mut(&id) else { return };
+        let networks = std::mem::take(&mut connection.networks);
+        let (since, look_at) = (connection.since, connection.look_at);
+        self.leave(&networks, (since, id), (look_at, id));
+    }
+
+    /// Takes a connection with these keys from its networks.
+    fn leave(&mut self, networks: &[IpNet], since: (Stopwatch, u64), look_at: (Stopwatch, u64)) {
+        let Some(own) = networks.last() else { return };
+        let own = self.networks.get_mut(own).expect("it has this connection");
+        own.by_since.remove(&since);
+        self.by_look.remove(&look_at);
+        self.change_sizes(networks, |size| size - 1);
     }
 
     /// Changes the sizes of networks, each of which is in the one before it.
@@ -349,6 +368,20 @@ impl OpenConnections {
             // A task that has ended by itself needs no signal.
             let _ = removed.end.send(());
         }
+    }
+}
+
+impl ConnectionPlace {
+    /// Returns the means to treat the connection as one of a trusted proxy from then on.
+    pub(crate) fn exemption(&self) -> SourceExemption {
+        SourceExemption { table: Arc::clone(&self.table), id: self.id }
+    }
+}
+
+impl SourceExemption {
+    /// Treats the connection as one of a trusted proxy. Done again, it changes nothing.
+    pub(crate) fn exempt(&self) {
+        self.table.open.lock().exempt(self.id);
     }
 }
 

@@ -8,10 +8,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::HeaderValue;
 use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request};
 use axum::response::Response;
 use futures_util::FutureExt as _;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -21,7 +22,9 @@ use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::Semaphore;
 
 use crate::http::connection::activity::Activity;
-use crate::http::connection::connection_table::{ConnectionPlace, ConnectionTable};
+use crate::http::connection::connection_table::{
+    ConnectionPlace, ConnectionTable, SourceExemption,
+};
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::shared_timer::SharedTimer;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
@@ -32,7 +35,7 @@ const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum size of a request line with its headers, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1_024;
 /// Longest time that requests under way may take after the signal to stop.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
+pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
 /// Maximum number of connections at once of the operator's commands. Others wait.
 const OPERATOR_CONNECTIONS_MAX: usize = 8;
 /// Pause after a failed accept, such as for want of file descriptors.
@@ -107,8 +110,10 @@ fn spawn_connection(
         tracing::debug!(%error, "a connection was closed before its first request");
     }
     let connections = routes.metrics.connections.clone();
-    let connection =
-        graceful.watch(open_connection(stream, peer, Arc::clone(&place.activity), routes));
+    // Without a cluster no other server forwards anything.
+    let exemption = routes.server.seal.is_some().then(|| place.exemption());
+    let activity = Arc::clone(&place.activity);
+    let connection = graceful.watch(open_connection(stream, peer, activity, routes, exemption));
     tokio::spawn(async move {
         connections.increment(1);
         run_in_place(connection, place).await;
@@ -122,6 +127,7 @@ fn open_connection<S>(
     peer: SocketAddr,
     activity: Arc<Activity>,
     routes: HttpService,
+    exemption: Option<SourceExemption>,
 ) -> impl GracefulConnection<Error = hyper::Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -129,7 +135,10 @@ where
     // A reference count of the connection's own: that of the service is shared by all cores.
     let routes = Arc::new(routes);
     let noted = Arc::clone(&activity);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        if let Some(exemption) = &exemption {
+            request.extensions_mut().insert(exemption.clone());
+        }
         let routes = Arc::clone(&routes);
         let decided = async move { routes.respond(request, peer).await };
         note_activity(Arc::clone(&noted), decided)
@@ -146,7 +155,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let activity = Arc::new(Activity::new());
-    if let Err(error) = open_connection(stream, peer, activity, routes).await {
+    if let Err(error) = open_connection(stream, peer, activity, routes, None).await {
         tracing::debug!(%error, "a connection ended with an error");
     }
 }
@@ -240,9 +249,7 @@ pub async fn serve_operator(listener: UnixListener, service: HttpService) {
 #[cfg(test)]
 mod tests {
     use axum::body::Body;
-    use axum::http::Request;
     use http_body_util::BodyExt as _;
-    use hyper::body::Incoming;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
     use tokio::sync::{Notify, oneshot};
 

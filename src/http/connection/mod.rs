@@ -3,6 +3,9 @@
 pub(crate) mod activity;
 pub(crate) mod connection_table;
 pub(crate) mod forwarded;
+pub(crate) mod forwarding;
+pub(crate) mod forwarding_client;
+pub(crate) mod forwarding_seal;
 pub(crate) mod listener;
 pub(crate) mod request_id;
 pub(crate) mod request_target;

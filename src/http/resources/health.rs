@@ -61,6 +61,15 @@ pub(crate) fn recovering() -> Response {
     json_response(StatusCode::SERVICE_UNAVAILABLE, to_json(&status))
 }
 
+/// GET /readyz of a server that follows its cluster, with the address of the one that decides.
+pub(crate) fn following(holder: Option<&str>) -> Response {
+    let status = Status::not_ready(match holder {
+        Some(holder) => format!("this server follows its cluster; {holder} decides"),
+        None => "this server follows its cluster; none is known to decide".to_owned(),
+    });
+    json_response(StatusCode::SERVICE_UNAVAILABLE, to_json(&status))
+}
+
 /// GET /readyz after recovery: whether the store accepts writes, and the first run is over. Groups
 /// in quarantine are listed; they do not affect the others.
 fn ready(server: &Server) -> Response {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::{Clock as _, SystemClock};
+use crate::domain::directory::cluster_secret::ClusterSecret;
 use crate::planted_faults::PlantedFault;
 use crate::store::error::StoreError;
 use crate::store::record::{BatchNumber, StreamPositions};
@@ -73,6 +74,8 @@ pub(crate) struct SharedStore {
     address: SharedAddress,
     /// The cluster.
     pub(crate) id: Uuid,
+    /// Seals what its servers forward to one another.
+    pub(crate) secret: ClusterSecret,
 }
 
 /// A server that has joined.
@@ -121,7 +124,7 @@ impl SharedStore {
             return Err(refuse(what.to_owned()));
         }
         let described = connection
-            .call("SELECT id, version FROM slotbook.describe_cluster()", &[])
+            .call("SELECT id, version, secret FROM slotbook.describe_cluster()", &[])
             .map_err(|error| error.into_store_error("use"))?;
         let Some(row) = described.first() else {
             let what = "its table slotbook.cluster has no row: restore the database";
@@ -135,7 +138,11 @@ impl SharedStore {
             );
             return Err(refuse(what));
         }
-        Ok(Self { address, id: row.get(0) })
+        let secret: Vec<u8> = row.get(2);
+        let Ok(bits) = secret.try_into() else {
+            return Err(refuse("its secret has not 32 bytes: restore the database".to_owned()));
+        };
+        Ok(Self { address, id: row.get(0), secret: ClusterSecret::new(bits) })
     }
 
     /// Joins as the server that others reach at `url`.

@@ -1,0 +1,98 @@
+//! The client by which a server of a cluster forwards requests, with a time for connecting.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::http::{Request, Response, Uri};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tower_service::Service;
+
+/// Longest time for a connection, with the name and TLS.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time after which an unused connection is closed: less than a crowded server leaves it open.
+const POOL_IDLE_TIME: Duration = Duration::from_secs(1);
+/// Pauses and number of the probes by which the loss of the other machine is noticed.
+const PROBE_PAUSE: Duration = Duration::from_secs(1);
+const PROBES: u32 = 4;
+/// Longest time for which sent bytes may stay unconfirmed.
+const UNCONFIRMED_TIME: Duration = Duration::from_secs(5);
+
+/// A pool of connections to the server that decides.
+pub(crate) enum ForwardingClient {
+    /// Without TLS, for a machine without root certificates.
+    Http(Client<TimedConnector<HttpConnector>, Incoming>),
+    Https(Client<TimedConnector<HttpsConnector<HttpConnector>>, Incoming>),
+}
+
+impl ForwardingClient {
+    /// A pool without connections.
+    pub(crate) fn new() -> Self {
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_keepalive(Some(PROBE_PAUSE));
+        http.set_keepalive_interval(Some(PROBE_PAUSE));
+        http.set_keepalive_retries(Some(PROBES));
+        http.set_tcp_user_timeout(Some(UNCONFIRMED_TIME));
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE_TIME).set_host(false);
+        match HttpsConnectorBuilder::new().try_with_platform_verifier() {
+            Ok(tls) => {
+                let connector = tls.https_or_http().enable_http1().wrap_connector(http);
+                Self::Https(builder.build(TimedConnector(connector)))
+            }
+            Err(error) => {
+                tracing::debug!(%error, "servers of the cluster with https:// cannot be reached");
+                http.enforce_http(true);
+                Self::Http(builder.build(TimedConnector(http)))
+            }
+        }
+    }
+
+    /// Sends a request. One of which a byte may have been sent is never sent again.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or it has not answered.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Incoming>, Error> {
+        match self {
+            Self::Http(client) => client.request(request).await,
+            Self::Https(client) => client.request(request).await,
+        }
+    }
+}
+
+/// A connector whose connections fail after a time.
+#[derive(Clone)]
+pub(crate) struct TimedConnector<C>(C);
+
+/// The reason why there is no connection.
+type ConnectError = Box<dyn std::error::Error + Send + Sync>;
+
+impl<C> Service<Uri> for TimedConnector<C>
+where
+    C: Service<Uri>,
+    C::Error: Into<ConnectError>,
+    C::Future: Send + 'static,
+{
+    type Response = C::Response;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<C::Response, ConnectError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        self.0.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, self.0.call(uri));
+        Box::pin(async move { connected.await?.map_err(Into::into) })
+    }
+}
