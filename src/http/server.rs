@@ -307,8 +307,8 @@ impl Server {
         Self { source_connections_max: connections_max, forwarded_requests, ..self }
     }
 
-    /// Believes the other servers of a cluster, which share its secret, whose requests they forward.
-    /// The engine has to need a lease. Reference 11.1.
+    /// Believes the other servers of a cluster, which share its secret, whose requests they
+    /// forward. The engine has to need a lease. Reference 11.1.
     #[must_use]
     pub fn in_cluster(self, secret: &ClusterSecret) -> Self {
         Self { seal: Some(ForwardingSeal::new(secret)), ..self }

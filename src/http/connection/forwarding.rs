@@ -93,7 +93,7 @@ impl Forwarder {
             "/readyz" => return health::following((self.holder)().as_deref()),
             _ => {}
         }
-        // Servers that take one another for the one that decides must not pass a request on for ever.
+        // Servers that take one another for the one that decides must not pass it on for ever.
         if self.seal.take(&mut request, SystemClock.now()).is_some() {
             return ApiError::not_forwarded("no server decides yet").into_response();
         }
@@ -179,8 +179,8 @@ fn prepare<B>(request: &mut Request<B>, sealed: HeaderValue) {
     }
 }
 
-/// Removes the headers that are about one connection, as RFC 9110, 7.6.1 has it. No client takes the
-/// host from its request by that.
+/// Removes the headers that are about one connection, as RFC 9110, 7.6.1 has it. No client takes
+/// the host from its request by that.
 fn remove_hop_headers(headers: &mut HeaderMap) {
     let mut named = Vec::new();
     for value in headers.get_all(CONNECTION) {

@@ -1,5 +1,5 @@
-//! The header in which a server of a cluster says whose request it forwards, sealed under the secret
-//! of the cluster. Reference 3.6.
+//! The header in which a server of a cluster says whose request it forwards, sealed under the
+//! secret of the cluster. Reference 3.6.
 
 use std::net::IpAddr;
 
@@ -39,8 +39,8 @@ impl ForwardedFrom {
     }
 }
 
-/// Seals and opens the header. A seal holds for one method and one target: overheard, it is of no use
-/// for another request.
+/// Seals and opens the header. A seal holds for one method and one target: overheard, it is of no
+/// use for another request.
 #[derive(Clone)]
 pub(crate) struct ForwardingSeal(Hmac<Sha256>);
 

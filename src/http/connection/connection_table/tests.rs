@@ -223,3 +223,27 @@ proptest! {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_exempt_connection_leaves_its_place_to_others_of_its_source() {
+    let table = ConnectionTable::new(10, 2);
+    let mut places = Vec::new();
+    for _ in 0..2 {
+        places.push(admit(&table, "192.0.2.1").await);
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert!(table.admit(address("192.0.2.1"), false).await.is_none());
+    let exemption = places[0].exemption();
+    exemption.exempt();
+    exemption.exempt();
+    places.push(admit(&table, "192.0.2.1").await);
+    assert!(table.admit(address("192.0.2.1"), false).await.is_none(), "one place was left");
+    for number in 0..6 {
+        places.push(admit(&table, &format!("198.51.{number}.1")).await);
+    }
+    assert_eq!(ended(&mut places), [1], "the exempt one has waited longer");
+    drop(places);
+    exemption.exempt();
+    let open = table.open.lock();
+    assert!(open.by_id.is_empty() && open.networks.is_empty() && open.by_look.is_empty());
+}
