@@ -93,7 +93,8 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     };
     let recovery_time = began.elapsed();
     warn_of_access(&options.store.data);
-    let started = StartedServer { listener, gateways, signals, recovery_time, cluster: None };
+    let (operator, cluster) = (None, None);
+    let started = StartedServer { listener, gateways, signals, recovery_time, operator, cluster };
     match opened {
         OpenedDirectory::Store(loaded) => serve_store(options, &runtime, *loaded, started),
         OpenedDirectory::Empty(directory) => serve_empty(options, &runtime, directory, started),
@@ -218,6 +219,8 @@ pub(crate) struct StartedServer {
     pub(crate) signals: StopSignals,
     /// Duration of reading the store.
     pub(crate) recovery_time: Duration,
+    /// The operator's socket, if it is open already.
+    pub(crate) operator: Option<(UnixListener, OperatorSocket)>,
     /// The cluster of a server that has taken over in one.
     pub(crate) cluster: Option<ServedCluster>,
 }
@@ -282,7 +285,8 @@ pub(crate) async fn serve_until_signal(
     made: Receiver<StoreParts>,
     started: StartedServer,
 ) -> Result<(), CommandError> {
-    let StartedServer { listener, gateways, mut signals, recovery_time, cluster } = started;
+    let StartedServer { listener, gateways, mut signals, recovery_time, operator, cluster } =
+        started;
     let gateways = Arc::new(gateways);
     let data = &options.store.data;
     let metrics = MetricsExporter::new(bind_metrics_listener(options)?);
@@ -292,7 +296,8 @@ pub(crate) async fn serve_until_signal(
         engine.need_lease(cluster.joined.lease());
     }
     let threads = StoreThreads::start(options, &engine, journal, made, cluster.as_ref())?;
-    let operator_socket = listen_to_commands(data)?;
+    let operator_socket =
+        operator.map_or_else(|| listen_to_commands(data), |open| Ok(Some(open)))?;
     let quota = MessageQuota {
         recipient_daily_max: options.messages_daily_max,
         by_key_daily_max: options.messages_by_key_daily_max,
@@ -300,12 +305,10 @@ pub(crate) async fn serve_until_signal(
     let sending = messages::sending_settings(quota, Arc::clone(&gateways));
     let connections_max = limit_connections(options.connections_max);
     let address = listener.local_addr()?;
-    let mut server = create_server(options, &engine, gateways, quota, connections_max)
+    let served = cluster.as_ref();
+    let server = create_server(options, &engine, gateways, quota, connections_max, served)
         .offering_first_run(first_run_site(options, address))
         .metered(metrics.http_metrics());
-    if let Some(cluster) = &cluster {
-        server = server.in_cluster(&cluster.joined.store.secret);
-    }
     let routes = web::service(server);
     let operator_socket = operator_socket.map(|(listener, socket)| {
         tokio::spawn(http::serve_operator(listener, routes.clone()));
@@ -359,7 +362,9 @@ pub(crate) async fn serve_until_signal(
 ///
 /// # Errors
 /// The socket cannot be created for another reason.
-fn listen_to_commands(data: &Path) -> io::Result<Option<(UnixListener, OperatorSocket)>> {
+pub(crate) fn listen_to_commands(
+    data: &Path,
+) -> io::Result<Option<(UnixListener, OperatorSocket)>> {
     match socket::listen(data) {
         Ok(socket) => Ok(Some(socket)),
         Err(error) if error.kind() == io::ErrorKind::StorageFull => {
@@ -414,10 +419,16 @@ fn create_server(
     gateways: Arc<Gateways>,
     quota: MessageQuota,
     connections_max: usize,
+    cluster: Option<&ServedCluster>,
 ) -> Server {
     let per_source = source_connections_max(options, connections_max);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Server::new(engine.clone(), cores)
+    let server = Server::new(engine.clone(), cores);
+    let server = match cluster {
+        Some(cluster) => server.in_cluster(&cluster.joined.store.secret),
+        None => server,
+    };
+    server
         .with_gateways(gateways)
         .with_message_quota(quota)
         .behind_tls(options.behind_tls)

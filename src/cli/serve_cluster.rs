@@ -7,15 +7,16 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Runtime;
 
 use crate::cli::error::CommandError;
 use crate::cli::messages;
+use crate::cli::operator::socket::OperatorSocket;
 use crate::cli::runtime::start_thread;
 use crate::cli::serve::{
-    StartedServer, StopSignals, limit_connections, serve_until_signal, source_connections_max,
-    warn_of_open_keys, warn_of_unknown_holders,
+    StartedServer, StopSignals, limit_connections, listen_to_commands, serve_until_signal,
+    source_connections_max, warn_of_open_keys, warn_of_unknown_holders,
 };
 use crate::cli::serve_threads::{end_fenced, end_process};
 use crate::cli::served_log::ServedLog;
@@ -88,8 +89,14 @@ pub(crate) fn serve(
         }
     };
     let forwarder = Arc::new(create_forwarder(options, &joined));
+    let operator = runtime.block_on(async { listen_to_commands(&options.store.data) })?;
     let serving = http::serve_following(followed_or_stopped, &listener, &forwarder);
-    let (followed, connections) = runtime.block_on(serving);
+    let (followed, connections) = runtime.block_on(async {
+        tokio::select! {
+            served = serving => served,
+            () = forward_commands(operator.as_ref(), &forwarder) => unreachable!("it never ends"),
+        }
+    });
     let taken = match followed {
         None => {
             tracing::info!("stopping: requests under way are finished");
@@ -104,7 +111,24 @@ pub(crate) fn serve(
     };
     // Their clients connect anew, to the server that decides.
     runtime.spawn(connections.finish());
-    serve_taken(options, runtime, joined, taken, WaitingServer { listener, gateways, signals })
+    serve_taken(
+        options,
+        runtime,
+        joined,
+        taken,
+        WaitingServer { listener, gateways, signals, operator },
+    )
+}
+
+/// Forwards the operator's commands for ever. Without a socket there are none.
+async fn forward_commands(
+    operator: Option<&(UnixListener, OperatorSocket)>,
+    forwarder: &Arc<Forwarder>,
+) {
+    match operator {
+        Some((listener, _)) => http::serve_operator_following(listener, forwarder).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Returns what forwards requests to the server that decides.
@@ -129,6 +153,8 @@ struct WaitingServer {
     listener: TcpListener,
     gateways: Gateways,
     signals: StopSignals,
+    /// Commands wait in it until they are answered here.
+    operator: Option<(UnixListener, OperatorSocket)>,
 }
 
 /// Serves the states of a cluster that this server has taken over.
@@ -140,7 +166,7 @@ fn serve_taken(
     waiting: WaitingServer,
 ) -> Result<(), CommandError> {
     let TakenOver { states, mut log, snapshot_bytes } = taken;
-    let WaitingServer { listener, mut gateways, signals } = waiting;
+    let WaitingServer { listener, mut gateways, signals, operator } = waiting;
     let began = tokio::time::Instant::now();
     let RecoveredStates { mut directory, mut group_states, quarantined } = states;
     warn_of_unknown_holders(&directory);
@@ -153,10 +179,9 @@ fn serve_taken(
     let new_secret = || LinkSecret::new(randomness.bytes());
     recovery::ensure_link_secret(&mut log, &mut directory, new_secret)?;
     gateways.link_secret.clone_from(&directory.link_secret);
-    let cluster = ServedCluster { joined, tail_bytes: log.tail_bytes(), snapshot_bytes };
+    let cluster = Some(ServedCluster { joined, tail_bytes: log.tail_bytes(), snapshot_bytes });
     let recovery_time = began.elapsed();
-    let started =
-        StartedServer { listener, gateways, signals, recovery_time, cluster: Some(cluster) };
+    let started = StartedServer { listener, gateways, signals, recovery_time, operator, cluster };
     let parts = engine_parts(directory, group_states, randomness);
     let log = ServedLog::Shared(Box::new(log));
     // Files of a store are never made.

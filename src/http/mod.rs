@@ -37,7 +37,9 @@ pub(crate) use auth::session::SessionView;
 pub(crate) use auth::{AuthRequest, Person};
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX, PRO_FORM_BYTES_MAX};
 pub use connection::forwarded::ForwardingHeader;
-pub use connection::forwarding::{FollowingConnections, Forwarder, serve_following};
+pub use connection::forwarding::{
+    FollowingConnections, Forwarder, serve_following, serve_operator_following,
+};
 pub use connection::listener::{serve, serve_operator, serve_stream};
 pub(crate) use connection::request_id::write_current;
 pub use connection::startup::serve_until_recovered;

@@ -19,7 +19,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::cluster_secret::ClusterSecret;
@@ -30,12 +30,13 @@ use crate::http::connection::forwarding_seal::{
     ForwardedFrom, ForwardingSeal, X_SLOTBOOK_FORWARDED,
 };
 use crate::http::connection::listener::{
-    SHUTDOWN_TIMEOUT, accept_all, connection_builder, note_activity, run_in_place,
+    SHUTDOWN_TIMEOUT, accept_all, connection_builder, note_activity, run_in_place, serve_commands,
 };
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
 use crate::http::error::ApiError;
 use crate::http::resources::health;
+use crate::http::resources::operator::store::BACKUPS;
 use crate::wire::errors::Problem;
 
 /// Pause between two looks at which server decides, while its answer is awaited.
@@ -99,6 +100,20 @@ impl Forwarder {
         }
         let client = self.proxies.source(peer.ip(), request.headers());
         self.forward(request, ForwardedFrom::Client(client)).await
+    }
+
+    /// Answers a request that came over the operator's socket. A file is written only on the machine
+    /// on which the command names it.
+    async fn answer_operator(&self, request: Request<Incoming>) -> Response {
+        if request.uri().path().starts_with(BACKUPS) {
+            let holder = (self.holder)().unwrap_or_else(|| "none is known now".to_owned());
+            let rule = format!(
+                "this server follows its cluster, and a backup is a file on the machine of the \
+                 server that decides ({holder}): run the command there"
+            );
+            return ApiError::new(Problem::Conflict, rule).closing().into_response();
+        }
+        self.forward(request, ForwardedFrom::OperatorSocket).await
     }
 
     /// Returns the answer of the server that decides. Its body comes as that server sends it, and
@@ -238,6 +253,17 @@ pub async fn serve_following<T>(
         () = accept_all => unreachable!("it accepts for ever"),
     };
     (followed, FollowingConnections(graceful))
+}
+
+/// Forwards the operator's commands to the server that decides, until it is dropped. Requests under
+/// way then go on, and the listener can be served anew.
+pub async fn serve_operator_following(listener: &UnixListener, forwarder: &Arc<Forwarder>) {
+    let forwarder = Arc::clone(forwarder);
+    let answer = move |request| {
+        let forwarder = Arc::clone(&forwarder);
+        async move { forwarder.answer_operator(request).await }
+    };
+    serve_commands(listener, answer).await;
 }
 
 /// Starts a task that forwards the requests of a connection.

@@ -218,8 +218,22 @@ pub(crate) fn connection_builder() -> http1::Builder {
 /// Serves the operator's commands on the socket of the data directory until it is dropped. Requests
 /// under way then go on.
 pub async fn serve_operator(listener: UnixListener, service: HttpService) {
-    let permits = Arc::new(Semaphore::new(OPERATOR_CONNECTIONS_MAX));
     let service = Arc::new(service);
+    let answer = move |request| {
+        let service = Arc::clone(&service);
+        async move { service.respond_to_operator(request).await }
+    };
+    serve_commands(&listener, answer).await;
+}
+
+/// Answers the operator's commands until it is dropped. Requests under way then go on.
+pub(crate) async fn serve_commands<A>(
+    listener: &UnixListener,
+    answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
+) where
+    A: Future<Output = Response> + Send + 'static,
+{
+    let permits = Arc::new(Semaphore::new(OPERATOR_CONNECTIONS_MAX));
     loop {
         let permit = Arc::clone(&permits).acquire_owned().await;
         let stream = match listener.accept().await {
@@ -230,11 +244,8 @@ pub async fn serve_operator(listener: UnixListener, service: HttpService) {
                 continue;
             }
         };
-        let service = Arc::clone(&service);
-        let answer = service_fn(move |request| {
-            let service = Arc::clone(&service);
-            async move { Ok::<_, Infallible>(service.respond_to_operator(request).await) }
-        });
+        let answer = answer.clone();
+        let answer = service_fn(move |request| answer(request).map(Ok::<_, Infallible>));
         let stream = TokioIo::new(SlowReaderTimeout::new(stream, Arc::new(Activity::new())));
         let connection = connection_builder().serve_connection(stream, answer);
         tokio::spawn(async move {

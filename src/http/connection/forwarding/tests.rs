@@ -4,6 +4,7 @@ use axum::Router;
 use axum::routing::get;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -332,6 +333,28 @@ async fn an_answer_that_breaks_off_is_not_completed() {
         assert!(answer.trim_end().ends_with("first"), "{answer}");
         let is_chunked = answer.to_lowercase().contains("transfer-encoding: chunked");
         assert!(is_chunked || header(&answer, "content-length") == "9", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn commands_of_the_operator_are_forwarded_except_backups() {
+    let holder = start_holder(true).await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    let forwarder =
+        Arc::new(Forwarder::new(&SECRET, 100, move || Some(format!("http://{holder}"))));
+    tokio::spawn(async move { serve_operator_following(&listener, &forwarder).await });
+    let backup = POST.replace("/a", BACKUPS);
+    for (request, expected) in
+        [(GET, "client 0.0.0.0, operator true, header false"), (&backup, "run the command there")]
+    {
+        let mut stream = UnixStream::connect(&path).await.expect("it listens");
+        stream.write_all(request.as_bytes()).await.expect("it reads");
+        let mut answer = String::new();
+        let reading = stream.read_to_string(&mut answer);
+        tokio::time::timeout(PATIENCE, reading).await.expect("it ends").expect("it answers");
+        assert!(answer.contains(expected), "{answer}");
     }
 }
 

@@ -31,7 +31,8 @@ use crate::wire::history::{HistoryRowAnswer, is_known, parse_query};
 use crate::wire::message::Ledger;
 
 const EXPORT: &str = "/api/v1/operator/export";
-const BACKUPS: &str = "/api/v1/operator/backups";
+/// The path of backups, which are written on the machine of the server that answers.
+pub(crate) const BACKUPS: &str = "/api/v1/operator/backups";
 const COMPACTIONS: &str = "/api/v1/operator/compactions";
 const MESSAGES: &str = "/api/v1/operator/messages";
 const HISTORY: &str = "/api/v1/operator/history";
