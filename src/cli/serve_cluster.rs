@@ -65,8 +65,8 @@ pub(crate) struct ServedCluster {
     pub(crate) snapshot_bytes: u64,
 }
 
-/// Joins a cluster, follows it, and serves its store once this server decides. Until then it forwards
-/// requests to the server that does.
+/// Joins a cluster, follows it, and serves its store once this server decides. Until then it
+/// forwards requests to the server that does.
 ///
 /// # Errors
 /// What stands against joining, with the remedy; or the shared store is damaged.

@@ -102,8 +102,8 @@ impl Forwarder {
         self.forward(request, ForwardedFrom::Client(client)).await
     }
 
-    /// Answers a request that came over the operator's socket. A file is written only on the machine
-    /// on which the command names it.
+    /// Answers a request that came over the operator's socket. A file is written only on the
+    /// machine on which the command names it.
     async fn answer_operator(&self, request: Request<Incoming>) -> Response {
         if request.uri().path().starts_with(BACKUPS) {
             let holder = (self.holder)().unwrap_or_else(|| "none is known now".to_owned());

@@ -22,8 +22,9 @@ use crate::http::server::Server;
 use crate::http::service::HttpService;
 use crate::store::{Lease, SimulatedDisk, uptime};
 
-/// Longest time of a test, after which it has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait, after which a test has failed: less than that of a server for the next head, which
+/// would end a connection too.
+const PATIENCE: Duration = Duration::from_secs(15);
 const SECRET: ClusterSecret = ClusterSecret::new([7; 32]);
 const GET: &str = "GET /whose HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 const POST: &str =
