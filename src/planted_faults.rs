@@ -97,11 +97,13 @@ pub(crate) enum PlantedFault {
     SecondPassAccepted,
     /// A login leaves the earlier session of the browser valid.
     SessionKeptOverLogin,
-    /// Answers and messages leave a server of a cluster without its lease.
+    /// Answers leave a server of a cluster without its lease.
     SharedLeaseUnchecked,
+    /// Messages leave a server of a cluster without its lease.
+    SharedMessageUnchecked,
     /// A warning behind a commit is taken for success.
     SharedNoticeIgnored,
-    /// A batch follows a row of the same epoch, whoever owns it.
+    /// A batch follows a row of the same epoch of any owner.
     SharedOwnerUncompared,
     /// A batch follows whatever row is before it.
     SharedPredecessorUnchecked,

@@ -202,8 +202,8 @@ pub(crate) enum ClusterCommand {
         #[arg(long, value_name = "NAME")]
         role: String,
     },
-    /// Fill a shared store that was never used with the content of a data directory, which no server
-    /// may be using.
+    /// Fill a shared store that was never used with the content of a data directory, which no
+    /// server may be using.
     Import {
         #[command(flatten)]
         store: StoreOptions,

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use crate::cli::arguments::ClusterCommand;
 use crate::cli::error::CommandError;
-use crate::cli::serve_cluster::shared_address;
+use crate::cli::joined_cluster::shared_address;
 use crate::cli::terminal::print;
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::SharedStoreOptions;
 use crate::engine::quarantine::IncompleteDocument;
 use crate::engine::recovery::{self, Loaded};
@@ -30,10 +31,10 @@ pub(crate) fn execute(command: ClusterCommand) -> Result<(), CommandError> {
     }
 }
 
-/// Fills the store of a cluster that was never used with the content of a data directory, completely
-/// or not at all.
+/// Fills the store of a cluster that was never used with the content of a data directory,
+/// completely or not at all.
 fn import(data: &Path, shared: &SharedStoreOptions) -> Result<(), CommandError> {
-    let cluster = SharedStore::open(shared_address(shared)?)?;
+    let cluster = SharedStore::open(shared_address(shared)?, SystemClock.now())?;
     let Loaded { directory, group_states, quarantined, store: _locked } = recovery::load(data)?;
     IncompleteDocument::refuse(&quarantined)?;
     let bytes = recovery::fill_shared(&cluster, &directory, &group_states)?;
@@ -47,7 +48,7 @@ fn import(data: &Path, shared: &SharedStoreOptions) -> Result<(), CommandError> 
 }
 
 fn print_status(shared: &SharedStoreOptions) -> Result<(), CommandError> {
-    let cluster = SharedStore::open(shared_address(shared)?)?;
+    let cluster = SharedStore::open(shared_address(shared)?, SystemClock.now())?;
     print(&format!("cluster {}\n", cluster.id));
     for node in cluster.nodes()? {
         let role = if node.is_holder { "decides" } else { "follows" };

@@ -4,36 +4,28 @@
 //! After a failure of the store no answer may be given any more, so each of them then ends the
 //! process at once.
 
-use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use crate::cli::error::CommandError;
+use crate::cli::joined_cluster::ServedCluster;
+use crate::cli::process_end::{end_fenced, end_process};
 use crate::cli::runtime::start_thread;
-use crate::cli::serve_cluster::ServedCluster;
 use crate::cli::served_log::{ServedLog, StoreParts};
 use crate::config::options::ServeOptions;
-use crate::engine::Engine;
-use crate::engine::SharedCompactor;
 use crate::engine::compaction::Compactor;
 use crate::engine::health::{FatalCondition, Health, LOOK_INTERVAL};
 use crate::engine::journal::{Journal, JournalError};
+use crate::engine::{Engine, SharedCompactor};
 use crate::planted_faults::PlantedFault;
 use crate::store::{Generations, Log, Presence, StoreError, free_bytes};
 
 /// Failed looks at the disk in turn after which the process ends: those of ten seconds.
 const FAILED_LOOKS_MAX: u32 = 50;
-/// Longest time that logging the cause of death may take.
-const LAST_LOG_TIMEOUT: Duration = Duration::from_secs(1);
-/// Exit code after a failure of the store. Reference 11.5.
-const STORE_FAILED: i32 = 70;
-/// Exit code of a server of a cluster over which another one has taken.
-const FENCED: i32 = 71;
 
 /// The threads beside a store, which run until this is dropped.
 pub(crate) struct StoreThreads {
@@ -213,38 +205,4 @@ fn start_shared_compactor(compactor: SharedCompactor) -> Result<Sender<()>, Comm
         }
     })?;
     Ok(running)
-}
-
-/// Ends the process of a server over which another one has taken, even if the log cannot be written.
-/// Its next start follows that one.
-pub(crate) fn end_fenced() -> ! {
-    end_with(FENCED, || {
-        tracing::warn!("another server of the cluster has taken over; this process ends");
-    })
-}
-
-/// Ends the process after a failure of the store, even if the log cannot be written.
-pub(crate) fn end_process(cause: &dyn Display) -> ! {
-    let cause = cause.to_string();
-    end_with(STORE_FAILED, move || {
-        tracing::error!(
-            error = cause,
-            "the store failed; the process ends, and the next start recovers what is on disk"
-        );
-    })
-}
-
-/// Ends the process with a code, once `log` has run or takes too long.
-fn end_with(code: i32, log: impl FnOnce() + Send + 'static) -> ! {
-    let (logged, done) = std::sync::mpsc::channel();
-    // Logged on another thread: a full pipe may block the writer of a log for ever.
-    let logging = std::thread::Builder::new().spawn(move || {
-        log();
-        // The receiver is gone if logging took too long.
-        let _ = logged.send(());
-    });
-    if logging.is_ok() {
-        let _ = done.recv_timeout(LAST_LOG_TIMEOUT);
-    }
-    std::process::exit(code);
 }

@@ -1,5 +1,5 @@
-//! Notes whether a task has been told of a durable write of its own. Such an answer may leave a server
-//! of a cluster whatever became of its lease: the write is in the history that all servers share.
+//! Notes whether a write of a task has become durable. Such an answer may leave a server of a
+//! cluster whatever became of its lease: the write is in the history that all servers share.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -19,9 +19,9 @@ pub(crate) async fn noting<T>(answering: impl Future<Output = T>) -> (T, bool) {
         .await
 }
 
-/// Notes a durable write of the task, if anybody asks for it.
+/// Notes a durable write of the task, where that is asked for.
 pub(crate) fn note() {
-    // Elsewhere nobody asks.
+    // It is not asked for elsewhere.
     let _ = CONFIRMED.try_with(|confirmed| confirmed.set(true));
 }
 

@@ -212,7 +212,7 @@ impl Engine {
         self.lease.get()
     }
 
-    /// Whether what was read here may leave the server: nobody else can have decided anything
+    /// Whether what was read here may leave the server: no other server can have decided anything
     /// meanwhile.
     pub(crate) fn may_answer(&self) -> bool {
         self.lease.get().is_none_or(|lease| lease.is_held())

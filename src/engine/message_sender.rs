@@ -157,8 +157,8 @@ async fn send_claimed(
     {
         return outcome;
     }
-    // The claim is durable, and another server may have taken over since. It then sends the message.
-    if !engine.may_answer() && !PlantedFault::SharedLeaseUnchecked.is_active() {
+    // Another server may have taken over since the claim. It then sends the message.
+    if !engine.may_answer() && !PlantedFault::SharedMessageUnchecked.is_active() {
         return DeliveryOutcome::Deferred {
             reason: Text::new("this server no longer decides in its cluster")
                 .expect("a short text"),

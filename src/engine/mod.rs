@@ -58,3 +58,4 @@ pub use self::write::{
     AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
 pub use crate::store::ForgottenClient;
+pub(crate) use crate::store::{LEASE_TIME, Lease};

@@ -10,7 +10,6 @@ mod cors;
 mod endpoint;
 mod error;
 mod idempotency;
-mod leased;
 mod legacy_paths;
 mod limits;
 mod metrics;

@@ -29,13 +29,13 @@ use crate::http::answer::compression::{
     COMPRESSION, LONG_COMPRESSION, WorthCompressing, WorthCompressingWell, accepts_gzip,
     mark_compressible,
 };
+use crate::http::answer::leased::LeasedRequest;
 use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::connection::connection_table::SourceExemption;
 use crate::http::connection::forwarding_seal::ForwardedFrom;
 use crate::http::connection::request_id::{CURRENT, RequestId, X_REQUEST_ID};
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
-use crate::http::leased::LeasedRequest;
 use crate::http::metrics::HttpMetrics;
 use crate::http::request::{AtOperatorSocket, ClientAddress, XmlRequested};
 use crate::http::response::hold_until_sent;

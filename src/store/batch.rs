@@ -59,8 +59,8 @@ pub(crate) fn parse_part_key(key: &[u8]) -> Option<(u64, u32)> {
     if fields.0.is_empty() { Some((number, index)) } else { None }
 }
 
-/// Encodes `records` as batch `number` of a log with the epoch `epoch`, which each record gets unless
-/// its own is higher.
+/// Encodes `records` as batch `number` of a log with the epoch `epoch`, which each record gets
+/// unless its own is higher.
 pub(crate) fn encode_batch(
     number: BatchNumber,
     epoch: u32,

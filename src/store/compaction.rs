@@ -36,7 +36,7 @@ pub struct Generations {
     current: CurrentGeneration,
     /// Generation of the first journal of this life of the server, whether it has begun or not.
     first_journal: Generation,
-    /// Where the log finds its next journal.
+    /// The place where the log finds its next journal.
     handover: JournalHandover,
 }
 

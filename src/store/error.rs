@@ -220,7 +220,7 @@ pub enum StoreError {
     Shared {
         /// The failed operation, as a verb: "reach", "read".
         doing: &'static str,
-        /// What PostgreSQL or the connection says, or the remedy.
+        /// The words of PostgreSQL or of the connection, or the remedy.
         reason: String,
     },
     /// Another server of the cluster has taken over. Nothing that was not answered counts.
@@ -228,7 +228,8 @@ pub enum StoreError {
     Fenced,
     /// A row of a shared store does not have the bytes that were written. Nothing was changed.
     #[error(
-        "the table {table}, part {part}, n {n} is damaged: {what}; nothing was changed: restore          the database, or begin a new cluster with a backup"
+        "the table {table}, part {part}, n {n} is damaged: {what}; nothing was changed: restore \
+         the database, or begin a new cluster with a backup"
     )]
     SharedDamaged {
         /// The table.

@@ -183,7 +183,7 @@ pub struct SledLog {
     pub(crate) first_journal: Generation,
     /// Never ahead of what is on disk: it is moved after the sync of each batch.
     pub(crate) watermark: DurableWatermark,
-    /// Where compactions leave the next journal.
+    /// The place where compactions leave the next journal.
     pub(crate) handover: JournalHandover,
     /// Positions of the streams on disk. They prevent the write of a gap.
     pub(crate) positions: StreamPositions,

@@ -86,6 +86,8 @@ pub use presence::Presence;
 pub use record::{BatchNumber, JournalRecord, Position, Stream};
 pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};
 pub use replay::TornBatch;
+#[cfg(test)]
+pub(crate) use shared::uptime;
 pub(crate) use shared::{
     LEASE_TIME, Lease, Membership, SharedAddress, SharedLog, SharedSnapshotsWriter, SharedStore,
     Takeover, init_cluster,

@@ -73,8 +73,8 @@ pub struct JournalRecord {
 }
 
 impl JournalRecord {
-    /// Makes a record in the format that this release writes. Its epoch will be that of the log that
-    /// writes it.
+    /// Makes a record in the format that this release writes. Its epoch will be that of the log
+    /// that writes it.
     pub const fn new(stream: Stream, sequence: u64, bytes: Vec<u8>) -> Self {
         Self { format: RECORD_FORMAT, stream, epoch: 0, sequence, bytes }
     }

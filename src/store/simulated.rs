@@ -304,7 +304,7 @@ pub struct SimulatedLog {
     journal: Option<PathBuf>,
     /// Generation whose journal receives the first batch.
     first_journal: Generation,
-    /// Where compactions leave the next journal.
+    /// The place where compactions leave the next journal.
     handover: JournalHandover,
     /// Positions of the streams, including the batch being written.
     positions: StreamPositions,

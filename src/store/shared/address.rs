@@ -29,10 +29,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest time for which bytes may stay unacknowledged.
 const TCP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How a server is known to be the right one, as libpq's `sslmode` names it.
+/// Proof that a server is the right one, as libpq's `sslmode` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verification {
-    /// Not at all: encrypted, if that, for whoever answers.
+    /// None: the bytes are encrypted, if that, for any server that answers.
     None,
     /// By an authority, whatever the name.
     Authority,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::cluster_secret::ClusterSecret;
+use crate::domain::time::Instant;
 use crate::planted_faults::PlantedFault;
 use crate::store::error::StoreError;
 use crate::store::record::{BatchNumber, StreamPositions};
@@ -94,11 +94,12 @@ pub(crate) struct ClusterNode {
 }
 
 impl SharedStore {
-    /// Checks PostgreSQL, its settings, its clock and the schema.
+    /// Checks PostgreSQL, its settings, its clock and the schema. `now` is the time of this
+    /// machine.
     ///
     /// # Errors
     /// What does not do, with the remedy.
-    pub(crate) fn open(address: SharedAddress) -> Result<Self, StoreError> {
+    pub(crate) fn open(address: SharedAddress, now: Instant) -> Result<Self, StoreError> {
         let refuse = |what: String| StoreError::shared("use", what);
         let mut connection = SharedConnection::new(address.clone(), COMMIT_DEADLINE)?;
         check_version(&mut connection)?;
@@ -117,7 +118,7 @@ impl SharedStore {
             let what = format!("its synchronous_commit is {commit} for this role: set it to on");
             return Err(refuse(what));
         }
-        check_clock(&mut connection)?;
+        check_clock(&mut connection, now)?;
         check_sessions(&address)?;
         if !has_schema(&mut connection)? {
             let what = "the database has no schema slotbook: `slotbook cluster init` makes it";
@@ -285,11 +286,11 @@ fn has_schema(connection: &mut SharedConnection) -> Result<bool, StoreError> {
 }
 
 /// Refuses a clock that is far from PostgreSQL's.
-fn check_clock(connection: &mut SharedConnection) -> Result<(), StoreError> {
+fn check_clock(connection: &mut SharedConnection, now: Instant) -> Result<(), StoreError> {
     let text =
         text_of(connection, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text")?;
     let theirs = Duration::from_millis(text.parse().unwrap_or_default());
-    let ours = u64::try_from(SystemClock.now().0).unwrap_or_default();
+    let ours = u64::try_from(now.0).unwrap_or_default();
     let ours = Duration::from_secs(ours);
     let difference = ours.abs_diff(theirs);
     if difference > CLOCK_DIFFERENCE_MAX {

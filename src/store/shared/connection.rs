@@ -1,4 +1,5 @@
-//! One connection to a shared store, for one thread. It tells what was refused from what is unknown.
+//! One connection to a shared store, for one thread. It sets apart what was refused and what is
+//! unknown.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;

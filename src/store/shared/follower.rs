@@ -14,7 +14,8 @@ use crate::store::replay::Replay;
 use crate::store::shared::connection::CallError;
 use crate::store::shared::lease::Lease;
 use crate::store::shared::log::SharedLog;
-use crate::store::shared::rows::{OwnedRow, PostgresRows, SharedRows, number_i64};
+use crate::store::shared::number_i64;
+use crate::store::shared::rows::{OwnedRow, PostgresRows, SharedRows};
 use crate::store::shared::snapshots::SnapshotStates;
 use crate::store::shared::{JOURNAL, damaged, locate};
 
@@ -28,7 +29,7 @@ pub(crate) struct Follower<V, R = PostgresRows> {
     read: Option<ReadStates<V>>,
 }
 
-/// What was read: the states, and the place in the journal.
+/// The states that were read, and the place in the journal.
 struct ReadStates<V> {
     visitor: V,
     replay: Replay,

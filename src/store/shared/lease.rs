@@ -1,4 +1,4 @@
-//! Who of a cluster decides: the lease of the server that does, and when another may take over.
+//! The lease of the server of a cluster that decides, and the time when another may take over.
 //!
 //! A server that decides holds its lease for a time from the moment at which it sent its last good
 //! beat. Another takes only when it has seen no beat for longer than that, and PostgreSQL compares
@@ -25,14 +25,14 @@ pub(crate) fn uptime() -> Duration {
     Duration::new(seconds, nanos)
 }
 
-/// What a beat has said of the server that decides.
+/// The server that decides, as a beat has reported it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HolderReport {
     /// Number of its beats, which each change of the server raises too.
     pub(crate) beat: i64,
     /// Whether it is this server.
     pub(crate) is_self: bool,
-    /// Whether it has left, so that nobody need wait.
+    /// Whether it has left, so that no other server need wait.
     pub(crate) released: bool,
     /// Address at which others reach it; empty before the first.
     pub(crate) url: String,
@@ -60,7 +60,7 @@ impl Lease {
         as_millis(now) < self.until_ms.load(Ordering::Acquire)
     }
 
-    /// Whether the lease is held now: nobody else can have decided anything.
+    /// Whether the lease is held now: no other server can have decided anything.
     pub(crate) fn is_held(&self) -> bool {
         self.is_held_at(uptime())
     }

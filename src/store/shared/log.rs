@@ -89,8 +89,8 @@ impl<R: SharedRows> SharedLog<R> {
         }
     }
 
-    /// Takes once more, over a row of this process only, after a batch whose end is unknown. Returns
-    /// whether the batch is there.
+    /// Takes once more, over a row of this process only, after a batch whose end is unknown.
+    /// Returns whether the batch is there.
     fn take_again(
         &mut self,
         number: BatchNumber,

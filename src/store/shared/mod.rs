@@ -1,8 +1,9 @@
-//! The store that the servers of a cluster share, in PostgreSQL: a journal that one server at a time
-//! can append to, snapshots, and the lease of that server. Reference 8.
+//! The store that the servers of a cluster share, in PostgreSQL: a journal that one server at a
+//! time can append to, snapshots, and the lease of that server. Reference 8.
 //!
-//! `schema.sql` has the tables and the functions that servers may call. [`SharedStore::open`] checks
-//! them. A [`Follower`] reads and goes on reading, until it takes over and becomes a [`SharedLog`].
+//! `schema.sql` has the tables and the functions that servers may call. [`SharedStore::open`]
+//! checks them. A follower reads and goes on reading, until it takes over and becomes a
+//! [`SharedLog`].
 
 mod address;
 mod cluster;
@@ -19,6 +20,8 @@ mod snapshots;
 pub(crate) use address::SharedAddress;
 pub(crate) use cluster::{SharedStore, init_cluster};
 pub(crate) use follower::Takeover;
+#[cfg(test)]
+pub(crate) use lease::uptime;
 pub(crate) use lease::{LEASE_TIME, Lease};
 pub(crate) use log::SharedLog;
 pub(crate) use membership::Membership;
@@ -43,11 +46,16 @@ fn damaged(table: &'static str, n: i64, what: impl Into<String>) -> StoreError {
 fn locate(error: StoreError, table: &'static str, number: BatchNumber, of: &str) -> StoreError {
     match error {
         StoreError::Rejected { what } => {
-            damaged(table, rows::number_i64(number), format!("{of}: not understood: {what}"))
+            damaged(table, number_i64(number), format!("{of}: not understood: {what}"))
         }
         StoreError::Damaged { place, what, .. } => {
-            damaged(table, rows::number_i64(number), format!("{of}, {place}: {what}"))
+            damaged(table, number_i64(number), format!("{of}, {place}: {what}"))
         }
         error => error,
     }
+}
+
+/// Returns the number of a batch as the tables have it.
+fn number_i64(number: BatchNumber) -> i64 {
+    i64::try_from(number.0).expect("numbers come from PostgreSQL, one after another")
 }

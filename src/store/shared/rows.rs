@@ -1,4 +1,4 @@
-//! What a server calls in a shared store. PostgreSQL is behind it, or a model of it in a simulation.
+//! The calls of a server to a shared store: to PostgreSQL, or in a simulation to a model of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use uuid::Uuid;
 use crate::store::error::StoreError;
 use crate::store::record::BatchNumber;
 use crate::store::recovery::RecoveryVisitor;
-use crate::store::shared::PART;
 use crate::store::shared::connection::{CallError, SharedConnection};
 use crate::store::shared::lease::uptime;
 use crate::store::shared::membership::Membership;
 use crate::store::shared::snapshots::{SnapshotStates, read_newest_snapshot};
+use crate::store::shared::{PART, number_i64};
 
 /// Rows of the journal that are read at once.
 const ROWS_READ: i32 = 1_000;
@@ -58,7 +58,7 @@ pub(crate) trait SharedRows {
     /// Returns the time by which leases are counted.
     fn now(&self) -> Duration;
 
-    /// Returns an owner that nobody has had.
+    /// Returns an owner that no server has had.
     fn new_owner(&mut self) -> Uuid;
 }
 
@@ -133,8 +133,4 @@ pub(crate) fn owned_row(number: i64, epoch: i64, owner: Uuid) -> Result<OwnedRow
         return Err(CallError::Refused(format!("a row has the number {number}, epoch {epoch}")));
     };
     Ok(OwnedRow { number: BatchNumber(number), epoch, owner })
-}
-
-pub(crate) fn number_i64(number: BatchNumber) -> i64 {
-    i64::try_from(number.0).expect("numbers come from PostgreSQL, one after another")
 }

@@ -13,7 +13,7 @@ use crate::store::error::StoreError;
 use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::connection::{CallError, SharedConnection};
-use crate::store::shared::rows::number_i64;
+use crate::store::shared::number_i64;
 use crate::store::shared::{FRAME, PART, SNAPSHOT, damaged, locate};
 use crate::store::snapshot::{Frames, SnapshotWriter};
 

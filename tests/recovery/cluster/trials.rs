@@ -34,7 +34,7 @@ async fn expect_waiting(pair: &Pair) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_commit_that_no_standby_has_is_not_answered_whoever_ends_its_wait() {
+async fn a_commit_that_no_standby_has_is_not_answered() {
     let pair = match Pair::start() {
         Ok(pair) => pair,
         Err(reason) => return println!("skipped: {reason}"),

@@ -1,5 +1,5 @@
-//! Answers of a server in a cluster. What leaves it without a durable write of its own needs its lease:
-//! another server may have decided something else since the state was read.
+//! Answers of a server in a cluster. An answer without a durable write of its own needs the lease
+//! of the server: another one may have decided something else since the state was read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,9 @@ use axum::http::header::AGE;
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 
-use crate::engine::confirmation;
+use crate::engine::{LEASE_TIME, Lease, confirmation};
 use crate::http::error::ApiError;
 use crate::planted_faults::PlantedFault;
-use crate::store::{LEASE_TIME, Lease};
 
 /// Time after the end of a lease for which public searches are answered all the same.
 const STALE_TIME: Duration = Duration::from_secs(60);

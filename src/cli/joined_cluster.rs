@@ -1,0 +1,153 @@
+//! A server of a cluster: how it joins, and follows the one that decides. Reference 11.1.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
+
+use crate::cli::error::CommandError;
+use crate::cli::process_end::{end_fenced, end_process};
+use crate::cli::runtime::start_thread;
+use crate::clock::{Clock as _, SystemClock};
+use crate::config::options::{ServeOptions, SharedStoreOptions};
+use crate::engine::{RecoveredStates, StateRebuilder};
+use crate::store::{
+    EmptyDirectory, Lease, Membership, SharedAddress, SharedLog, SharedStore, Store, StoreError,
+    Takeover,
+};
+
+/// Interval at which a follower reads what was added.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A server that has joined its cluster.
+pub(crate) struct JoinedCluster {
+    pub(crate) store: SharedStore,
+    pub(crate) membership: Arc<Membership>,
+    /// Dropped, it ends the beats.
+    _beats: Sender<()>,
+    /// Excludes other processes from the directory of the operator's socket.
+    _directory: EmptyDirectory,
+}
+
+/// A server that has taken over.
+pub(crate) struct TakenOver {
+    pub(crate) states: RecoveredStates,
+    pub(crate) log: SharedLog,
+    /// Bytes of the newest snapshot.
+    pub(crate) snapshot_bytes: u64,
+}
+
+/// The parts from which a server of a cluster starts its threads.
+pub(crate) struct ServedCluster {
+    pub(crate) joined: JoinedCluster,
+    /// Bytes of the journal since the newest snapshot.
+    pub(crate) tail_bytes: Arc<AtomicU64>,
+    /// Bytes of the newest snapshot.
+    pub(crate) snapshot_bytes: u64,
+}
+
+/// The address at which the other servers reach this one.
+pub(crate) fn own_url(options: &ServeOptions) -> &str {
+    options.advertise.trim_end_matches('/')
+}
+
+/// Reads the address of the shared store from its options.
+///
+/// # Errors
+/// It is no address, or its password cannot be read.
+pub(crate) fn shared_address(options: &SharedStoreOptions) -> Result<SharedAddress, CommandError> {
+    if options.shared.is_empty() {
+        let what = "name the shared store: --shared postgres://USER@HOST,HOST/DATABASE";
+        return Err(CommandError::Refused(what.to_owned()));
+    }
+    let file = &options.shared_password_file;
+    let password = options.shared_password.reveal("--shared-password-file", file)?;
+    Ok(SharedAddress::parse(&options.shared, &password)?)
+}
+
+/// Checks the shared store, joins its cluster and begins to beat.
+///
+/// # Errors
+/// What stands against it, with the remedy.
+pub(crate) fn join(options: &ServeOptions) -> Result<JoinedCluster, CommandError> {
+    let refuse = |what: &str| Err(CommandError::Refused(what.to_owned()));
+    if options.demo {
+        return refuse("--demo and --shared: the demonstration has a store of its own; leave one");
+    }
+    let url = options.advertise.as_str();
+    if !(url.starts_with("http://") || url.starts_with("https://")) {
+        return refuse(
+            "--shared needs --advertise URL: http:// with the address at which the other servers \
+             of the cluster reach this one",
+        );
+    }
+    let directory = claim_directory(&options.store.data)?;
+    let store = SharedStore::open(shared_address(&options.shared)?, SystemClock.now())?;
+    let membership = store.join(own_url(options))?;
+    let beats = store.beats(&membership)?;
+    let (running, stop) = mpsc::channel();
+    start_thread("beats", move || match beats.run(&stop) {
+        Ok(()) => {}
+        Err(StoreError::Fenced) => end_fenced(),
+        Err(error) => end_process(&error),
+    })?;
+    tracing::info!(cluster = %store.id, url, "joined the cluster; following it");
+    Ok(JoinedCluster { store, membership, _beats: running, _directory: directory })
+}
+
+/// Claims the directory of the operator's socket, which has to hold no store.
+fn claim_directory(data: &Path) -> Result<EmptyDirectory, CommandError> {
+    if !Store::is_empty(data)? {
+        let what = format!(
+            "{} holds a store, which --shared would leave unused: name another directory by \
+             --data, and fill the cluster from this one by `slotbook cluster import`",
+            data.display()
+        );
+        return Err(CommandError::Refused(what));
+    }
+    Ok(EmptyDirectory::claim(data)?)
+}
+
+impl JoinedCluster {
+    /// The lease of this server.
+    pub(crate) fn lease(&self) -> Arc<Lease> {
+        Arc::clone(&self.membership.lease)
+    }
+
+    /// Leaves the cluster to the others, who need not wait then. Nothing may be answered any more.
+    pub(crate) fn leave(self) {
+        if let Err(error) = self.store.release(&self.membership) {
+            tracing::warn!(%error, "the others take over after some seconds of silence");
+        }
+    }
+}
+
+/// Follows the cluster until this server decides, and returns all states. It blocks its thread.
+///
+/// # Errors
+/// Damage, with its place; or another server has taken over right after this one.
+pub(crate) fn follow_until_takeover(
+    store: &SharedStore,
+    membership: &Arc<Membership>,
+) -> Result<TakenOver, StoreError> {
+    let mut follower = store.follower::<StateRebuilder>(membership)?;
+    let mut has_warned = false;
+    let owned = loop {
+        match follower.follow().and_then(|()| follower.take_over()) {
+            Ok(Some(owned)) => break owned,
+            Ok(None) => has_warned = false,
+            Err(error @ StoreError::Shared { .. }) => {
+                if !std::mem::replace(&mut has_warned, true) {
+                    tracing::warn!(%error, "the shared store cannot be followed; trying on");
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        std::thread::park_timeout(FOLLOW_INTERVAL);
+    };
+    let Takeover { visitor, log, snapshot_bytes } = follower.into_takeover(owned)?;
+    let states = visitor.into_recovered();
+    tracing::warn!(groups = states.group_states.len(), "this server has taken over the cluster");
+    Ok(TakenOver { states, log, snapshot_bytes })
+}

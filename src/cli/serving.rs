@@ -1,0 +1,314 @@
+//! The service of a started server: until a signal to stop, and its shutdown. Reference 11.1.
+
+use std::io::{self, IsTerminal as _};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+use crate::cli::error::CommandError;
+use crate::cli::joined_cluster::ServedCluster;
+use crate::cli::messages;
+use crate::cli::metrics::MetricsExporter;
+use crate::cli::operator::socket::{self, OperatorSocket};
+use crate::cli::serve_threads::StoreThreads;
+use crate::cli::served_log::{ServedLog, StoreParts};
+use crate::cli::service_parts::served_store;
+use crate::cli::terminal::{print, print_error};
+use crate::cli::upkeep;
+use crate::config::options::ServeOptions;
+use crate::domain::state::recipient_quota::MessageQuota;
+use crate::engine::quarantine::QuarantinedGroup;
+use crate::engine::{Engine, EngineParts};
+use crate::http::{self, BookingLimits, Server};
+use crate::notify::Gateways;
+use crate::web;
+
+/// Longest time that messages under way may take after the signal to stop, as long as connections.
+const MESSAGES_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
+
+/// Longest time that the engine may take to stop once no connection is left.
+const ENGINE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Connections that wait to be accepted, as far as the system allows: a burst waits here while the
+/// server is busy, and not for clients to try again.
+const BACKLOG: u32 = 4_096;
+
+/// File descriptors left for the store, the logs and everything else that is not a connection.
+const RESERVED_FILES: usize = 128;
+
+/// State of a server that is ready to serve a store.
+pub(crate) struct StartedServer {
+    pub(crate) listener: TcpListener,
+    pub(crate) gateways: Gateways,
+    pub(crate) signals: StopSignals,
+    /// Duration of reading the store.
+    pub(crate) recovery_time: Duration,
+    /// The operator's socket, if it is open already.
+    pub(crate) operator: Option<(UnixListener, OperatorSocket)>,
+    /// The cluster of a server that has taken over in one.
+    pub(crate) cluster: Option<ServedCluster>,
+}
+
+/// Starts the engine and its threads, serves until a signal to stop, and shuts down in order:
+/// connections and messages, the operator's socket, the engine, the journal.
+pub(crate) async fn serve_until_signal(
+    options: &ServeOptions,
+    parts: EngineParts,
+    quarantined: Vec<QuarantinedGroup>,
+    log: ServedLog,
+    made: Receiver<StoreParts>,
+    started: StartedServer,
+) -> Result<(), CommandError> {
+    let StartedServer { listener, gateways, mut signals, recovery_time, operator, cluster } =
+        started;
+    let gateways = Arc::new(gateways);
+    let data = &options.store.data;
+    let metrics = MetricsExporter::new(bind_metrics_listener(options)?);
+    let (engine, journal) =
+        Engine::start_with_quarantined(quarantined, parts, log, metrics.engine_metrics()).await;
+    if let Some(cluster) = &cluster {
+        engine.need_lease(cluster.joined.lease());
+    }
+    let threads = StoreThreads::start(options, &engine, journal, made, cluster.as_ref())?;
+    let operator_socket =
+        operator.map_or_else(|| listen_to_commands(data), |open| Ok(Some(open)))?;
+    let quota = MessageQuota {
+        recipient_daily_max: options.messages_daily_max,
+        by_key_daily_max: options.messages_by_key_daily_max,
+    };
+    let sending = messages::sending_settings(quota, Arc::clone(&gateways));
+    let connections_max = limit_connections(options.connections_max);
+    let address = listener.local_addr()?;
+    let served = cluster.as_ref();
+    let server = create_server(options, &engine, gateways, quota, connections_max, served)
+        .offering_first_run(first_run_site(options, address))
+        .metered(metrics.http_metrics());
+    let routes = web::service(server);
+    let operator_socket = operator_socket.map(|(listener, socket)| {
+        tokio::spawn(http::serve_operator(listener, routes.clone()));
+        socket
+    });
+    metrics.serve(engine.clone(), data.clone(), recovery_time);
+    print(&format!("listening on http://{address}\n"));
+    print_first_run_link(&routes.server);
+    // The server's own writes come after the start, which an operator sees fail or not.
+    upkeep::start(&engine, options);
+    let messages = engine.send_messages(sending).await;
+    if options.demo {
+        print_demo_pages(&engine, address);
+    }
+    let (stop_messages, messages_stopped) = oneshot::channel();
+    let stop = async {
+        signals.received().await;
+        tracing::info!("stopping: requests under way are finished");
+        // The receiver lives as long as this function.
+        let _ = stop_messages.send(());
+    };
+    let finish_messages = async {
+        let _ = messages_stopped.await;
+        tokio::time::timeout(MESSAGES_SHUTDOWN_TIMEOUT, messages.stop()).await
+    };
+    let ((), messages_finished) =
+        tokio::join!(http::serve(listener, routes, connections_max, stop), finish_messages);
+    // Removed before the store is unlocked: the next server may create its own after that.
+    drop(operator_socket);
+    if messages_finished.is_err() {
+        tracing::warn!(
+            "some messages were being sent: they may arrive once more after the next start"
+        );
+    }
+    let engine_stopped = async {
+        engine.shut_down().await;
+        threads.journal_ended.await
+    };
+    match tokio::time::timeout(ENGINE_SHUTDOWN_TIMEOUT, engine_stopped).await {
+        Ok(_) => tracing::info!("stopped"),
+        Err(_) => tracing::warn!("stopped with writes under way: none of them has been answered"),
+    }
+    if let Some(cluster) = cluster {
+        // Blocks for the answer of PostgreSQL, after all of the server's own.
+        tokio::task::block_in_place(|| cluster.joined.leave());
+    }
+    Ok(())
+}
+
+/// Listens at the operator's socket; `None` on a full disk.
+///
+/// # Errors
+/// The socket cannot be created for another reason.
+pub(crate) fn listen_to_commands(
+    data: &Path,
+) -> io::Result<Option<(UnixListener, OperatorSocket)>> {
+    match socket::listen(data) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+            tracing::warn!("the disk is full: commands cannot reach this server");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Prints the addresses of the screens of the practice and of the pages for clients, for those who
+/// try the demonstration. The last line has the address to open.
+fn print_demo_pages(engine: &Engine, address: SocketAddr) {
+    let login = "as anna@example.org with demo-password";
+    print_error(&format!("demonstration: screens of the practice http://{address}/login {login}"));
+    print_error(&format!("demonstration: try the API http://{address}/docs"));
+    let published = engine.published();
+    for id in published.groups() {
+        if let Some(state) = published.group_state(id)
+            && state.catalogue.group.web_page
+        {
+            let urlname = state.catalogue.group.urlname.as_str();
+            print_error(&format!("demonstration: open http://{address}/b/{urlname}"));
+        }
+    }
+}
+
+/// The scheme, host and port at which a browser may set up the first group: the public address if
+/// TLS protects it, otherwise the port of this machine.
+fn first_run_site(options: &ServeOptions, address: SocketAddr) -> String {
+    let public_url = options.messages.links.public_url.as_str();
+    if options.behind_tls && public_url.starts_with("https://") {
+        return public_url.trim_end_matches('/').to_owned();
+    }
+    format!("http://localhost:{}", address.port())
+}
+
+/// Prints a link of the first run on a terminal, if the server awaits one. A log never has it.
+fn print_first_run_link(server: &Server) {
+    if io::stderr().is_terminal()
+        && let Some(url) = server.new_first_run_link()
+    {
+        print_error(&format!(
+            "set up your shop in a browser; the link is valid once, for 24 hours:\n{url}"
+        ));
+    }
+}
+
+fn create_server(
+    options: &ServeOptions,
+    engine: &Engine,
+    gateways: Arc<Gateways>,
+    quota: MessageQuota,
+    connections_max: usize,
+    cluster: Option<&ServedCluster>,
+) -> Server {
+    let per_source = source_connections_max(options, connections_max);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let server = Server::new(engine.clone(), cores);
+    let server = match cluster {
+        Some(cluster) => server.in_cluster(&cluster.joined.store.secret),
+        None => server,
+    };
+    server
+        .with_gateways(gateways)
+        .with_message_quota(quota)
+        .behind_tls(options.behind_tls)
+        .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
+        .limited_per_source(per_source)
+        .with_store(served_store(&options.store.data, options.disk.disk_reserve_mib))
+        .with_group_bytes_max(upkeep::group_bytes_max(options))
+        .limit_bookings(booking_limits(options))
+        .listing_groups(options.list_groups)
+}
+
+/// The maximum number of connections of one source.
+pub(crate) fn source_connections_max(options: &ServeOptions, connections_max: usize) -> usize {
+    let per_source =
+        usize::try_from(options.source_connections_max).expect("a usize has 32 bits at least");
+    // One source leaves half of the connections to others, however few there are.
+    per_source.min((connections_max / 2).max(1))
+}
+
+fn booking_limits(options: &ServeOptions) -> BookingLimits {
+    let given = &options.booking_limits;
+    let limits = BookingLimits {
+        source_hourly_max: given.bookings_source_hourly_max,
+        source_daily_max: given.bookings_source_daily_max,
+        client_hourly_max: given.bookings_client_hourly_max,
+        key_hourly_max: given.bookings_key_hourly_max,
+        codes_daily_max: given.codes_daily_max,
+    };
+    let is_local = options.listen.ip().is_loopback() && options.trusted_proxies.0.is_empty();
+    // A newcomer who tries the examples is no stranger.
+    if options.demo && is_local && limits == BookingLimits::DEFAULT {
+        return BookingLimits::DEMONSTRATION;
+    }
+    limits
+}
+
+/// Binds the address of an option. Only within a runtime.
+pub(crate) fn bind(address: SocketAddr, option: &'static str) -> Result<TcpListener, CommandError> {
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listen().map_err(|reason| CommandError::Listen { address, option, reason })
+}
+
+fn bind_metrics_listener(options: &ServeOptions) -> Result<Option<TcpListener>, CommandError> {
+    let Some(address) = options.metrics_listen.0 else { return Ok(None) };
+    let listener = bind(address, "--metrics-listen")?;
+    tracing::info!("metrics are served on http://{}/metrics", listener.local_addr()?);
+    Ok(Some(listener))
+}
+
+/// Raises the limit on open files as far as possible. Returns the number of connections that it
+/// allows, at most `wanted` and at least 1. A store that cannot open its files would end the
+/// process.
+pub(crate) fn limit_connections(wanted: u32) -> usize {
+    let mut limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if setrlimit(Resource::Nofile, raised).is_ok() {
+        limit = raised;
+    }
+    let wanted = usize::try_from(wanted).expect("a usize has 32 bits at least");
+    // `None` means that there is no limit.
+    let Some(files) = limit.current else { return wanted };
+    let files = usize::try_from(files).unwrap_or(usize::MAX);
+    let allowed = wanted.min(files.saturating_sub(RESERVED_FILES).max(1));
+    if allowed < wanted {
+        tracing::warn!(
+            allowed,
+            wanted,
+            "the limit on open files allows fewer connections than --connections-max: raise it \
+             (ulimit -n)"
+        );
+    }
+    allowed
+}
+
+/// The signals that stop a server. One that comes before [`StopSignals::received`] is kept.
+pub(crate) struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Returns once one of them has come.
+    pub(crate) async fn received(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
