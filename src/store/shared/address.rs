@@ -40,12 +40,12 @@ enum Verification {
     Name,
 }
 
-/// The address of a shared store. Its `Debug` form hides the password.
+/// The address of a shared store, which shows no password.
 #[derive(Clone)]
 pub(crate) struct SharedAddress {
     config: Config,
     tls: MakeRustlsConnect,
-    /// The address as it was given, without its password.
+    /// The address as it was given, without its parameters.
     shown: String,
 }
 
@@ -63,10 +63,10 @@ impl fmt::Display for SharedAddress {
 
 impl SharedAddress {
     /// Reads a URL `postgres://USER@HOST:PORT,HOST:PORT/DATABASE?sslmode=…`. Of several hosts, the
-    /// writable one is used. `password` is used where the URL has none; empty for none.
+    /// writable one is used. `password` is empty for none.
     ///
     /// # Errors
-    /// A URL that is none, an unknown `sslmode`, or a file of authorities that cannot be read.
+    /// A URL that is none or has a password, an unknown `sslmode`, or a file of authorities that cannot be read.
     pub(crate) fn parse(url: &str, password: &str) -> Result<Self, StoreError> {
         let refuse = |what: String| StoreError::shared("read the address of", what);
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
@@ -108,11 +108,16 @@ impl SharedAddress {
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_user_timeout(TCP_TIMEOUT)
             .application_name("slotbook");
-        if config.get_password().is_none() && !password.is_empty() {
+        if config.get_password().is_some() {
+            let what = "it holds a password, which other users of the machine could read: give it \
+                        by SLOTBOOK_SHARED_PASSWORD or --shared-password-file";
+            return Err(refuse(what.to_owned()));
+        }
+        if !password.is_empty() {
             config.password(password);
         }
         let tls = MakeRustlsConnect::new(tls_config(verification, authorities.as_deref())?);
-        Ok(Self { config, tls, shown: without_password(base) })
+        Ok(Self { config, tls, shown: base.to_owned() })
     }
 
     pub(super) fn config(&self) -> &Config {
@@ -121,18 +126,6 @@ impl SharedAddress {
 
     pub(super) fn tls(&self) -> MakeRustlsConnect {
         self.tls.clone()
-    }
-}
-
-/// Returns a URL without the password in it.
-fn without_password(base: &str) -> String {
-    let Some((scheme, rest)) = base.split_once("://") else { return base.to_owned() };
-    match rest.rsplit_once('@') {
-        Some((user, hosts)) => {
-            let user = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}@{hosts}")
-        }
-        None => base.to_owned(),
     }
 }
 
@@ -282,24 +275,25 @@ mod tests {
 
     #[test]
     fn an_address_has_hosts_and_shows_no_password() {
-        let address = SharedAddress::parse(
-            "postgres://anna:secret@db1:5433,db2/slots?sslmode=disable",
-            "other",
-        );
+        let address =
+            SharedAddress::parse("postgres://anna@db1:5433,db2/slots?sslmode=disable", "secret");
         let address = address.unwrap();
         assert_eq!(address.config().get_hosts().len(), 2);
         assert_eq!(address.config().get_password(), Some(b"secret".as_slice()));
         assert_eq!(address.config().get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
         assert_eq!(address.to_string(), "postgres://anna@db1:5433,db2/slots");
         assert!(!format!("{address:?}").contains("secret"));
-        let address = SharedAddress::parse("postgres://anna@db/slots", "from a file").unwrap();
-        assert_eq!(address.config().get_password(), Some(b"from a file".as_slice()));
+        let address = SharedAddress::parse("postgres://anna@db/slots", "").unwrap();
+        assert_eq!(address.config().get_password(), None);
         assert_eq!(address.config().get_ssl_mode(), SslMode::Prefer);
     }
 
     #[test]
     fn what_is_no_address_is_refused_with_the_rule() {
         assert!(refusal("mysql://db/slots").contains("postgres://"));
+        let refused = refusal("postgres://anna:secret@db/slots");
+        assert!(refused.contains("SLOTBOOK_SHARED_PASSWORD"), "{refused}");
+        assert!(!refused.contains("secret@"), "{refused}");
         assert!(refusal("postgres://db/slots?sslmode=maybe").contains("verify-full"));
         let missing = refusal("postgres://db/slots?sslmode=verify-ca&sslrootcert=/nowhere.pem");
         assert!(missing.contains("/nowhere.pem cannot be read"), "{missing}");

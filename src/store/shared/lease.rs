@@ -106,14 +106,15 @@ impl Lease {
         self.until_ms.fetch_max(as_millis(sent + LEASE_TIME), Ordering::AcqRel);
     }
 
-    /// Returns the beat over which this server may take at `now`; `None` while another decides, or
-    /// may decide.
+    /// Returns the beat over which this server, which follows, may take at `now`; `None` while another
+    /// decides, or may decide. A server that follows and is named itself has taken before, and never
+    /// learnt of it: no other may then decide, and it takes once more.
     pub(crate) fn may_take_at(&self, now: Duration) -> Option<i64> {
         let view = self.view.lock();
         let report = view.report.as_ref()?;
         let since = view.unchanged_since?;
         let is_silent = now.saturating_sub(since) >= SILENCE_TIME;
-        (report.released || is_silent).then_some(report.beat)
+        (report.released || report.is_self || is_silent).then_some(report.beat)
     }
 
     /// Returns the address of the server that decides, as far as this one knows.
@@ -176,6 +177,17 @@ mod tests {
         assert_eq!(lease.may_take_at(ms(63_500)), None);
         assert_eq!(lease.may_take_at(ms(63_501)), Some(8));
         assert!(!lease.is_held_at(ms(60_002)), "the beats of others give no lease");
+    }
+
+    #[test]
+    fn a_server_that_has_taken_without_learning_of_it_takes_once_more() {
+        let lease = Lease::default();
+        // Its own beats raise the number, so that it is never silent.
+        for beat in 1..20_u32 {
+            let now = ms(10_000) + BEAT_INTERVAL * beat;
+            lease.note_beat(now, now, report(i64::from(beat), true));
+            assert_eq!(lease.may_take_at(now), Some(i64::from(beat)));
+        }
     }
 
     #[test]

@@ -100,8 +100,10 @@ impl<R: SharedRows> SharedLog<R> {
         loop {
             let owner = self.rows.new_owner();
             let taken = self.rows.take_again(owner, &self.own);
-            // It may be there, although it looks as if it were not.
-            self.own.push(owner);
+            if matches!(taken, Ok(_) | Err(CallError::Unknown(_))) {
+                // It may be there, although it looks as if it were not.
+                self.own.push(owner);
+            }
             let last = match taken {
                 Ok(last) => last,
                 Err(CallError::Fenced) => return Err(StoreError::Fenced),
