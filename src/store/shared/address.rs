@@ -63,10 +63,11 @@ impl fmt::Display for SharedAddress {
 
 impl SharedAddress {
     /// Reads a URL `postgres://USER@HOST:PORT,HOST:PORT/DATABASE?sslmode=…`. Of several hosts, the
-    /// writable one is used. `password` is empty for none.
+    /// writable one is used. The URL has no password: `password` is it, or empty for none.
     ///
     /// # Errors
-    /// A URL that is none or has a password, an unknown `sslmode`, or a file of authorities that cannot be read.
+    /// A URL that is none or has a password, an unknown `sslmode`, or a file of authorities that
+    /// cannot be read.
     pub(crate) fn parse(url: &str, password: &str) -> Result<Self, StoreError> {
         let refuse = |what: String| StoreError::shared("read the address of", what);
         let (base, query) = url.split_once('?').unwrap_or((url, ""));

@@ -106,9 +106,9 @@ impl Lease {
         self.until_ms.fetch_max(as_millis(sent + LEASE_TIME), Ordering::AcqRel);
     }
 
-    /// Returns the beat over which this server, which follows, may take at `now`; `None` while another
-    /// decides, or may decide. A server that follows and is named itself has taken before, and never
-    /// learnt of it: no other may then decide, and it takes once more.
+    /// Returns the beat over which this server, which follows, may take at `now`; `None` while
+    /// another decides, or may decide. A server that follows and is named itself has taken before,
+    /// and never learnt of it: no other may then decide, and it takes once more.
     pub(crate) fn may_take_at(&self, now: Duration) -> Option<i64> {
         let view = self.view.lock();
         let report = view.report.as_ref()?;
