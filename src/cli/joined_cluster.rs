@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
@@ -123,17 +123,22 @@ impl JoinedCluster {
     }
 }
 
-/// Follows the cluster until this server decides, and returns all states. It blocks its thread.
+/// Follows the cluster until this server decides, and returns all states; `None` once it is to
+/// stop. It blocks its thread.
 ///
 /// # Errors
 /// Damage, with its place; or another server has taken over right after this one.
 pub(crate) fn follow_until_takeover(
     store: &SharedStore,
     membership: &Arc<Membership>,
-) -> Result<TakenOver, StoreError> {
+    is_stopping: &AtomicBool,
+) -> Result<Option<TakenOver>, StoreError> {
     let mut follower = store.follower::<StateRebuilder>(membership)?;
     let mut has_warned = false;
     let owned = loop {
+        if is_stopping.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
         match follower.follow().and_then(|()| follower.take_over()) {
             Ok(Some(owned)) => break owned,
             Ok(None) => has_warned = false,
@@ -149,5 +154,5 @@ pub(crate) fn follow_until_takeover(
     let Takeover { visitor, log, snapshot_bytes } = follower.into_takeover(owned)?;
     let states = visitor.into_recovered();
     tracing::warn!(groups = states.group_states.len(), "this server has taken over the cluster");
-    Ok(TakenOver { states, log, snapshot_bytes })
+    Ok(Some(TakenOver { states, log, snapshot_bytes }))
 }

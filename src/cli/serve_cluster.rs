@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self};
 
 use tokio::net::{TcpListener, UnixListener};
@@ -45,13 +46,15 @@ pub(crate) fn serve(
 ) -> Result<(), CommandError> {
     let joined = join(options)?;
     let (store, membership) = (joined.store.clone(), Arc::clone(&joined.membership));
-    let follow = move || follow_until_takeover(&store, &membership);
-    let following = start_thread("follow", move || catch_unwind(AssertUnwindSafe(follow)))?;
+    let is_stopping = Arc::new(AtomicBool::new(false));
+    let stopping = Arc::clone(&is_stopping);
+    let follow = move || follow_until_takeover(&store, &membership, &stopping);
+    let mut following = start_thread("follow", move || catch_unwind(AssertUnwindSafe(follow)))?;
     let followed_or_stopped = async {
         tokio::select! {
             biased;
             () = signals.received() => None,
-            followed = following => Some(followed),
+            followed = &mut following => Some(followed),
         }
     };
     let forwarder = Arc::new(create_forwarder(options, &joined));
@@ -66,12 +69,15 @@ pub(crate) fn serve(
     let taken = match followed {
         None => {
             tracing::info!("stopping: requests under way are finished");
+            is_stopping.store(true, Ordering::SeqCst);
             drop(listener);
             runtime.block_on(connections.finish());
+            // In case that it has taken over at the last moment.
+            joined.leave();
             tracing::info!("stopped while following the cluster");
             return Ok(());
         }
-        Some(Ok(Ok(taken))) => taken?,
+        Some(Ok(Ok(taken))) => taken?.expect("it follows until the signal to stop"),
         Some(Ok(Err(panic))) => resume_unwind(panic),
         Some(Err(_)) => unreachable!("the thread sends what it has read, or its panic"),
     };

@@ -135,6 +135,16 @@ impl ApiError {
         Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
     }
 
+    /// 503 for a request that says that a server of the cluster has forwarded it, with a seal that
+    /// is wrong or old. The connection ends.
+    pub(crate) fn wrong_seal() -> Self {
+        tracing::warn!(
+            "a forwarded request has a wrong seal: the clocks of the servers differ by more than \
+             30 seconds, or it is forged"
+        );
+        Self::not_forwarded("the seal of a forwarded request is wrong").closing()
+    }
+
     /// 503 of a server that follows its cluster, for a request that another may have answered.
     pub(crate) fn unanswered(is_read: bool) -> Self {
         let message = if is_read {

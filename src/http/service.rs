@@ -32,7 +32,7 @@ use crate::http::answer::compression::{
 use crate::http::answer::leased::LeasedRequest;
 use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::connection::connection_table::SourceExemption;
-use crate::http::connection::forwarding_seal::ForwardedFrom;
+use crate::http::connection::forwarding_seal::{ForwardedFrom, WrongSeal};
 use crate::http::connection::request_id::{CURRENT, RequestId, X_REQUEST_ID};
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
@@ -111,17 +111,20 @@ impl HttpService {
         let id = RequestId::from_headers(request.headers());
         let mut response = match self.server.engine.lease() {
             None => CURRENT.scope(id.clone(), self.answer(request, peer, None)).await,
-            Some(lease) => {
+            Some(_) => {
                 let (request, from) = self.open_seal(request);
                 // On the heap, so that a server without a cluster has no larger futures.
-                if from == Some(ForwardedFrom::OperatorSocket) {
-                    let answering = self.respond_to_operator(request);
-                    Box::pin(CURRENT.scope(id.clone(), answering)).await
-                } else {
-                    let leased = LeasedRequest::new(lease, request.method(), request.uri());
-                    let client = from.and_then(ForwardedFrom::client);
-                    let answering = CURRENT.scope(id.clone(), self.answer(request, peer, client));
-                    Box::pin(leased.answer(answering)).await
+                match from {
+                    Err(WrongSeal) => ApiError::wrong_seal().into_response(),
+                    Ok(Some(ForwardedFrom::OperatorSocket)) => {
+                        let answering = self.respond_to_operator(request);
+                        Box::pin(CURRENT.scope(id.clone(), answering)).await
+                    }
+                    Ok(from) => {
+                        let client = from.and_then(ForwardedFrom::client);
+                        let answering = self.answer(request, peer, client);
+                        Box::pin(CURRENT.scope(id.clone(), answering)).await
+                    }
                 }
             }
         };
@@ -137,11 +140,13 @@ impl HttpService {
     fn open_seal<B>(
         &self,
         mut request: hyper::Request<B>,
-    ) -> (hyper::Request<B>, Option<ForwardedFrom>) {
-        let seal = self.server.seal.as_ref();
-        let from = seal.and_then(|seal| seal.take(&mut request, SystemClock.now()));
+    ) -> (hyper::Request<B>, Result<Option<ForwardedFrom>, WrongSeal>) {
+        let from = match &self.server.seal {
+            Some(seal) => seal.take(&mut request, SystemClock.now()),
+            None => Ok(None),
+        };
         if let Some(exemption) = request.extensions_mut().remove::<SourceExemption>()
-            && from.is_some()
+            && matches!(from, Ok(Some(_)))
         {
             exemption.exempt();
         }
@@ -193,7 +198,13 @@ impl HttpService {
         let may_log_in = is_preflight && may_send_credentials(headers, request.uri(), directory);
         let mut request = strip_suffix(request.map(Body::new));
         request.extensions_mut().insert(ClientAddress(client));
-        let mut response = self.route(request).await;
+        let mut response = match self.server.engine.lease() {
+            None => self.route(request).await,
+            Some(lease) => {
+                let leased = LeasedRequest::new(lease, &method, request.uri());
+                Box::pin(leased.answer(self.route(request))).await
+            }
+        };
         // No route takes OPTIONS, so 405 means that the path exists.
         if is_preflight && response.status() == StatusCode::METHOD_NOT_ALLOWED {
             response = preflight_response(&response, may_log_in);

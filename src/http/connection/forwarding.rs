@@ -27,7 +27,7 @@ use crate::http::connection::connection_table::{ConnectionPlace, ConnectionTable
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies};
 use crate::http::connection::forwarding_client::ForwardingClient;
 use crate::http::connection::forwarding_seal::{
-    ForwardedFrom, ForwardingSeal, X_SLOTBOOK_FORWARDED,
+    ForwardedFrom, ForwardingSeal, WrongSeal, X_SLOTBOOK_FORWARDED,
 };
 use crate::http::connection::listener::{
     SHUTDOWN_TIMEOUT, accept_all, connection_builder, note_activity, run_in_place, serve_commands,
@@ -95,8 +95,10 @@ impl Forwarder {
             _ => {}
         }
         // Servers that take one another for the one that decides must not pass it on for ever.
-        if self.seal.take(&mut request, SystemClock.now()).is_some() {
-            return ApiError::not_forwarded("no server decides yet").into_response();
+        match self.seal.take(&mut request, SystemClock.now()) {
+            Ok(None) => {}
+            Ok(Some(_)) => return ApiError::not_forwarded("no server decides yet").into_response(),
+            Err(WrongSeal) => return ApiError::wrong_seal().into_response(),
         }
         let client = self.proxies.source(peer.ip(), request.headers());
         self.forward(request, ForwardedFrom::Client(client)).await

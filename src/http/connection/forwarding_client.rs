@@ -13,6 +13,8 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
 
+/// Largest buffer of a connection for what was read and not passed on.
+const READ_BYTES_MAX: usize = 64 << 10;
 /// Longest time for a connection, with the name and TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time after which an unused connection is closed: less than a crowded server leaves it open.
@@ -42,6 +44,8 @@ impl ForwardingClient {
         http.set_tcp_user_timeout(Some(UNCONFIRMED_TIME));
         let mut builder = Client::builder(TokioExecutor::new());
         builder.pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE_TIME).set_host(false);
+        // As connections of clients have it: an answer that is read slowly waits in it.
+        builder.http1_max_buf_size(READ_BYTES_MAX);
         match HttpsConnectorBuilder::new().try_with_platform_verifier() {
             Ok(tls) => {
                 let connector = tls.https_or_http().enable_http1().wrap_connector(http);

@@ -39,6 +39,10 @@ impl ForwardedFrom {
     }
 }
 
+/// A header whose seal is wrong or old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WrongSeal;
+
 /// Seals and opens the header. A seal holds for one method and one target: overheard, it is of no
 /// use for another request.
 #[derive(Clone)]
@@ -68,10 +72,28 @@ impl ForwardingSeal {
         HeaderValue::try_from(value).expect("digits, letters and points are visible")
     }
 
-    /// Removes the header of a request. Returns what it says if there is one, its seal is right and
-    /// it is fresh.
-    pub(crate) fn take<B>(&self, request: &mut Request<B>, now: Instant) -> Option<ForwardedFrom> {
-        let value = request.headers_mut().remove(X_SLOTBOOK_FORWARDED)?;
+    /// Removes the header of a request. Returns what it says, or `None` without one.
+    ///
+    /// # Errors
+    /// Its seal is wrong or old. Whose request it is then is not known: if it counted as that of
+    /// its peer, all clients of a server with a wrong clock would share the limits of one source.
+    pub(crate) fn take<B>(
+        &self,
+        request: &mut Request<B>,
+        now: Instant,
+    ) -> Result<Option<ForwardedFrom>, WrongSeal> {
+        let Some(value) = request.headers_mut().remove(X_SLOTBOOK_FORWARDED) else {
+            return Ok(None);
+        };
+        self.open(&value, request, now).map(Some).ok_or(WrongSeal)
+    }
+
+    fn open<B>(
+        &self,
+        value: &HeaderValue,
+        request: &Request<B>,
+        now: Instant,
+    ) -> Option<ForwardedFrom> {
         let mut parts = value.to_str().ok()?.split(' ');
         let (time, from, seal) = (parts.next()?, parts.next()?, parts.next()?);
         let seal = HEXLOWER.decode(seal.as_bytes()).ok()?;
@@ -89,10 +111,11 @@ impl ForwardingSeal {
 
     /// No part holds a line feed, so that no two requests have the same text.
     fn mac(&self, time: &str, from: &str, method: &Method, uri: &Uri) -> Hmac<Sha256> {
-        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        // As it is sent: a target without a path has one on its way.
+        let path = if uri.path().is_empty() { "/" } else { uri.path() };
         let mut mac = self.0.clone();
         mac.update(PURPOSE);
-        for part in [time, from, method.as_str(), target] {
+        for part in [time, from, method.as_str(), path, uri.query().unwrap_or_default()] {
             mac.update(b"\n");
             mac.update(part.as_bytes());
         }
@@ -118,12 +141,21 @@ mod tests {
         request
     }
 
-    /// Returns what a header of a GET says, and checks that it is removed.
+    /// Returns what a header of a GET says; `None` if its seal is wrong. Checks that it is removed.
     fn opened(seal: &ForwardingSeal, header: &HeaderValue, now: Instant) -> Option<ForwardedFrom> {
         let mut request = request("GET", "/a?b=c", std::slice::from_ref(header));
         let opened = seal.take(&mut request, now);
         assert!(!request.headers().contains_key(X_SLOTBOOK_FORWARDED), "it is removed");
-        opened
+        opened.ok().map(|from| from.expect("it has the header"))
+    }
+
+    #[test]
+    fn a_target_is_sealed_as_it_is_sent() {
+        let from = ForwardedFrom::Client(IpAddr::from([203, 0, 113, 7]));
+        let header = seal_of(1).seal(from, &Method::GET, &Uri::from_static("http://x?b"), NOW);
+        let mut sent = request("GET", "/?b", std::slice::from_ref(&header));
+        assert_eq!(seal_of(1).take(&mut sent, NOW), Ok(Some(from)));
+        assert_eq!(seal_of(1).take(&mut request("GET", "/", &[]), NOW), Ok(None));
     }
 
     fn sealed(from: ForwardedFrom) -> HeaderValue {
@@ -164,7 +196,7 @@ mod tests {
         }
         for (method, uri) in [("POST", "/a?b=c"), ("GET", "/a?b=d"), ("GET", "/")] {
             let mut other = request(method, uri, std::slice::from_ref(&header));
-            assert_eq!(seal_of(1).take(&mut other, NOW), None, "{method} {uri}");
+            assert_eq!(seal_of(1).take(&mut other, NOW), Err(WrongSeal), "{method} {uri}");
         }
     }
 }

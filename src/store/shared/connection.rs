@@ -55,6 +55,9 @@ impl CallError {
     }
 }
 
+/// Longest time to find the host that takes writes, and to log in there.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
 /// A parameter of a call.
 pub(crate) type Parameter<'a> = &'a (dyn ToSql + Sync);
 
@@ -63,8 +66,23 @@ pub(crate) struct SharedConnection {
     address: SharedAddress,
     /// Longest time of a call. PostgreSQL's own limit does not end a wait for standbys.
     deadline: Duration,
-    runtime: Runtime,
+    /// It polls the connection; `Some` until this is dropped.
+    runtime: Option<Runtime>,
     open: Option<OpenConnection>,
+}
+
+impl Drop for SharedConnection {
+    fn drop(&mut self) {
+        self.open = None;
+        // It may be dropped in a task, where no runtime may be waited for.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn running(runtime: &Option<Runtime>) -> &Runtime {
+    runtime.as_ref().expect("it is there until it is dropped")
 }
 
 struct OpenConnection {
@@ -82,7 +100,7 @@ impl SharedConnection {
     pub(crate) fn new(address: SharedAddress, deadline: Duration) -> Result<Self, StoreError> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::shared("reach", error.to_string()))?;
-        Ok(Self { address, deadline, runtime, open: None })
+        Ok(Self { address, deadline, runtime: Some(runtime), open: None })
     }
 
     pub(crate) fn address(&self) -> &SharedAddress {
@@ -121,8 +139,8 @@ impl SharedConnection {
         self.connect()?;
         let Self { deadline, runtime, open, .. } = self;
         let client = &open.as_ref().expect("it was opened").client;
-        let run =
-            runtime.block_on(async { timeout(*deadline, client.batch_execute(script)).await });
+        let run = running(runtime)
+            .block_on(async { timeout(*deadline, client.batch_execute(script)).await });
         let run =
             run.map_err(|_| late(*deadline)).and_then(|run| run.map_err(|error| judge(&error)));
         self.close_if_unknown(run)
@@ -132,12 +150,12 @@ impl SharedConnection {
     pub(crate) fn close(&mut self) {
         self.open = None;
         // Lets the task of the connection end.
-        self.runtime.block_on(tokio::task::yield_now());
+        running(&self.runtime).block_on(tokio::task::yield_now());
     }
 
     /// Waits, and lets the connection answer meanwhile.
     pub(crate) fn pause(&self, time: Duration) {
-        self.runtime.block_on(async { tokio::time::sleep(time).await });
+        running(&self.runtime).block_on(async { tokio::time::sleep(time).await });
     }
 
     fn run(
@@ -150,7 +168,7 @@ impl SharedConnection {
             let Self { deadline, runtime, open, .. } = self;
             let open = open.as_mut().expect("it was opened");
             let answer = open.answer(statement, parameters, is_commit);
-            let answered = runtime.block_on(async { timeout(*deadline, answer).await });
+            let answered = running(runtime).block_on(async { timeout(*deadline, answer).await });
             answered.unwrap_or_else(|_| Err(late(*deadline)))
         });
         self.close_if_unknown(answered)
@@ -168,9 +186,10 @@ impl SharedConnection {
             return Ok(());
         }
         self.open = None;
-        let Self { address, deadline, runtime, open } = self;
+        let Self { address, runtime, open, .. } = self;
+        let runtime = running(runtime);
         let connecting =
-            async { timeout(*deadline, address.config().connect(address.tls())).await };
+            async { timeout(CONNECT_DEADLINE, address.config().connect(address.tls())).await };
         let (client, mut connection) = match runtime.block_on(connecting) {
             Ok(Ok(connected)) => connected,
             // Nothing was sent, so nothing was done.

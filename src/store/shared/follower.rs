@@ -19,6 +19,8 @@ use crate::store::shared::rows::{OwnedRow, PostgresRows, SharedRows};
 use crate::store::shared::snapshots::SnapshotStates;
 use crate::store::shared::{JOURNAL, damaged, locate};
 
+/// Readings of a snapshot in turn whose next rows are not there, after which that counts as damage.
+const FRESH_READS_MAX: u32 = 3;
 /// Pause before what a follower could not read is read again.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
@@ -86,13 +88,24 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
                 Err(FollowError::Store(error)) => return Err(error),
             }
         }
-        let mut read = ReadStates::read_snapshot(&mut self.rows)?;
-        match read.follow(&mut self.rows) {
-            Ok(()) => {}
-            Err(FollowError::Diverged(error) | FollowError::Store(error)) => return Err(error),
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let mut read = ReadStates::read_snapshot(&mut self.rows)?;
+            match read.follow(&mut self.rows) {
+                Ok(()) => {
+                    self.read = Some(read);
+                    return Ok(());
+                }
+                // Newer snapshots may have been published since, and its rows removed.
+                Err(FollowError::Diverged(error)) if tries < FRESH_READS_MAX => {
+                    tracing::warn!(%error, "reading the newest snapshot again");
+                }
+                Err(FollowError::Diverged(error) | FollowError::Store(error)) => {
+                    return Err(error);
+                }
+            }
         }
-        self.read = Some(read);
-        Ok(())
     }
 
     /// Takes over, if the server that decides has not been heard for long, and reads the rest.

@@ -52,6 +52,10 @@ struct View {
     report: Option<HolderReport>,
     /// Since when this server, whose writes PostgreSQL takes, has seen this beat.
     unchanged_since: Option<Duration>,
+    /// Whether this server has taken over.
+    has_decided: bool,
+    /// Whether this server has ended its lease for good.
+    has_ended: bool,
 }
 
 impl Lease {
@@ -81,7 +85,7 @@ impl Lease {
         if !is_same || view.unchanged_since.is_none() {
             view.unchanged_since = Some(now);
         }
-        if report.is_self && !report.released {
+        if report.is_self && !report.released && !view.has_ended {
             self.extend(sent);
         }
         view.report = Some(report);
@@ -94,11 +98,22 @@ impl Lease {
 
     /// Notes that this server has taken over by a call that was sent at `sent`.
     pub(crate) fn note_takeover(&self, sent: Duration) {
-        self.extend(sent);
+        let mut view = self.view.lock();
+        view.has_decided = true;
+        if !view.has_ended {
+            self.extend(sent);
+        }
     }
 
-    /// Ends the lease now.
+    /// Whether this server has taken over.
+    pub(crate) fn has_decided(&self) -> bool {
+        self.view.lock().has_decided
+    }
+
+    /// Ends the lease for good: no later beat extends it.
     pub(crate) fn end(&self) {
+        let mut view = self.view.lock();
+        view.has_ended = true;
         self.until_ms.store(0, Ordering::Release);
     }
 
@@ -159,6 +174,9 @@ mod tests {
         assert!(lease.is_held_at(ms(14_499)), "a failed beat takes nothing back");
         lease.end();
         assert!(!lease.is_held_at(ms(12_100)));
+        lease.note_beat(ms(12_200), ms(12_300), report(3, true));
+        lease.note_takeover(ms(12_300));
+        assert!(!lease.is_held_at(ms(12_400)), "what was ended does not come back");
     }
 
     #[test]

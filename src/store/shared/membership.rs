@@ -99,21 +99,20 @@ impl Beats {
     /// [`StoreError::Fenced`] if another server has taken over from this one; or another server has
     /// joined with this one's address.
     pub(crate) fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
-        let mut held_before = false;
         let mut failures = 0_u32;
         loop {
             let began = uptime();
+            // Read before the beat, whose report may be of the time before a takeover.
+            let has_decided = self.membership.lease.has_decided();
             match self.membership.beat(&mut self.connection) {
                 Ok(()) => {
                     if failures > 0 {
                         tracing::info!("the shared store takes beats again");
                     }
                     failures = 0;
-                    let lease = &self.membership.lease;
-                    if held_before && lease.was_taken() {
+                    if has_decided && self.membership.lease.was_taken() {
                         return Err(StoreError::Fenced);
                     }
-                    held_before |= lease.is_held();
                 }
                 Err(error @ CallError::Replaced) => return Err(error.into_store_error("beat in")),
                 Err(error) => {

@@ -3,6 +3,9 @@
 -- Servers call functions and touch no table. Each function that they rely on refuses to run where a
 -- commit would not wait for a standby: what was answered would be lost with this machine.
 
+-- A call waits at most two seconds for a lock: one that waits for a standby keeps its row, and those
+-- that a server gave up would fill all connections.
+
 CREATE SCHEMA slotbook;
 
 CREATE TABLE slotbook.cluster (
@@ -107,7 +110,8 @@ CREATE FUNCTION slotbook.beat(
     OUT holder_node integer, OUT holder_incarnation uuid, OUT holder_beat bigint,
     OUT holder_released boolean, OUT holder_url text
 )
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
 BEGIN
     PERFORM require_synchronous();
     UPDATE node SET beat = beat + 1, beaten_at = clock_timestamp()
@@ -126,6 +130,7 @@ END $$;
 -- Adds a row of the new owner after the last one.
 CREATE FUNCTION slotbook.take(p integer, o uuid, OUT n bigint, OUT epoch bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s'
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     PERFORM require_synchronous();
@@ -144,6 +149,7 @@ CREATE FUNCTION slotbook.take_again(
     p integer, o uuid, mine uuid[], OUT n bigint, OUT epoch bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s'
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     PERFORM require_synchronous();
@@ -163,7 +169,8 @@ END $$;
 CREATE FUNCTION slotbook.take_over(
     p integer, o uuid, me integer, my_incarnation uuid, seen bigint
 ) RETURNS TABLE (n bigint, epoch bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
 BEGIN
     UPDATE holder SET node = me, incarnation = my_incarnation, beat = beat + 1, released = false
         WHERE part = p AND beat = seen;
@@ -182,6 +189,7 @@ $$;
 -- Adds a batch after the row before it, if that is of the same owner and epoch.
 CREATE FUNCTION slotbook.append(p integer, m bigint, e bigint, o uuid, b bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s'
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     PERFORM require_synchronous();
@@ -230,10 +238,12 @@ $$;
 
 -- Removes the frames of snapshots that were never published, and begins one.
 CREATE FUNCTION slotbook.begin_snapshot(p integer, of_n bigint) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+BEGIN
+    LOCK TABLE snapshot IN SHARE ROW EXCLUSIVE MODE;
     DELETE FROM frame f WHERE f.part = p AND f.n <= of_n
-        AND NOT EXISTS (SELECT 1 FROM snapshot s WHERE s.part = p AND s.n = f.n)
-$$;
+        AND NOT EXISTS (SELECT 1 FROM snapshot s WHERE s.part = p AND s.n = f.n);
+END $$;
 
 CREATE FUNCTION slotbook.put_frame(
     p integer, of_n bigint, at bigint, of_crc32 bigint, b bytea
@@ -253,10 +263,13 @@ DECLARE
     before bigint;
 BEGIN
     PERFORM require_synchronous();
-    PERFORM 1 FROM holder h WHERE h.part = p FOR UPDATE;
+    LOCK TABLE snapshot IN SHARE ROW EXCLUSIVE MODE;
     SELECT max(s.n) INTO before FROM snapshot s WHERE s.part = p;
     IF before >= of_n THEN
         RETURN false;
+    END IF;
+    IF (SELECT count(*) FROM frame f WHERE f.part = p AND f.n = of_n) <> of_frames THEN
+        RAISE EXCEPTION 'frames of snapshot % are gone', of_n USING ERRCODE = 'SB005';
     END IF;
     INSERT INTO snapshot (part, n, format, frames, bytes, sha256)
         VALUES (p, of_n, of_format, of_frames, of_bytes, of_sha256);

@@ -312,7 +312,11 @@ impl<'a> SharedSnapshotsWriter<'a> {
             ],
         );
         match published {
-            Ok(_) => Ok(bytes),
+            Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => Ok(bytes),
+            Ok(_) => Err(StoreError::shared(
+                "publish a snapshot in",
+                "there is a newer snapshot already",
+            )),
             Err(error) => Err(error.into_store_error("publish a snapshot in")),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::faults::stop;
 use super::postgres::Pair;
 use super::servers::Servers;
 use crate::rounds;
@@ -25,7 +26,7 @@ async fn a_promotion_loses_nothing_and_searches_go_on_meanwhile() {
     let mut slowest = Duration::ZERO;
     for round in 0..count {
         let first = servers.deciding().await;
-        let mut load = witness.load(&servers.members[first].base(), 60).await;
+        let load = witness.load(&servers.members[first].base(), 60).await;
         let base = servers.members[first].base();
         let began = Instant::now();
         let failing_over = tokio::task::spawn_blocking(move || {
@@ -47,6 +48,7 @@ async fn a_promotion_loses_nothing_and_searches_go_on_meanwhile() {
         pair = failing_over.await.expect("PostgreSQL fails over");
         let wish = booking(&format!("p{round}"), &half_hour(90_000 + 2 * round), 1, &[2]);
         loop {
+            assert!(began.elapsed() < 2 * BOOKING_MAX, "nothing can be booked");
             let deciding = servers.deciding().await;
             let url = format!("{}/api/v1/groups/1/appointments", servers.members[deciding].base());
             let request = http.post(url).query(&[("apikey", "test-key")]).json(&wish);
@@ -58,7 +60,7 @@ async fn a_promotion_loses_nothing_and_searches_go_on_meanwhile() {
             }
         }
         slowest = slowest.max(began.elapsed());
-        load.shutdown().await;
+        stop(load).await;
         println!("promotion {round}: {searches} searches, {} answered", witness.answered());
     }
     let last = servers.deciding().await;

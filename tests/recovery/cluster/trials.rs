@@ -1,6 +1,6 @@
 //! What PostgreSQL was seen to do with a commit that waits for its standby, and with damaged rows; and what a start refuses.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Response;
 use serde_json::Value;
@@ -10,6 +10,8 @@ use super::postgres::Pair;
 use super::servers::Servers;
 use crate::server::{appointments, booking, complaint, half_hour, practice, run};
 
+/// Longest time until something is seen to happen.
+const WAITING_MAX: Duration = Duration::from_secs(30);
 const LOG_ROWS: &str = "SELECT count(*) FROM slotbook.journal";
 
 /// A booking that is sent and not yet answered.
@@ -28,7 +30,9 @@ fn booked(document: &Value) -> usize {
 async fn expect_waiting(pair: &Pair) {
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' \
                    AND query LIKE '%append%'";
+    let began = Instant::now();
     while pair.query(waiting) == "0" {
+        assert!(began.elapsed() < WAITING_MAX, "no append waits for a standby");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -58,7 +62,9 @@ async fn a_commit_that_no_standby_has_is_not_answered() {
         // A server that took the end for success would answer now.
         let taken = "SELECT count(*) > 0 FROM pg_stat_activity \
                      WHERE query LIKE '%take_again%' AND pid <> pg_backend_pid()";
+        let began = Instant::now();
         while !asked.is_finished() && pair.query(taken) != "t" {
+            assert!(began.elapsed() < WAITING_MAX, "{ending}: it takes no more");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert!(!asked.is_finished(), "{ending}: it was answered before a standby had it");
