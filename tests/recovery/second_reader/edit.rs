@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use super::files::crc32;
 
@@ -10,10 +11,23 @@ use super::files::crc32;
 const HEADER: usize = 8;
 const PART: usize = 4_096;
 
+/// Opens a database. A thread of sled may hold its file for a moment after it was closed.
+fn opened(path: &Path) -> sled::Db {
+    let config = sled::Config::new().path(path).flush_every_ms(None);
+    for _ in 0..500 {
+        match config.open() {
+            Err(sled::Error::Io(error)) if error.to_string().contains("acquire lock") => {
+                std::thread::park_timeout(Duration::from_millis(10));
+            }
+            opened => return opened.expect("it opens"),
+        }
+    }
+    panic!("{} stays locked", path.display())
+}
+
 /// The first batch of a journal that holds some bytes.
 pub(crate) fn first_with(data: &Path, journal: &str, needle: &[u8]) -> u64 {
-    let config = sled::Config::new().path(data.join(journal)).flush_every_ms(None);
-    let database = config.open().expect("it opens");
+    let database = opened(&data.join(journal));
     let mut entries = database.iter().map(|entry| entry.expect("read"));
     let holds = |value: &[u8]| value.windows(needle.len()).any(|bytes| bytes == needle);
     let (key, _) = entries.find(|(_, value)| holds(value)).expect("a batch holds it");
@@ -29,8 +43,7 @@ pub(crate) fn rewrite(
     repairs: bool,
     change: impl FnOnce(&mut [u8]),
 ) {
-    let config = sled::Config::new().path(data.join(journal)).flush_every_ms(None);
-    let database = config.open().expect("it opens");
+    let database = opened(&data.join(journal));
     let found: Vec<_> =
         database.scan_prefix(batch.to_be_bytes()).map(|e| e.expect("read")).collect();
     let mut bytes: Vec<u8> = found.iter().flat_map(|(_, part)| part.to_vec()).collect();
@@ -51,8 +64,7 @@ pub(crate) fn rewrite(
 
 /// Raises the format of a value that begins with it and ends in its checksum.
 pub(crate) fn raise_header(data: &Path, database: &str, key: &[u8]) {
-    let config = sled::Config::new().path(data.join(database)).flush_every_ms(None);
-    let database = config.open().expect("it opens");
+    let database = opened(&data.join(database));
     let mut value = database.get(key).expect("read").expect("it stands").to_vec();
     // Below 251 a number is one byte.
     value[0] += 1;
@@ -83,8 +95,7 @@ pub(crate) fn raise_mark(data: &Path) {
 
 /// The last batch of a journal.
 pub(crate) fn last_batch(data: &Path, journal: &str) -> u64 {
-    let config = sled::Config::new().path(data.join(journal)).flush_every_ms(None);
-    let database = config.open().expect("it opens");
+    let database = opened(&data.join(journal));
     let (key, _) = database.last().expect("read").expect("it has a header");
     u64::from_be_bytes(key[..8].try_into().expect("eight bytes"))
 }
