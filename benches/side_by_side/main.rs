@@ -24,6 +24,8 @@ mod options;
 mod parameters;
 mod postgres;
 mod postgres_client;
+#[path = "../../tests/recovery/cluster/postgres_programs.rs"]
+mod postgres_programs;
 mod processes;
 mod report;
 mod search;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use crate::data::write_copy_files;
 use crate::parameters::Shape;
 use crate::postgres_client::{CONSTRAINTS_SQL, TABLES, TABLES_SQL, connect};
+use crate::postgres_programs::{Account, find_account, find_programs};
 use crate::processes::{Process, send_signal};
 
 /// Settings beside the defaults. `fsync` and `synchronous_commit` are stated although they are
@@ -39,9 +40,6 @@ pub(crate) struct Cluster {
     socket: TempDir,
     pub(crate) version: String,
 }
-
-/// User id and group id of the account that runs the server: root must not.
-type Account = Option<(u32, u32)>;
 
 impl Cluster {
     /// Makes a cluster below `folder` and starts it.
@@ -151,37 +149,6 @@ impl Drop for Cluster {
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime starts").block_on(future)
-}
-
-/// Returns the folder of `initdb`: the newest version of Debian's folders, or one of `PATH`.
-fn find_programs() -> Option<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten() {
-        let folder = entry.path().join("bin");
-        if folder.join("initdb").exists() {
-            found.push(folder);
-        }
-    }
-    found.sort();
-    if let Some(newest) = found.pop() {
-        return Some(newest);
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).find(|folder| folder.join("initdb").exists())
-}
-
-/// Returns the account `postgres` if this process is root's, and none otherwise.
-fn find_account() -> Result<Account, String> {
-    if id(&["-u"])? != 0 {
-        return Ok(None);
-    }
-    Ok(Some((id(&["-u", "postgres"])?, id(&["-g", "postgres"])?)))
-}
-
-fn id(arguments: &[&str]) -> Result<u32, String> {
-    let output = Command::new("id").args(arguments).output().map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.trim().parse().map_err(|_| "the account postgres is missing".to_owned())
 }
 
 fn command(program: &Path, account: Account, log: &File) -> Result<Command, String> {

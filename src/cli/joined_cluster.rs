@@ -69,7 +69,7 @@ pub(crate) fn shared_address(options: &SharedStoreOptions) -> Result<SharedAddre
 /// Checks the shared store, joins its cluster and begins to beat.
 ///
 /// # Errors
-/// What stands against it, with the remedy.
+/// The first reason against it, with the remedy.
 pub(crate) fn join(options: &ServeOptions) -> Result<JoinedCluster, CommandError> {
     let refuse = |what: &str| Err(CommandError::Refused(what.to_owned()));
     if options.demo {

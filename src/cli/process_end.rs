@@ -6,10 +6,8 @@ use std::time::Duration;
 
 /// Longest time that logging the cause of death may take.
 const LAST_LOG_TIMEOUT: Duration = Duration::from_secs(1);
-
 /// Exit code after a failure of the store. Reference 11.5.
 const STORE_FAILED: i32 = 70;
-
 /// Exit code of a server of a cluster over which another one has taken.
 const FENCED: i32 = 71;
 

@@ -65,8 +65,8 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     };
     let recovery_time = began.elapsed();
     warn_of_access(&options.store.data);
-    let (operator, cluster) = (None, None);
-    let started = StartedServer { listener, gateways, signals, recovery_time, operator, cluster };
+    let started =
+        StartedServer { listener, gateways, signals, recovery_time, operator: None, cluster: None };
     match opened {
         OpenedDirectory::Store(loaded) => serve_store(options, &runtime, *loaded, started),
         OpenedDirectory::Empty(directory) => serve_empty(options, &runtime, directory, started),

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self};
+use std::sync::mpsc;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Runtime;
@@ -36,7 +36,7 @@ use crate::notify::Gateways;
 /// forwards requests to the server that does.
 ///
 /// # Errors
-/// What stands against joining, with the remedy; or the shared store is damaged.
+/// The first reason against joining, with the remedy; or the shared store is damaged.
 pub(crate) fn serve(
     options: &ServeOptions,
     runtime: &Runtime,
@@ -45,7 +45,8 @@ pub(crate) fn serve(
     mut signals: StopSignals,
 ) -> Result<(), CommandError> {
     let joined = join(options)?;
-    let (store, membership) = (joined.store.clone(), Arc::clone(&joined.membership));
+    let store = joined.store.clone();
+    let membership = Arc::clone(&joined.membership);
     let is_stopping = Arc::new(AtomicBool::new(false));
     let stopping = Arc::clone(&is_stopping);
     let follow = move || follow_until_takeover(&store, &membership, &stopping);

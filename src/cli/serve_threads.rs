@@ -62,15 +62,15 @@ impl StoreThreads {
         let disk_monitor = monitor.start()?;
         let compactor = if let Some(cluster) = cluster {
             let ServedCluster { joined, tail_bytes, snapshot_bytes } = cluster;
-            let (store, tail_bytes) = (joined.store.clone(), Arc::clone(tail_bytes));
             start_shared_compactor(engine.new_shared_compactor(
-                store,
-                tail_bytes,
+                joined.store.clone(),
+                Arc::clone(tail_bytes),
                 *snapshot_bytes,
                 data,
             ))?
         } else {
-            let (compacted, journal_bytes) = (engine.clone(), options.journal_mib << 20);
+            let compacted = engine.clone();
+            let journal_bytes = options.journal_mib << 20;
             start_compactor(made, presence, move |generations| {
                 compacted.new_compactor(generations, journal_bytes, reserve_bytes)
             })?

@@ -74,7 +74,8 @@ impl Log for ServedLog {
     fn sync_watermark(&mut self) -> Result<(), StoreError> {
         match self {
             Self::Store(log) => log.sync_watermark(),
-            Self::Awaited(_) | Self::Shared(_) => Ok(()),
+            Self::Shared(log) => log.sync_watermark(),
+            Self::Awaited(_) => Ok(()),
         }
     }
 

@@ -32,14 +32,11 @@ use crate::web;
 
 /// Longest time that messages under way may take after the signal to stop, as long as connections.
 const MESSAGES_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
-
 /// Longest time that the engine may take to stop once no connection is left.
 const ENGINE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// Connections that wait to be accepted, as far as the system allows: a burst waits here while the
 /// server is busy, and not for clients to try again.
 const BACKLOG: u32 = 4_096;
-
 /// File descriptors left for the store, the logs and everything else that is not a connection.
 const RESERVED_FILES: usize = 128;
 
@@ -77,8 +74,10 @@ pub(crate) async fn serve_until_signal(
         engine.need_lease(cluster.joined.lease());
     }
     let threads = StoreThreads::start(options, &engine, journal, made, cluster.as_ref())?;
-    let operator_socket =
-        operator.map_or_else(|| listen_to_commands(data), |open| Ok(Some(open)))?;
+    let operator_socket = match operator {
+        None => listen_to_commands(data)?,
+        open => open,
+    };
     let quota = MessageQuota {
         recipient_daily_max: options.messages_daily_max,
         by_key_daily_max: options.messages_by_key_daily_max,
@@ -86,10 +85,12 @@ pub(crate) async fn serve_until_signal(
     let sending = messages::sending_settings(quota, Arc::clone(&gateways));
     let connections_max = limit_connections(options.connections_max);
     let address = listener.local_addr()?;
-    let served = cluster.as_ref();
-    let server = create_server(options, &engine, gateways, quota, connections_max, served)
+    let mut server = create_server(options, &engine, gateways, quota, connections_max)
         .offering_first_run(first_run_site(options, address))
         .metered(metrics.http_metrics());
+    if let Some(cluster) = &cluster {
+        server = server.in_cluster(&cluster.joined.store.secret);
+    }
     let routes = web::service(server);
     let operator_socket = operator_socket.map(|(listener, socket)| {
         tokio::spawn(http::serve_operator(listener, routes.clone()));
@@ -124,19 +125,24 @@ pub(crate) async fn serve_until_signal(
             "some messages were being sent: they may arrive once more after the next start"
         );
     }
-    let engine_stopped = async {
-        engine.shut_down().await;
-        threads.journal_ended.await
-    };
-    match tokio::time::timeout(ENGINE_SHUTDOWN_TIMEOUT, engine_stopped).await {
-        Ok(_) => tracing::info!("stopped"),
-        Err(_) => tracing::warn!("stopped with writes under way: none of them has been answered"),
-    }
+    stop_engine(engine, threads.journal_ended).await;
     if let Some(cluster) = cluster {
         // Blocks for the answer of PostgreSQL, after all of the server's own.
         tokio::task::block_in_place(|| cluster.joined.leave());
     }
     Ok(())
+}
+
+/// Stops the engine, and waits for the end of its journal.
+async fn stop_engine(engine: Engine, journal_ended: oneshot::Receiver<()>) {
+    let stopped = async {
+        engine.shut_down().await;
+        journal_ended.await
+    };
+    match tokio::time::timeout(ENGINE_SHUTDOWN_TIMEOUT, stopped).await {
+        Ok(_) => tracing::info!("stopped"),
+        Err(_) => tracing::warn!("stopped with writes under way: none of them has been answered"),
+    }
 }
 
 /// Listens at the operator's socket; `None` on a full disk.
@@ -200,16 +206,10 @@ fn create_server(
     gateways: Arc<Gateways>,
     quota: MessageQuota,
     connections_max: usize,
-    cluster: Option<&ServedCluster>,
 ) -> Server {
     let per_source = source_connections_max(options, connections_max);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let server = Server::new(engine.clone(), cores);
-    let server = match cluster {
-        Some(cluster) => server.in_cluster(&cluster.joined.store.secret),
-        None => server,
-    };
-    server
+    Server::new(engine.clone(), cores)
         .with_gateways(gateways)
         .with_message_quota(quota)
         .behind_tls(options.behind_tls)

@@ -108,7 +108,7 @@ impl SharedCompactor {
             }
         }
         for request in requests {
-            // Who has asked may have left.
+            // The caller may have left.
             let _ = request.send(outcome);
         }
     }
@@ -129,8 +129,11 @@ impl SharedCompactor {
         })?;
         self.tail_bytes.fetch_sub(tail, Ordering::Relaxed);
         self.erasures.advance(marks, self.parts.clock.now(), &self.directory);
-        let (bytes, seconds) = (self.snapshot_bytes, began.elapsed().as_secs());
-        tracing::info!(bytes, seconds, "a new snapshot is in the shared store");
+        tracing::info!(
+            bytes = self.snapshot_bytes,
+            seconds = began.elapsed().as_secs(),
+            "a new snapshot is in the shared store"
+        );
         Ok(true)
     }
 }

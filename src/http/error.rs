@@ -98,41 +98,41 @@ impl ApiError {
         Self::new(Problem::Unauthorized, needed)
     }
 
+    /// 503 that passes: the caller is to try again.
+    fn passing(message: impl Into<String>) -> Self {
+        let failure = Self::new(Problem::ServiceUnavailable, message.into());
+        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
+    }
+
+    /// 503 that says whether something was done, as far as that is known: a read has done nothing.
+    fn of_unknown_end(reason: &str, is_read: bool) -> Self {
+        if is_read {
+            return Self::passing(format!("{reason}; nothing was done: try again"));
+        }
+        Self::passing(format!(
+            "{reason}; whether something was done is not known: look, or try again with the same \
+             Idempotency-Key"
+        ))
+    }
+
     /// 503 of an overloaded server.
     pub(crate) fn overloaded() -> Self {
-        let failure = Self::new(
-            Problem::ServiceUnavailable,
-            "the server is overloaded; nothing was done: try again",
-        );
-        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
+        Self::passing("the server is overloaded; nothing was done: try again")
     }
 
     /// 503 during recovery.
     pub(crate) fn recovering() -> Self {
-        let failure = Self::new(
-            Problem::ServiceUnavailable,
-            "the store is being read; nothing was done: try again",
-        );
-        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
+        Self::passing("the store is being read; nothing was done: try again")
     }
 
     /// 503 of a server in a cluster that does not know whether it still decides.
     pub(crate) fn without_lease(is_read: bool) -> Self {
-        let message = if is_read {
-            "another server may have taken over; nothing was done: try again"
-        } else {
-            "another server may have taken over; whether something was done is not known: look, or \
-             try again with the same Idempotency-Key"
-        };
-        let failure = Self::new(Problem::ServiceUnavailable, message);
-        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
+        Self::of_unknown_end("another server may have taken over", is_read)
     }
 
     /// 503 of a server that follows its cluster, for a request that has reached no other.
     pub(crate) fn not_forwarded(reason: &str) -> Self {
-        let message = format!("{reason}; nothing was done: try again");
-        let failure = Self::new(Problem::ServiceUnavailable, message);
-        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
+        Self::passing(format!("{reason}; nothing was done: try again"))
     }
 
     /// 503 for a request that says that a server of the cluster has forwarded it, with a seal that
@@ -147,14 +147,7 @@ impl ApiError {
 
     /// 503 of a server that follows its cluster, for a request that another may have answered.
     pub(crate) fn unanswered(is_read: bool) -> Self {
-        let message = if is_read {
-            "the server that decides has not answered: try again"
-        } else {
-            "the server that decides has not answered; whether something was done is not known: \
-             look, or try again with the same Idempotency-Key"
-        };
-        let failure = Self::new(Problem::ServiceUnavailable, message);
-        Self { retry_after: Some(OVERLOADED_RETRY_SECONDS), ..failure }
+        Self::of_unknown_end("the server that decides has not answered", is_read)
     }
 
     /// 503 of a store that accepts no writes.

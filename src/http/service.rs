@@ -198,13 +198,7 @@ impl HttpService {
         let may_log_in = is_preflight && may_send_credentials(headers, request.uri(), directory);
         let mut request = strip_suffix(request.map(Body::new));
         request.extensions_mut().insert(ClientAddress(client));
-        let mut response = match self.server.engine.lease() {
-            None => self.route(request).await,
-            Some(lease) => {
-                let leased = LeasedRequest::new(lease, &method, request.uri());
-                Box::pin(leased.answer(self.route(request))).await
-            }
-        };
+        let mut response = self.route(request).await;
         // No route takes OPTIONS, so 405 means that the path exists.
         if is_preflight && response.status() == StatusCode::METHOD_NOT_ALLOWED {
             response = preflight_response(&response, may_log_in);
@@ -233,17 +227,22 @@ impl HttpService {
         let mut request = strip_suffix(request.map(Body::new));
         request.extensions_mut().insert(ClientAddress(SOCKET_ADDRESS));
         request.extensions_mut().insert(AtOperatorSocket);
-        match self.server.engine.lease() {
-            None => self.route(request).await,
-            Some(lease) => {
-                let leased = LeasedRequest::new(lease, request.method(), request.uri());
-                Box::pin(leased.answer(self.route(request))).await
-            }
-        }
+        self.route(request).await
+    }
+
+    /// Returns the answer of a request's route, or 503 in a cluster if it may not leave this
+    /// server.
+    async fn route(&self, request: Request) -> Response {
+        let Some(lease) = self.server.engine.lease() else {
+            return self.route_anyway(request).await;
+        };
+        let leased = LeasedRequest::new(lease, request.method(), request.uri());
+        // On the heap, so that a server without a cluster has no larger futures.
+        Box::pin(leased.answer(self.route_anyway(request))).await
     }
 
     /// Returns the answer of a request's route, compressed if it is worth it and accepted.
-    async fn route(&self, mut request: Request) -> Response {
+    async fn route_anyway(&self, mut request: Request) -> Response {
         if let Err(rule) = check_host(&request) {
             return ApiError::new(Problem::InvalidParameter, rule).closing().into_response();
         }

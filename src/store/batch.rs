@@ -93,7 +93,7 @@ pub(crate) fn encode_row(number: BatchNumber, epoch: u32, records: &[JournalReco
 ///
 /// # Errors
 ///
-/// What is wrong with the bytes.
+/// The fault of the bytes.
 pub(crate) fn decode_row(number: BatchNumber, bytes: &[u8]) -> Result<Vec<JournalRecord>, String> {
     let chunks: Vec<_> = (0..).zip(bytes.chunks(CHUNK_BYTES).map(<[u8]>::to_vec)).collect();
     match decode_batch(number, &chunks) {

@@ -32,7 +32,7 @@ impl LeasedRequest {
         let is_own = ["from_web", "hold", "appointment_id"].iter().any(|own| query.contains(own));
         Self {
             lease: Arc::clone(lease),
-            is_read: matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS),
+            is_read: method.is_safe(),
             is_health_check: uri.path() == "/healthz",
             is_public_search: *method == Method::GET
                 && uri.path().ends_with("/availabletimeslots")

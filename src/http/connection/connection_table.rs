@@ -236,7 +236,8 @@ impl OpenConnections {
     fn exempt(&mut self, id: u64) {
         let Some(connection) = self.by_id.get_mut(&id) else { return };
         let networks = std::mem::take(&mut connection.networks);
-        let (since, look_at) = (connection.since, connection.look_at);
+        let since = connection.since;
+        let look_at = connection.look_at;
         self.leave(&networks, (since, id), (look_at, id));
     }
 

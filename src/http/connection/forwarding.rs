@@ -133,7 +133,7 @@ impl Forwarder {
             return ApiError::not_forwarded("the server that decides has a wrong address")
                 .into_response();
         };
-        let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+        let is_read = request.method().is_safe();
         let sealed = self.seal.seal(from, request.method(), &uri, SystemClock.now());
         *request.uri_mut() = uri;
         prepare(&mut request, sealed);
@@ -230,7 +230,7 @@ impl FollowingConnections {
     /// Closes connections without a request, and the others after their answer. Waits for them for
     /// seven seconds.
     pub async fn finish(self) {
-        // What takes longer goes on as long as the runtime.
+        // Longer ones go on as long as the runtime.
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.0.shutdown()).await;
     }
 }

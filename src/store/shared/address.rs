@@ -14,7 +14,9 @@ use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
-use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::crypto::{
+    CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{
@@ -136,40 +138,14 @@ fn tls_config(
     verification: Verification,
     authorities: Option<&Path>,
 ) -> Result<ClientConfig, StoreError> {
-    let refuse = |what: String| StoreError::shared("read the address of", what);
     let provider = Arc::new(ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match (verification, authorities) {
-        (Verification::None, _) => Arc::new(Unverified(Arc::clone(&provider))),
-        (Verification::Authority | Verification::Name, Some(path)) => {
-            let pem = fs::read(path).map_err(|error| {
-                refuse(format!("its sslrootcert {} cannot be read: {error}", path.display()))
-            })?;
-            let mut roots = RootCertStore::empty();
-            for certificate in CertificateDer::pem_slice_iter(&pem) {
-                let added =
-                    certificate.map_err(|error| error.to_string()).and_then(|certificate| {
-                        roots.add(certificate).map_err(|error| error.to_string())
-                    });
-                added.map_err(|error| {
-                    refuse(format!("its sslrootcert {} is none: {error}", path.display()))
-                })?;
-            }
-            let built =
-                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-            built.build().map_err(|error| {
-                refuse(format!("its sslrootcert {} is none: {error}", path.display()))
-            })?
-        }
-        (Verification::Authority | Verification::Name, None) => {
-            let verifier = Verifier::new(Arc::clone(&provider));
-            Arc::new(verifier.map_err(|error| {
-                refuse(format!("the authorities of this machine cannot be read: {error}"))
-            })?)
-        }
-    };
     let verifier: Arc<dyn ServerCertVerifier> = match verification {
-        Verification::Authority => Arc::new(AnyName(verifier)),
-        Verification::None | Verification::Name => verifier,
+        Verification::None => Arc::new(AnyName { provider: Arc::clone(&provider), chain: None }),
+        Verification::Authority => {
+            let chain = Some(by_authorities(&provider, authorities)?);
+            Arc::new(AnyName { provider: Arc::clone(&provider), chain })
+        }
+        Verification::Name => by_authorities(&provider, authorities)?,
     };
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -180,50 +156,37 @@ fn tls_config(
     Ok(config)
 }
 
-/// Takes every certificate: `sslmode=require` encrypts, and says nothing of who answers.
-#[derive(Debug)]
-struct Unverified(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unverified {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, TlsError> {
-        Ok(ServerCertVerified::assertion())
+/// Returns the check of chain and name by the authorities of a file, or by those of this machine.
+fn by_authorities(
+    provider: &Arc<CryptoProvider>,
+    file: Option<&Path>,
+) -> Result<Arc<dyn ServerCertVerifier>, StoreError> {
+    let refuse = |what: String| StoreError::shared("read the address of", what);
+    let Some(path) = file else {
+        let verifier = Verifier::new(Arc::clone(provider)).map_err(|error| {
+            refuse(format!("the authorities of this machine cannot be read: {error}"))
+        })?;
+        return Ok(Arc::new(verifier));
+    };
+    let wrong = |reason: String| {
+        refuse(format!("its sslrootcert {} cannot be read: {reason}", path.display()))
+    };
+    let pem = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
     }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        tokio_rustls::rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        tokio_rustls::rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+    let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    Ok(built.build().map_err(|error| wrong(error.to_string()))?)
 }
 
-/// Takes a certificate of an authority, whatever name it is for.
+/// Takes a certificate for any name: one that `chain` takes, or every one without it.
 #[derive(Debug)]
-struct AnyName(Arc<dyn ServerCertVerifier>);
+struct AnyName {
+    provider: Arc<CryptoProvider>,
+    chain: Option<Arc<dyn ServerCertVerifier>>,
+}
 
 impl ServerCertVerifier for AnyName {
     fn verify_server_cert(
@@ -234,10 +197,11 @@ impl ServerCertVerifier for AnyName {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
-        // The name is checked after the chain of authorities.
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
         let verified =
-            self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+            chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
+            // The name is checked after the chain of authorities.
             Err(TlsError::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -251,7 +215,8 @@ impl ServerCertVerifier for AnyName {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.0.verify_tls12_signature(message, cert, dss)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, cert, dss, algorithms)
     }
 
     fn verify_tls13_signature(
@@ -260,11 +225,12 @@ impl ServerCertVerifier for AnyName {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.0.verify_tls13_signature(message, cert, dss)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, cert, dss, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 

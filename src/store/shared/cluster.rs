@@ -98,7 +98,7 @@ impl SharedStore {
     /// machine.
     ///
     /// # Errors
-    /// What does not do, with the remedy.
+    /// The first part that does not do, with the remedy.
     pub(crate) fn open(address: SharedAddress, now: Instant) -> Result<Self, StoreError> {
         let refuse = |what: String| StoreError::shared("use", what);
         let mut connection = SharedConnection::new(address.clone(), COMMIT_DEADLINE)?;
@@ -235,7 +235,7 @@ impl SharedStore {
         let mut connection = self.connect(COMMIT_DEADLINE)?;
         let owner = Uuid::new_v4();
         let taken = connection
-            .commit("SELECT n, epoch FROM slotbook.take($1, $2)", &[&PART, &owner])
+            .commit("SELECT n, epoch FROM slotbook.take($1, $2, NULL)", &[&PART, &owner])
             .map_err(|error| error.into_store_error("take"))?;
         let row = taken.first().expect("a function returns a row");
         let last = owned_row(row.get(0), row.get(1), owner)

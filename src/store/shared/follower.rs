@@ -108,12 +108,12 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
         }
     }
 
-    /// Takes over, if the server that decides has not been heard for long, and reads the rest.
-    /// Returns `None` while another decides.
+    /// Takes over, if the server that decides has not been heard for long. Returns the row of this
+    /// server's own, or `None` while another decides.
     ///
     /// # Errors
     /// Damage, with its place; or PostgreSQL does not answer, and may later.
-    pub(crate) fn take_over(&mut self) -> Result<Option<OwnedJournal>, StoreError> {
+    pub(crate) fn take_over(&mut self) -> Result<Option<OwnedRow>, StoreError> {
         let Some(seen) = self.lease.may_take_at(self.rows.now()) else { return Ok(None) };
         let sent = self.rows.now();
         let owner = self.rows.new_owner();
@@ -125,19 +125,15 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
             Err(error) => return Err(error.into_store_error("take over")),
         };
         self.lease.note_takeover(sent);
-        Ok(Some(OwnedJournal { last }))
+        Ok(Some(last))
     }
 
-    /// Reads all up to the row of this server's own, and turns into its log. While PostgreSQL does
-    /// not answer, it waits.
+    /// Reads all up to `last`, the row of this server's own, and turns into its log. While
+    /// PostgreSQL does not answer, it waits.
     ///
     /// # Errors
     /// Damage, with its place; [`StoreError::Fenced`] if another server has taken over meanwhile.
-    pub(crate) fn into_takeover(
-        mut self,
-        owned: OwnedJournal,
-    ) -> Result<Takeover<V, R>, StoreError> {
-        let last = owned.last;
+    pub(crate) fn into_takeover(mut self, last: OwnedRow) -> Result<Takeover<V, R>, StoreError> {
         loop {
             if PlantedFault::SharedReadBeforeTake.is_active() && self.read.is_some() {
                 break;
@@ -166,12 +162,6 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
         let log = SharedLog::new(self.rows, last, positions, tail_bytes);
         Ok(Takeover { visitor, log, snapshot_bytes })
     }
-}
-
-/// The journal of a server that has taken over and has still to read it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnedJournal {
-    last: OwnedRow,
 }
 
 impl<V: RecoveryVisitor + Default> ReadStates<V> {
@@ -238,7 +228,9 @@ impl<V: RecoveryVisitor> ReadStates<V> {
                 return Err(FollowError::Diverged(damaged(JOURNAL, n, what)));
             }
         }
-        if !bytes.is_empty() {
+        if bytes.is_empty() {
+            self.replay.last = row.number;
+        } else {
             let records =
                 batch::decode_row(row.number, bytes).map_err(|what| damaged(JOURNAL, n, what))?;
             let Self { visitor, replay, .. } = self;
@@ -248,7 +240,6 @@ impl<V: RecoveryVisitor> ReadStates<V> {
                 });
             visited.map_err(|error| locate(error, JOURNAL, row.number, "a record"))?;
         }
-        self.replay.last = row.number;
         self.last = Some(row);
         self.tail_bytes += u64::try_from(bytes.len()).expect("a 64-bit machine");
         Ok(())

@@ -58,7 +58,8 @@ impl<R: SharedRows> SharedLog<R> {
         Arc::clone(&self.tail_bytes)
     }
 
-    fn append_batch(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
+    /// Adds a batch, and returns the length of its row.
+    fn append_batch(&mut self, records: &[JournalRecord]) -> Result<usize, StoreError> {
         let OwnedRow { number, epoch, .. } = self.last;
         advance_all(&mut self.positions, Path::new(JOURNAL), number.next(), epoch, records)?;
         let mut pause = Pause::new();
@@ -67,8 +68,8 @@ impl<R: SharedRows> SharedLog<R> {
             let bytes = batch::encode_row(row.number, row.epoch, records);
             match self.rows.append(row, &bytes) {
                 Ok(()) => {
-                    self.advance(row, bytes.len());
-                    return Ok(());
+                    self.last = row;
+                    return Ok(bytes.len());
                 }
                 Err(CallError::Fenced | CallError::KeyTaken) => return Err(StoreError::Fenced),
                 Err(CallError::Unknown(reason)) => {
@@ -77,8 +78,7 @@ impl<R: SharedRows> SharedLog<R> {
                         continue;
                     }
                     if self.take_again(row.number, &bytes, &mut pause)? {
-                        self.tail_bytes.fetch_add(length_u64(bytes.len()), Ordering::Relaxed);
-                        return Ok(());
+                        return Ok(bytes.len());
                     }
                 }
                 Err(error @ (CallError::Refused(_) | CallError::Replaced)) => {
@@ -132,11 +132,6 @@ impl<R: SharedRows> SharedLog<R> {
         }
     }
 
-    fn advance(&mut self, last: OwnedRow, bytes: usize) {
-        self.last = last;
-        self.tail_bytes.fetch_add(length_u64(bytes), Ordering::Relaxed);
-    }
-
     /// Runs `step` unless an earlier one failed.
     fn run_step<T>(
         &mut self,
@@ -155,7 +150,9 @@ impl<R: SharedRows> SharedLog<R> {
 impl<R: SharedRows + Send> Log for SharedLog<R> {
     fn append(&mut self, records: &[JournalRecord]) -> Result<BatchNumber, StoreError> {
         assert!(!records.is_empty(), "a batch has records");
-        self.run_step(|log| log.append_batch(records))?;
+        let bytes = self.run_step(|log| log.append_batch(records))?;
+        let bytes = u64::try_from(bytes).expect("a 64-bit machine");
+        self.tail_bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(self.last.number)
     }
 
@@ -177,10 +174,6 @@ impl<R: SharedRows + Send> Log for SharedLog<R> {
     fn close(self) -> Result<(), StoreError> {
         Ok(())
     }
-}
-
-fn length_u64(length: usize) -> u64 {
-    u64::try_from(length).expect("a 64-bit machine")
 }
 
 /// Pauses between the tries of one append, each longer than the one before.

@@ -79,10 +79,9 @@ impl SharedRows for PostgresRows {
     }
 
     fn take_again(&mut self, owner: Uuid, own: &[Uuid]) -> Result<OwnedRow, CallError> {
-        let rows = self.connection.commit(
-            "SELECT n, epoch FROM slotbook.take_again($1, $2, $3)",
-            &[&PART, &owner, &own],
-        )?;
+        let rows = self
+            .connection
+            .commit("SELECT n, epoch FROM slotbook.take($1, $2, $3)", &[&PART, &owner, &own])?;
         let row = rows.first().expect("a function returns a row");
         owned_row(row.get(0), row.get(1), owner)
     }

@@ -127,25 +127,9 @@ BEGIN
         FROM holder h LEFT JOIN node o ON o.id = h.node WHERE h.part = p;
 END $$;
 
--- Adds a row of the new owner after the last one.
-CREATE FUNCTION slotbook.take(p integer, o uuid, OUT n bigint, OUT epoch bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
-SET lock_timeout = '2s'
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-BEGIN
-    PERFORM require_synchronous();
-    INSERT INTO journal AS taken (part, n, epoch, owner, bytes)
-        SELECT p, last.n + 1, last.epoch + 1, o, ''
-        FROM (SELECT j.n, j.epoch FROM journal j WHERE j.part = p ORDER BY j.n DESC LIMIT 1) last
-        RETURNING taken.n, taken.epoch INTO take.n, take.epoch;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'the table slotbook.journal, part %, has no row', p
-            USING ERRCODE = 'SB003';
-    END IF;
-END $$;
-
--- Takes as `take` does, but only over a row of one of these owners.
-CREATE FUNCTION slotbook.take_again(
+-- Adds a row of a new owner after the last one; where `mine` is given, only if that is of one of
+-- these owners.
+CREATE FUNCTION slotbook.take(
     p integer, o uuid, mine uuid[], OUT n bigint, OUT epoch bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
@@ -157,11 +141,15 @@ BEGIN
         SELECT p, last.n + 1, last.epoch + 1, o, ''
         FROM (SELECT j.n, j.epoch, j.owner FROM journal j
               WHERE j.part = p ORDER BY j.n DESC LIMIT 1) last
-        WHERE last.owner = ANY (mine)
-        RETURNING taken.n, taken.epoch INTO take_again.n, take_again.epoch;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'another server has taken part %', p USING ERRCODE = 'SB001';
+        WHERE mine IS NULL OR last.owner = ANY (mine)
+        RETURNING taken.n, taken.epoch INTO take.n, take.epoch;
+    IF FOUND THEN
+        RETURN;
+    ELSIF mine IS NULL THEN
+        RAISE EXCEPTION 'the table slotbook.journal, part %, has no row', p
+            USING ERRCODE = 'SB003';
     END IF;
+    RAISE EXCEPTION 'another server has taken part %', p USING ERRCODE = 'SB001';
 END $$;
 
 -- Takes for a server, if the one that decides has not been heard since `seen`, or has left. No row
@@ -175,7 +163,7 @@ BEGIN
     UPDATE holder SET node = me, incarnation = my_incarnation, beat = beat + 1, released = false
         WHERE part = p AND beat = seen;
     IF FOUND THEN
-        RETURN QUERY SELECT t.n, t.epoch FROM take(p, o) t;
+        RETURN QUERY SELECT t.n, t.epoch FROM take(p, o, NULL) t;
     END IF;
 END $$;
 

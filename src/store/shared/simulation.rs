@@ -12,11 +12,10 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use uuid::Uuid;
 
-use crate::planted_faults::PlantedFault;
 use crate::store::batch;
 use crate::store::error::StoreError;
 use crate::store::journal::Log as _;
-use crate::store::record::{BatchNumber, JournalRecord, Position, Stream, StreamPositions};
+use crate::store::record::{BatchNumber, JournalRecord, Position, Stream};
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::connection::CallError;
 use crate::store::shared::follower::{Follower, Takeover};
@@ -123,7 +122,8 @@ impl Server {
 
     fn beat(&self) {
         let sent = self.local_now();
-        let (index, incarnation) = (self.index, self.incarnation);
+        let index = self.index;
+        let incarnation = self.incarnation;
         let answered = self.step(|world, _| {
             world.commit(index, |tables| {
                 if tables.holder == Some((index, incarnation)) {
@@ -222,11 +222,7 @@ impl World {
         let done = change(&mut self.primary)?;
         if self.random.random_bool(0.05) {
             // The wait for the standby was ended: success with a warning.
-            return if PlantedFault::SharedNoticeIgnored.is_active() {
-                Ok(done)
-            } else {
-                unknown()
-            };
+            return unknown();
         }
         self.standby = self.primary.clone();
         if self.random.random_bool(0.03) { unknown() } else { Ok(done) }
@@ -242,14 +238,8 @@ impl Tables {
         if self.journal.iter().any(|(there, _)| there.number == row.number) {
             return Err(CallError::KeyTaken);
         }
-        let is_owned = |(before, _): &&Row| {
-            let is_before = before.number.next() == row.number;
-            let is_same_owner =
-                before.owner == row.owner || PlantedFault::SharedOwnerUncompared.is_active();
-            is_before && before.epoch == row.epoch && is_same_owner
-        };
-        let follows = self.journal.iter().find(is_owned).is_some();
-        if !follows && !PlantedFault::SharedPredecessorUnchecked.is_active() {
+        let follows = self.journal.iter().any(|(before, _)| before.next() == row);
+        if !follows {
             return Err(CallError::Fenced);
         }
         self.journal.push((row, bytes.to_vec()));
@@ -314,8 +304,7 @@ impl SharedRows for Server {
     fn read_snapshot<V: RecoveryVisitor + Default>(
         &mut self,
     ) -> Result<SnapshotStates<V>, StoreError> {
-        let (visitor, positions) = (V::default(), StreamPositions::default());
-        Ok(SnapshotStates { visitor, positions, number: BatchNumber(0), bytes: 0 })
+        Ok(SnapshotStates::default())
     }
 
     fn pause(&mut self, _: Duration) {
@@ -408,9 +397,7 @@ fn serve(server: &Server, Writes(mut known): Writes, mut log: SharedLog<Server>)
         let before = server.step(|world, _| world.answered.clone());
         let seen: BTreeSet<u64> = known.iter().copied().collect();
         server.step(|_, _| ());
-        let may_leave = server.lease.is_held_at(server.local_now())
-            || PlantedFault::SharedLeaseUnchecked.is_active();
-        if may_leave {
+        if server.lease.is_held_at(server.local_now()) {
             assert!(before.is_subset(&seen), "a read lacks {:?}", before.difference(&seen));
             server.step(|world, _| world.reads += 1);
         }

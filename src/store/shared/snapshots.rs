@@ -51,8 +51,9 @@ pub(crate) fn list_snapshots(
     let rows = rows.map_err(|error| error.into_store_error("read"))?;
     let mut snapshots = Vec::new();
     for row in rows {
-        let (number, format): (i64, i32) = (row.get(0), row.get(1));
-        let (frames, bytes): (i64, i64) = (row.get(2), row.get(3));
+        let number: i64 = row.get(0);
+        let format: i32 = row.get(1);
+        let bytes: i64 = row.get(3);
         let (Ok(number), Ok(format), Ok(bytes)) =
             (u64::try_from(number), u16::try_from(format), u64::try_from(bytes))
         else {
@@ -60,7 +61,13 @@ pub(crate) fn list_snapshots(
             return Err(damaged(SNAPSHOT, number, what));
         };
         let number = BatchNumber(number);
-        snapshots.push(SnapshotRow { number, format, frames, bytes, sha256: row.get(4) });
+        snapshots.push(SnapshotRow {
+            number,
+            format,
+            frames: row.get(2),
+            bytes,
+            sha256: row.get(4),
+        });
     }
     Ok(snapshots)
 }
@@ -163,7 +170,9 @@ impl<'a> SnapshotBytes<'a> {
         }
         for row in rows {
             self.frame += 1;
-            let (index, crc32, bytes): (i64, i64, &[u8]) = (row.get(0), row.get(1), row.get(2));
+            let index: i64 = row.get(0);
+            let crc32: i64 = row.get(1);
+            let bytes: &[u8] = row.get(2);
             if index != self.frame {
                 return Err(self.damaged("the frame is missing"));
             }
@@ -380,17 +389,11 @@ impl SnapshotWriter for SharedSnapshot<'_, '_> {
     }
 }
 
-/// Reads frames for their checksums alone.
+/// Takes no frame: a snapshot is read and checked to its end all the same.
 struct NoVisitor;
 
 impl RecoveryVisitor for NoVisitor {
-    fn snapshot(
-        &mut self,
-        _: Stream,
-        _: Position,
-        frames: &mut dyn Frames,
-    ) -> Result<(), StoreError> {
-        while frames.next()?.is_some() {}
+    fn snapshot(&mut self, _: Stream, _: Position, _: &mut dyn Frames) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -399,7 +402,8 @@ impl RecoveryVisitor for NoVisitor {
     }
 }
 
-/// The states of a snapshot.
+/// The states of a snapshot; of none by default.
+#[derive(Default)]
 pub(crate) struct SnapshotStates<V> {
     pub(crate) visitor: V,
     /// Positions of its streams.
@@ -453,12 +457,7 @@ fn read_undamaged<V: RecoveryVisitor + Default>(
     }
     match first_damage {
         Some(error) => Err(error),
-        None => Ok(SnapshotStates {
-            visitor: V::default(),
-            positions: StreamPositions::default(),
-            number: BatchNumber(0),
-            bytes: 0,
-        }),
+        None => Ok(SnapshotStates::default()),
     }
 }
 

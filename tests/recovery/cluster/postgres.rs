@@ -9,8 +9,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// User and group of PostgreSQL, where the tests run as root.
-type Account = Option<(u32, u32)>;
+use super::postgres_programs::{Account, find_account, find_programs};
 
 /// A primary and a standby.
 pub(crate) struct Pair {
@@ -31,7 +30,7 @@ impl Pair {
             assert!(!is_required, "PostgreSQL is not installed");
             return Err("PostgreSQL is not installed");
         };
-        let account = find_account();
+        let account = find_account().expect("id is there, and so is the account");
         let folder = tempfile::tempdir().expect("a folder");
         if let Some((user, group)) = account {
             chown(folder.path(), Some(user), Some(group)).expect("root may");
@@ -107,7 +106,8 @@ impl Pair {
     fn configure(&self, index: usize, more: &str) {
         let path = Path::new(&self.data(index)).join("postgresql.conf");
         let mut file = fs::OpenOptions::new().append(true).open(path).expect("it was made");
-        let (port, folder) = (self.ports[index], self.folder.path().display());
+        let port = self.ports[index];
+        let folder = self.folder.path().display();
         write!(
             file,
             "\nport = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{folder}'\n\
@@ -170,28 +170,4 @@ impl Drop for Pair {
 pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").port()
-}
-
-/// Returns the folder of `initdb`: the newest version of Debian's folders, or one of `PATH`.
-fn find_programs() -> Option<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten() {
-        let folder = entry.path().join("bin");
-        if folder.join("initdb").exists() {
-            found.push(folder);
-        }
-    }
-    found.sort();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = || std::env::split_paths(&path).find(|folder| folder.join("initdb").exists());
-    found.pop().or_else(on_path)
-}
-
-/// Returns the account `postgres` if this process is root's, and none otherwise.
-fn find_account() -> Account {
-    let id = |arguments: &[&str]| -> u32 {
-        let output = Command::new("id").args(arguments).output().expect("id is there");
-        String::from_utf8_lossy(&output.stdout).trim().parse().expect("the account is there")
-    };
-    (id(&["-u"]) == 0).then(|| (id(&["-u", "postgres"]), id(&["-g", "postgres"])))
 }

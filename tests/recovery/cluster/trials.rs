@@ -1,4 +1,4 @@
-//! What PostgreSQL was seen to do with a commit that waits for its standby, and with damaged rows; and what a start refuses.
+//! Commits of PostgreSQL that wait for a standby, damaged rows, and starts that are refused.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ async fn a_commit_that_no_standby_has_is_not_answered() {
         }
         // A server that took the end for success would answer now.
         let taken = "SELECT count(*) > 0 FROM pg_stat_activity \
-                     WHERE query LIKE '%take_again%' AND pid <> pg_backend_pid()";
+                     WHERE query LIKE '%slotbook.take(%' AND pid <> pg_backend_pid()";
         let began = Instant::now();
         while !asked.is_finished() && pair.query(taken) != "t" {
             assert!(began.elapsed() < WAITING_MAX, "{ending}: it takes no more");
