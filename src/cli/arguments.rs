@@ -217,6 +217,18 @@ pub(crate) enum ClusterCommand {
         #[command(flatten)]
         shared: SharedStoreOptions,
     },
+    /// Have the server that decides answer what is under way, and pass the decision on to another
+    /// one, without an error for any client. It then ends with exit code 71, to be started again.
+    HandOver {
+        #[command(flatten)]
+        config_file: ConfigFileOption,
+        #[command(flatten)]
+        shared: SharedStoreOptions,
+        /// URL at which others reach the server that is to decide, as `cluster status` prints it.
+        /// Without it, the follower that has read most.
+        #[arg(long, value_name = "URL", default_value = "")]
+        to: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,16 +1,22 @@
 //! `slotbook cluster`: the store that the servers of a cluster share. Reference 11.1.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::cli::arguments::ClusterCommand;
 use crate::cli::error::CommandError;
+use crate::cli::hand_over::FORWARDING_TIME;
 use crate::cli::joined_cluster::shared_address;
 use crate::cli::terminal::print;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::SharedStoreOptions;
 use crate::engine::quarantine::IncompleteDocument;
 use crate::engine::recovery::{self, Loaded};
-use crate::store::{SharedStore, init_cluster};
+use crate::store::{HandOver, SharedStore, init_cluster};
+
+/// Pause between two looks at whether a successor decides, and their number.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
+const HAND_OVER_LOOKS: u32 = 200;
 
 /// Runs a command about the store of a cluster.
 ///
@@ -28,6 +34,7 @@ pub(crate) fn execute(command: ClusterCommand) -> Result<(), CommandError> {
         }
         ClusterCommand::Import { store, shared } => import(&store.data, &shared),
         ClusterCommand::Status { config_file: _, shared } => print_status(&shared),
+        ClusterCommand::HandOver { config_file: _, shared, to } => hand_over(&shared, &to),
     }
 }
 
@@ -53,12 +60,36 @@ fn print_status(shared: &SharedStoreOptions) -> Result<(), CommandError> {
     for node in cluster.nodes()? {
         let role = if node.is_holder { "decides" } else { "follows" };
         print(&format!(
-            "{} {role}, last beat {} ms ago, slotbook {} ({})\n",
+            "{} {role}, last beat {} ms ago, {} rows behind, slotbook {} ({})\n",
             node.url,
             node.silent.as_millis(),
+            node.lag,
             node.version,
             node.formats
         ));
     }
     Ok(())
+}
+
+/// Has the server that decides hand over, and waits until its successor decides.
+fn hand_over(shared: &SharedStoreOptions, to: &str) -> Result<(), CommandError> {
+    let cluster = SharedStore::open(shared_address(shared)?, SystemClock.now())?;
+    let HandOver { from, to } = cluster.ask_hand_over(to.trim_end_matches('/'))?;
+    print(&format!("{from} hands over to {to}\n"));
+    for _ in 0..HAND_OVER_LOOKS {
+        std::thread::park_timeout(LOOK_PAUSE);
+        if cluster.nodes()?.iter().any(|node| node.is_holder && node.url == to) {
+            print(&format!(
+                "{to} decides; {from} forwards for {} s more, and then ends with exit code 71\n",
+                FORWARDING_TIME.as_secs()
+            ));
+            return Ok(());
+        }
+    }
+    let seconds = (LOOK_PAUSE * HAND_OVER_LOOKS).as_secs();
+    let what = format!(
+        "{to} does not decide after {seconds} s: look at `slotbook cluster status`, and at the logs \
+         of both"
+    );
+    Err(CommandError::Refused(what))
 }

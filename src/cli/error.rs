@@ -50,13 +50,15 @@ pub(crate) enum CommandError {
          pids.max)"
     )]
     NoThread(std::io::Error),
+    #[error("this server has handed over to another one of its cluster: start it again")]
+    HandedOver,
     #[error("the operating system refuses: {0}")]
     System(#[from] std::io::Error),
 }
 
 impl CommandError {
     /// Returns 1 for a refusal, 2 for bad usage, 70 for a failed store, and 71 where another server
-    /// of the cluster has taken over. Reference 11.5.
+    /// of the cluster decides now. Reference 11.5.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::LogFilter(_) | Self::MessageOptions(_) => 2,
@@ -71,7 +73,7 @@ impl CommandError {
             | Self::NotFound(_)
             | Self::Check(_)
             | Self::QuarantinedGroups(_) => 1,
-            Self::Store(StoreError::Fenced) => 71,
+            Self::Store(StoreError::Fenced) | Self::HandedOver => 71,
             Self::Store(error) | Self::Journal(JournalError::Store(error)) if is_refusal(error) => {
                 1
             }

@@ -12,13 +12,17 @@ use crate::cli::runtime::start_thread;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::{ServeOptions, SharedStoreOptions};
 use crate::engine::{RecoveredStates, StateRebuilder};
+use crate::http::Departure;
 use crate::store::{
-    EmptyDirectory, Lease, Membership, SharedAddress, SharedLog, SharedStore, Store, StoreError,
-    Takeover,
+    EmptyDirectory, Lease, Membership, Release, SharedAddress, SharedLog, SharedStore, Store,
+    StoreError, Takeover,
 };
 
 /// Interval at which a follower reads what was added.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The same while the server that decides is about to hand over to this one.
+const PASSING_FOLLOW_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A server that has joined its cluster.
 pub(crate) struct JoinedCluster {
@@ -41,6 +45,8 @@ pub(crate) struct TakenOver {
 /// The parts from which a server of a cluster starts its threads.
 pub(crate) struct ServedCluster {
     pub(crate) joined: JoinedCluster,
+    /// Answers requests here until this server hands over.
+    pub(crate) departure: Arc<Departure>,
     /// Bytes of the journal since the newest snapshot.
     pub(crate) tail_bytes: Arc<AtomicU64>,
     /// Bytes of the newest snapshot.
@@ -115,9 +121,24 @@ impl JoinedCluster {
         Arc::clone(&self.membership.lease)
     }
 
-    /// Leaves the cluster to the others, who need not wait then. Nothing may be answered any more.
+    /// Returns how this server leaves the decision to the others. It blocks for PostgreSQL.
+    pub(crate) fn prepare_leave(&self) -> Leave {
+        Leave { lease: self.lease(), release: self.store.prepare_release(&self.membership) }
+    }
+}
+
+/// A server that is about to leave the decision to the others.
+pub(crate) struct Leave {
+    lease: Arc<Lease>,
+    release: Result<Release, StoreError>,
+}
+
+impl Leave {
+    /// Leaves: the others need not wait then. Nothing may be decided any more. It blocks for
+    /// PostgreSQL.
     pub(crate) fn leave(self) {
-        if let Err(error) = self.store.release(&self.membership) {
+        self.lease.end();
+        if let Err(error) = self.release.and_then(Release::run) {
             tracing::warn!(%error, "the others take over after some seconds of silence");
         }
     }
@@ -149,7 +170,9 @@ pub(crate) fn follow_until_takeover(
             }
             Err(error) => return Err(error),
         }
-        std::thread::park_timeout(FOLLOW_INTERVAL);
+        let is_passing = membership.lease.is_passing();
+        let interval = if is_passing { PASSING_FOLLOW_INTERVAL } else { FOLLOW_INTERVAL };
+        std::thread::park_timeout(interval);
     };
     let Takeover { visitor, log, snapshot_bytes } = follower.into_takeover(owned)?;
     let states = visitor.into_recovered();

@@ -7,6 +7,7 @@ mod documents;
 mod error;
 mod forget;
 mod freed_memory;
+mod hand_over;
 mod history;
 mod import_counts;
 mod joined_cluster;

@@ -29,7 +29,7 @@ use crate::engine::RecoveredStates;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery;
 use crate::engine::steady_clock::{find_last_stamp, initial_time};
-use crate::http::{self, Forwarder};
+use crate::http::{self, Departure, Forwarder};
 use crate::notify::Gateways;
 
 /// Joins a cluster, follows it, and serves its store once this server decides. Until then it
@@ -58,7 +58,8 @@ pub(crate) fn serve(
             followed = &mut following => Some(followed),
         }
     };
-    let forwarder = Arc::new(create_forwarder(options, &joined));
+    let has_taken_over = Arc::new(AtomicBool::new(false));
+    let forwarder = Arc::new(create_forwarder(options, &joined, &has_taken_over));
     let operator = runtime.block_on(async { listen_to_commands(&options.store.data) })?;
     let serving = http::serve_following(followed_or_stopped, &listener, &forwarder);
     let (followed, connections) = runtime.block_on(async {
@@ -74,7 +75,7 @@ pub(crate) fn serve(
             drop(listener);
             runtime.block_on(connections.finish());
             // In case that it has taken over at the last moment.
-            joined.leave();
+            joined.prepare_leave().leave();
             tracing::info!("stopped while following the cluster");
             return Ok(());
         }
@@ -82,14 +83,16 @@ pub(crate) fn serve(
         Some(Ok(Err(panic))) => resume_unwind(panic),
         Some(Err(_)) => unreachable!("the thread sends what it has read, or its panic"),
     };
-    // Their clients connect anew, to the server that decides.
-    runtime.spawn(connections.finish());
+    // Requests of these connections are forwarded to this server's own port, from which none is
+    // accepted any more without the states.
+    has_taken_over.store(true, Ordering::SeqCst);
+    runtime.spawn(connections.finish_slowly());
     serve_taken(
         options,
         runtime,
         joined,
         taken,
-        WaitingServer { listener, gateways, signals, operator },
+        WaitingServer { listener, gateways, signals, operator, forwarder },
     )
 }
 
@@ -104,14 +107,27 @@ async fn forward_commands(
     }
 }
 
-/// Returns what forwards requests to the server that decides.
-fn create_forwarder(options: &ServeOptions, joined: &JoinedCluster) -> Forwarder {
+/// Returns what forwards requests to the server that decides: to this one itself, once it
+/// `has_taken_over`.
+fn create_forwarder(
+    options: &ServeOptions,
+    joined: &JoinedCluster,
+    has_taken_over: &Arc<AtomicBool>,
+) -> Forwarder {
     // Each connection of a client needs one to the other server.
     let connections_max = (limit_connections(options.connections_max) / 2).max(1);
     let lease = joined.lease();
     let own_url = own_url(options).to_owned();
-    let holder = move || lease.holder_url().filter(|url| *url != own_url);
+    let has_taken_over = Arc::clone(has_taken_over);
+    let holder = {
+        let own_url = own_url.clone();
+        move || {
+            let is_ready = |url: &String| *url != own_url || has_taken_over.load(Ordering::SeqCst);
+            lease.holder_url().filter(is_ready)
+        }
+    };
     Forwarder::new(&joined.store.secret, connections_max, holder)
+        .reached_at(own_url)
         .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
         .limited_per_source(source_connections_max(options, connections_max))
 }
@@ -123,6 +139,7 @@ struct WaitingServer {
     signals: StopSignals,
     /// Commands wait in it until they are answered here.
     operator: Option<(UnixListener, OperatorSocket)>,
+    forwarder: Arc<Forwarder>,
 }
 
 /// Serves the states of a cluster that this server has taken over.
@@ -134,7 +151,7 @@ fn serve_taken(
     waiting: WaitingServer,
 ) -> Result<(), CommandError> {
     let TakenOver { states, mut log, snapshot_bytes } = taken;
-    let WaitingServer { listener, mut gateways, signals, operator } = waiting;
+    let WaitingServer { listener, mut gateways, signals, operator, forwarder } = waiting;
     let began = tokio::time::Instant::now();
     let RecoveredStates { mut directory, mut group_states, quarantined } = states;
     warn_of_unknown_holders(&directory);
@@ -147,7 +164,9 @@ fn serve_taken(
     let new_secret = || LinkSecret::new(randomness.bytes());
     recovery::ensure_link_secret(&mut log, &mut directory, new_secret)?;
     gateways.link_secret.clone_from(&directory.link_secret);
-    let cluster = Some(ServedCluster { joined, tail_bytes: log.tail_bytes(), snapshot_bytes });
+    let departure = Arc::new(Departure::new(forwarder));
+    let tail_bytes = log.tail_bytes();
+    let cluster = Some(ServedCluster { joined, departure, tail_bytes, snapshot_bytes });
     let recovery_time = began.elapsed();
     let started = StartedServer { listener, gateways, signals, recovery_time, operator, cluster };
     let parts = engine_parts(directory, group_states, randomness);

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::cli::error::CommandError;
+use crate::cli::hand_over::{self, FORWARDING_TIME};
 use crate::cli::joined_cluster::ServedCluster;
 use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
@@ -25,7 +28,7 @@ use crate::cli::upkeep;
 use crate::config::options::ServeOptions;
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::engine::quarantine::QuarantinedGroup;
-use crate::engine::{Engine, EngineParts};
+use crate::engine::{Engine, EngineParts, MessagingHandle};
 use crate::http::{self, BookingLimits, Server};
 use crate::notify::Gateways;
 use crate::web;
@@ -89,7 +92,7 @@ pub(crate) async fn serve_until_signal(
         .offering_first_run(first_run_site(options, address))
         .metered(metrics.http_metrics());
     if let Some(cluster) = &cluster {
-        server = server.in_cluster(&cluster.joined.store.secret);
+        server = server.in_cluster(&cluster.joined.store.secret, Arc::clone(&cluster.departure));
     }
     let routes = web::service(server);
     let operator_socket = operator_socket.map(|(listener, socket)| {
@@ -105,32 +108,85 @@ pub(crate) async fn serve_until_signal(
     if options.demo {
         print_demo_pages(&engine, address);
     }
-    let (stop_messages, messages_stopped) = oneshot::channel();
-    let stop = async {
-        signals.received().await;
-        tracing::info!("stopping: requests under way are finished");
-        // The receiver lives as long as this function.
-        let _ = stop_messages.send(());
-    };
-    let finish_messages = async {
-        let _ = messages_stopped.await;
-        tokio::time::timeout(MESSAGES_SHUTDOWN_TIMEOUT, messages.stop()).await
-    };
-    let ((), messages_finished) =
-        tokio::join!(http::serve(listener, routes, connections_max, stop), finish_messages);
-    // Removed before the store is unlocked: the next server may create its own after that.
-    drop(operator_socket);
-    if messages_finished.is_err() {
+    let (stop_serving, serving_stopped) = oneshot::channel();
+    let stopped = serving_stopped.map(drop);
+    let served = tokio::spawn(http::serve(listener, routes, connections_max, stopped));
+    let running = RunningServer { engine, threads, messages, stop_serving, served };
+    tokio::select! {
+        biased;
+        () = signals.received() => {}
+        () = hand_over::asked(cluster.as_ref()) => {
+            let cluster = cluster.expect("only in a cluster it is asked");
+            running.hand_over(&cluster, signals, operator_socket).await;
+            return Err(CommandError::HandedOver);
+        }
+    }
+    tracing::info!("stopping: requests under way are finished");
+    running.stop(operator_socket).await;
+    if let Some(cluster) = cluster {
+        // After all answers of this server.
+        tokio::task::block_in_place(|| cluster.joined.prepare_leave().leave());
+    }
+    Ok(())
+}
+
+/// A server that answers requests.
+struct RunningServer {
+    engine: Engine,
+    threads: StoreThreads,
+    messages: MessagingHandle,
+    stop_serving: oneshot::Sender<()>,
+    /// Ends after the last connection.
+    served: JoinHandle<()>,
+}
+
+impl RunningServer {
+    /// Stops in order: connections and messages, the operator's socket, the engine, the journal.
+    async fn stop(self, operator_socket: Option<OperatorSocket>) {
+        let Self { engine, threads, messages, stop_serving, served } = self;
+        let _ = stop_serving.send(());
+        let (served, ()) = tokio::join!(served, stop_messages(messages));
+        served.expect("it does not panic");
+        // Removed before the store is unlocked: the next server may create its own after that.
+        drop(operator_socket);
+        stop_engine(engine, threads.journal_ended).await;
+    }
+
+    /// Passes the decision on: no more messages, then no more requests, then the engine stops and
+    /// the cluster is left. What comes later is forwarded for a while, or until a signal to stop.
+    async fn hand_over(
+        self,
+        cluster: &ServedCluster,
+        mut signals: StopSignals,
+        operator_socket: Option<OperatorSocket>,
+    ) {
+        let Self { engine, threads, messages, stop_serving, served } = self;
+        stop_messages(messages).await;
+        // Requests wait from now on: the connection is made before.
+        let leave = tokio::task::block_in_place(|| cluster.joined.prepare_leave());
+        let pass = async {
+            stop_engine(engine, threads.journal_ended).await;
+            tokio::task::block_in_place(|| leave.leave());
+        };
+        cluster.departure.hand_over(pass).await;
+        tracing::info!("handed over; requests that come here are forwarded for a while");
+        tokio::select! {
+            () = signals.received() => {}
+            () = tokio::time::sleep(FORWARDING_TIME) => {}
+        }
+        let _ = stop_serving.send(());
+        served.await.expect("it does not panic");
+        drop(operator_socket);
+    }
+}
+
+/// Starts no more messages, and waits for those that are being sent.
+async fn stop_messages(messages: MessagingHandle) {
+    if tokio::time::timeout(MESSAGES_SHUTDOWN_TIMEOUT, messages.stop()).await.is_err() {
         tracing::warn!(
             "some messages were being sent: they may arrive once more after the next start"
         );
     }
-    stop_engine(engine, threads.journal_ended).await;
-    if let Some(cluster) = cluster {
-        // Blocks for the answer of PostgreSQL, after all of the server's own.
-        tokio::task::block_in_place(|| cluster.joined.leave());
-    }
-    Ok(())
 }
 
 /// Stops the engine, and waits for the end of its journal.

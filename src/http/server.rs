@@ -30,6 +30,7 @@ use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::LoginProofs;
 use crate::http::auth::read_log::ReadLog;
 use crate::http::auth::source_hasher::SourceHasher;
+use crate::http::connection::departure::Departure;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, UnbelievedHeaders};
 use crate::http::connection::forwarding_seal::ForwardingSeal;
 use crate::http::limits::blocking_pool::BlockingPool;
@@ -61,6 +62,14 @@ pub struct ServedStore {
 
 /// Maximum number of professionals that a warning goes to.
 const WARNED_MAX: usize = 10;
+
+/// The parts that the requests to a server of a cluster need.
+pub(crate) struct ClusterRequests {
+    /// Opens what other servers have sealed.
+    pub(crate) seal: ForwardingSeal,
+    /// Answers requests here until this server hands over.
+    pub(crate) departure: Arc<Departure>,
+}
 
 /// The state that all requests share.
 pub struct Server {
@@ -102,8 +111,8 @@ pub struct Server {
     /// Requests under way through trusted proxies, by the client that the proxy names. A proxy's
     /// connections carry the requests of all its clients, so they are not counted.
     pub(crate) forwarded_requests: Arc<SourceShares>,
-    /// Opens what other servers of the cluster have sealed; `None` without one.
-    pub(crate) seal: Option<ForwardingSeal>,
+    /// The cluster; `None` without one.
+    pub(crate) cluster: Option<ClusterRequests>,
     /// Shares of the memory for bodies.
     pub(crate) body_limits: BodyLimits,
     /// Counters and histograms of the HTTP API.
@@ -145,7 +154,7 @@ impl Server {
             unbelieved_headers: UnbelievedHeaders::default(),
             source_connections_max: 0,
             forwarded_requests: SourceShares::new(0, 0),
-            seal: None,
+            cluster: None,
             body_limits: BodyLimits::default(),
             metrics: Arc::default(),
             group_bytes_max: None,
@@ -308,10 +317,11 @@ impl Server {
     }
 
     /// Believes the other servers of a cluster, which share its secret, whose requests they
-    /// forward. The engine has to need a lease. Reference 11.1.
+    /// forward; answers requests until `departure`. The engine has to need a lease. Reference 11.1.
     #[must_use]
-    pub fn in_cluster(self, secret: &ClusterSecret) -> Self {
-        Self { seal: Some(ForwardingSeal::new(secret)), ..self }
+    pub fn in_cluster(self, secret: &ClusterSecret, departure: Arc<Departure>) -> Self {
+        let seal = ForwardingSeal::new(secret);
+        Self { cluster: Some(ClusterRequests { seal, departure }), ..self }
     }
 
     /// Sets the maximum number of bytes of long answers that are not sent yet.

@@ -20,6 +20,7 @@ use axum::http::{HeaderValue, Method, StatusCode, Uri, Version};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
+use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tower_http::compression::Compression;
@@ -32,7 +33,8 @@ use crate::http::answer::compression::{
 use crate::http::answer::leased::LeasedRequest;
 use crate::http::answer::piecewise_body::in_pieces;
 use crate::http::connection::connection_table::SourceExemption;
-use crate::http::connection::forwarding_seal::{ForwardedFrom, WrongSeal};
+use crate::http::connection::departure::AnsweredBy;
+use crate::http::connection::forwarding_seal::{ForwardedFrom, ForwardingSeal, WrongSeal};
 use crate::http::connection::request_id::{CURRENT, RequestId, X_REQUEST_ID};
 use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
@@ -40,7 +42,7 @@ use crate::http::metrics::HttpMetrics;
 use crate::http::request::{AtOperatorSocket, ClientAddress, XmlRequested};
 use crate::http::response::hold_until_sent;
 use crate::http::route_table::{operator_endpoints, routes};
-use crate::http::server::Server;
+use crate::http::server::{ClusterRequests, Server};
 use crate::http::{openapi, pipeline};
 use crate::wire::errors::Problem;
 use crate::wire::params::Params;
@@ -109,23 +111,12 @@ impl HttpService {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let id = RequestId::from_headers(request.headers());
-        let mut response = match self.server.engine.lease() {
+        let mut response = match &self.server.cluster {
             None => CURRENT.scope(id.clone(), self.answer(request, peer, None)).await,
-            Some(_) => {
-                let (request, from) = self.open_seal(request);
+            Some(cluster) => {
+                let answering = self.answer_in_cluster(cluster, request, peer);
                 // On the heap, so that a server without a cluster has no larger futures.
-                match from {
-                    Err(WrongSeal) => ApiError::wrong_seal().into_response(),
-                    Ok(Some(ForwardedFrom::OperatorSocket)) => {
-                        let answering = self.respond_to_operator(request);
-                        Box::pin(CURRENT.scope(id.clone(), answering)).await
-                    }
-                    Ok(from) => {
-                        let client = from.and_then(ForwardedFrom::client);
-                        let answering = self.answer(request, peer, client);
-                        Box::pin(CURRENT.scope(id.clone(), answering)).await
-                    }
-                }
+                Box::pin(CURRENT.scope(id.clone(), answering)).await
             }
         };
         response.headers_mut().insert(X_REQUEST_ID, id.into_header());
@@ -135,22 +126,57 @@ impl HttpService {
         response
     }
 
-    /// Returns a request and its origin, if another server of the cluster has forwarded it. The
-    /// connections of such a server carry the requests of many clients, which are counted.
-    fn open_seal<B>(
+    /// Answers a request to a server of a cluster: here, or by way of its successor once it has
+    /// handed over. Its health is its own.
+    async fn answer_in_cluster<B>(
         &self,
+        cluster: &ClusterRequests,
         mut request: hyper::Request<B>,
-    ) -> (hyper::Request<B>, Result<Option<ForwardedFrom>, WrongSeal>) {
-        let from = match &self.server.seal {
-            Some(seal) => seal.take(&mut request, SystemClock.now()),
-            None => Ok(None),
+        peer: SocketAddr,
+    ) -> Response
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let Ok(from) = open_seal(&cluster.seal, &mut request) else {
+            return ApiError::wrong_seal().into_response();
         };
-        if let Some(exemption) = request.extensions_mut().remove::<SourceExemption>()
-            && matches!(from, Ok(Some(_)))
-        {
-            exemption.exempt();
+        let departure = &cluster.departure;
+        let _under_way = match (request.uri().path(), departure.begun()) {
+            ("/readyz", Some(forwarder)) => return forwarder.readiness(),
+            ("/healthz" | "/readyz", _) => None,
+            _ => match departure.enter().await {
+                AnsweredBy::This(permit) => Some(permit),
+                AnsweredBy::Successor(forwarder) => {
+                    let from = from.unwrap_or_else(|| {
+                        let client = self.server.proxies.source(peer.ip(), request.headers());
+                        ForwardedFrom::Client(client)
+                    });
+                    return forwarder.pass_on(request.map(Body::new), from).await;
+                }
+            },
+        };
+        match from {
+            Some(ForwardedFrom::OperatorSocket) => self.respond_to_operator(request).await,
+            from => self.answer(request, peer, from.and_then(ForwardedFrom::client)).await,
         }
-        (request, from)
+    }
+
+    /// Answers a request that came over the operator's socket: here, or by way of the successor of
+    /// a server that has handed over.
+    pub(crate) async fn respond_at_operator_socket(
+        &self,
+        request: hyper::Request<Incoming>,
+    ) -> Response {
+        let Some(cluster) = &self.server.cluster else {
+            return self.respond_to_operator(request).await;
+        };
+        match cluster.departure.enter().await {
+            AnsweredBy::This(_under_way) => self.respond_to_operator(request).await,
+            AnsweredBy::Successor(forwarder) => {
+                forwarder.answer_operator(request.map(Body::new)).await
+            }
+        }
     }
 
     /// Answers a request of a peer, or of the client `forwarded` by way of another server of the
@@ -266,6 +292,21 @@ impl HttpService {
         };
         answered.unwrap_or_else(|_| ApiError::internal().into_response())
     }
+}
+
+/// Returns the origin of a request, if another server of the cluster has forwarded it. The
+/// connections of such a server carry the requests of many clients, which are counted.
+fn open_seal<B>(
+    seal: &ForwardingSeal,
+    request: &mut hyper::Request<B>,
+) -> Result<Option<ForwardedFrom>, WrongSeal> {
+    let from = seal.take(request, SystemClock.now());
+    if let Some(exemption) = request.extensions_mut().remove::<SourceExemption>()
+        && matches!(from, Ok(Some(_)))
+    {
+        exemption.exempt();
+    }
+    from
 }
 
 /// Returns the answer to a request of a client with too many under way. Its body is unread.

@@ -59,6 +59,7 @@ impl LeasedRequest {
             response.headers_mut().insert(AGE, HeaderValue::from(age.as_secs()));
             return response;
         }
+        tracing::debug!(age = ?self.lease.age(), "an answer is withheld: the lease is over");
         ApiError::without_lease(self.is_read).into_response()
     }
 }

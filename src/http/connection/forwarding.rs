@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,25 +13,29 @@ use axum::http::header::{
     TRANSFER_ENCODING, UPGRADE,
 };
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Uri, Version, request};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::time::Instant;
 
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::cluster_secret::ClusterSecret;
 use crate::http::connection::connection_table::{ConnectionPlace, ConnectionTable};
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies};
+use crate::http::connection::forwarding_body::RetainedBody;
 use crate::http::connection::forwarding_client::ForwardingClient;
 use crate::http::connection::forwarding_seal::{
     ForwardedFrom, ForwardingSeal, WrongSeal, X_SLOTBOOK_FORWARDED,
 };
 use crate::http::connection::listener::{
-    SHUTDOWN_TIMEOUT, accept_all, connection_builder, note_activity, run_in_place, serve_commands,
+    HEADERS_TIMEOUT, SHUTDOWN_TIMEOUT, accept_all, connection_builder, note_activity, run_in_place,
+    serve_commands,
 };
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
@@ -41,6 +46,18 @@ use crate::wire::errors::Problem;
 
 /// Pause between two looks at which server decides, while its answer is awaited.
 const HOLDER_LOOK_PAUSE: Duration = Duration::from_millis(250);
+/// Longest time for the answer of a server after another one decides: one that hands over still
+/// answers, or passes the request on.
+const FORMER_HOLDER_TIME: Duration = Duration::from_secs(2);
+/// Longest time since which no server that decides was reached, in which requests wait for one: more
+/// than a takeover needs.
+const HOLDING_TIME: Duration = Duration::from_secs(6);
+/// Pauses of such a request between two tries.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(80);
+/// Time after which the connections of a server that has taken over are closed: those without a
+/// request have ended by then.
+const LAST_REQUEST_TIME: Duration = HEADERS_TIMEOUT.saturating_add(Duration::from_secs(5));
 /// Headers about one connection that the standard library of HTTP does not name.
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -50,16 +67,32 @@ pub struct Forwarder {
     client: ForwardingClient,
     seal: ForwardingSeal,
     proxies: TrustedProxies,
-    /// Returns the address of the server that decides, if another is known to.
+    /// Returns the address of the server that decides, if it is known to.
     holder: Box<dyn Fn() -> Option<String> + Send + Sync>,
+    /// Address of this server.
+    own_url: String,
+    /// Since when no server that decides was reached.
+    unreached_since: Mutex<Option<Instant>>,
+    /// Whether each answer is the last one of its connection.
+    is_closing: AtomicBool,
     connections_max: usize,
     source_connections_max: usize,
 }
 
+/// The servers that may answer a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answering {
+    /// Each that decides.
+    Any,
+    /// This one, once it decides: servers that take one another for the one that does must not pass
+    /// a request on for ever.
+    This,
+}
+
 impl Forwarder {
     /// A forwarder for a cluster. `holder` returns the URL of the server that decides; `None` if
-    /// none is known, or if it is this one. At most `connections_max` clients are connected at
-    /// once.
+    /// none is known, or if it is this one and does not answer yet. At most `connections_max`
+    /// clients are connected at once.
     pub fn new(
         secret: &ClusterSecret,
         connections_max: usize,
@@ -70,9 +103,18 @@ impl Forwarder {
             seal: ForwardingSeal::new(secret),
             proxies: TrustedProxies::default(),
             holder: Box::new(holder),
+            own_url: String::new(),
+            unreached_since: Mutex::new(None),
+            is_closing: AtomicBool::new(false),
             connections_max,
             source_connections_max: 0,
         }
+    }
+
+    /// Sets the URL at which others reach this server, and it itself once it decides.
+    #[must_use]
+    pub fn reached_at(self, own_url: String) -> Self {
+        Self { own_url, ..self }
     }
 
     /// Sets the networks of trusted proxies, and the header in which they name the client address.
@@ -91,22 +133,35 @@ impl Forwarder {
     async fn answer(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response {
         match request.uri().path() {
             "/healthz" => return health::alive(),
-            "/readyz" => return health::following((self.holder)().as_deref()),
+            "/readyz" => return self.readiness(),
             _ => {}
         }
-        // Servers that take one another for the one that decides must not pass it on for ever.
-        match self.seal.take(&mut request, SystemClock.now()) {
-            Ok(None) => {}
-            Ok(Some(_)) => return ApiError::not_forwarded("no server decides yet").into_response(),
-            Err(WrongSeal) => return ApiError::wrong_seal().into_response(),
+        let request_from = self.seal.take(&mut request, SystemClock.now());
+        let request = request.map(Body::new);
+        match request_from {
+            Ok(None) => {
+                let client = self.proxies.source(peer.ip(), request.headers());
+                self.forward(request, ForwardedFrom::Client(client), Answering::Any).await
+            }
+            Ok(Some(from)) => self.forward(request, from, Answering::This).await,
+            Err(WrongSeal) => ApiError::wrong_seal().into_response(),
         }
-        let client = self.proxies.source(peer.ip(), request.headers());
-        self.forward(request, ForwardedFrom::Client(client)).await
+    }
+
+    /// Forwards a request of a server that has handed over. The client is to connect anew: this
+    /// server ends soon.
+    pub(crate) async fn pass_on(&self, request: Request<Body>, from: ForwardedFrom) -> Response {
+        closing(self.forward(request, from, Answering::Any).await)
+    }
+
+    /// Answers GET /readyz.
+    pub(crate) fn readiness(&self) -> Response {
+        health::following((self.holder)().as_deref())
     }
 
     /// Answers a request that came over the operator's socket. A file is written only on the
     /// machine on which the command names it.
-    async fn answer_operator(&self, request: Request<Incoming>) -> Response {
+    pub(crate) async fn answer_operator(&self, request: Request<Body>) -> Response {
         if request.uri().path().starts_with(BACKUPS) {
             let holder = (self.holder)().unwrap_or_else(|| "none is known now".to_owned());
             let rule = format!(
@@ -115,61 +170,119 @@ impl Forwarder {
             );
             return ApiError::new(Problem::Conflict, rule).closing().into_response();
         }
-        self.forward(request, ForwardedFrom::OperatorSocket).await
+        self.forward(request, ForwardedFrom::OperatorSocket, Answering::Any).await
     }
 
     /// Returns the answer of the server that decides. Its body comes as that server sends it, and
-    /// breaks off where it does.
-    async fn forward(&self, mut request: Request<Incoming>, from: ForwardedFrom) -> Response {
+    /// breaks off where it does. A request that was not sent waits for such a server.
+    async fn forward(
+        &self,
+        request: Request<Body>,
+        from: ForwardedFrom,
+        answering: Answering,
+    ) -> Response {
         if request.method() == Method::CONNECT {
             let rule = "this server opens no connections to others";
             return ApiError::new(Problem::MethodNotAllowed, rule).closing().into_response();
         }
-        let Some(holder) = (self.holder)() else {
-            return ApiError::not_forwarded("no server is known to decide").into_response();
-        };
-        let Some(uri) = uri_at(&holder, request.uri()) else {
+        let (mut head, body) = request.into_parts();
+        let body = RetainedBody::new(body);
+        prepare(&mut head);
+        let began = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let reason = match (self.holder)() {
+                None => "no server is known to decide",
+                Some(holder) if answering == Answering::This && holder != self.own_url => {
+                    "this server does not decide"
+                }
+                Some(holder) => match self.send(&holder, &head, body.clone(), from).await {
+                    Ok(response) => return response,
+                    Err(NotSent(reason)) => reason,
+                },
+            };
+            if body.is_begun() || self.has_waited(began, answering) {
+                return ApiError::not_forwarded(reason).into_response();
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Returns the answer of the server at `holder`, or 503 if whether it answers is not known.
+    ///
+    /// # Errors
+    /// [`NotSent`], with the reason.
+    async fn send(
+        &self,
+        holder: &str,
+        head: &request::Parts,
+        body: RetainedBody,
+        from: ForwardedFrom,
+    ) -> Result<Response, NotSent> {
+        let Some(uri) = uri_at(holder, &head.uri) else {
             tracing::warn!(url = holder, "the server that decides has no usable URL: --advertise");
-            return ApiError::not_forwarded("the server that decides has a wrong address")
-                .into_response();
+            return Err(NotSent("the server that decides has a wrong address"));
         };
-        let is_read = request.method().is_safe();
-        let sealed = self.seal.seal(from, request.method(), &uri, SystemClock.now());
+        let is_read = head.method.is_safe();
+        let sealed = self.seal.seal(from, &head.method, &uri, SystemClock.now());
+        let mut request = Request::from_parts(head.clone(), body);
         *request.uri_mut() = uri;
-        prepare(&mut request, sealed);
+        request.headers_mut().insert(X_SLOTBOOK_FORWARDED, sealed);
         let answered = tokio::select! {
             answered = self.client.send(request) => answered,
-            () = self.holder_changes(&holder) => {
-                return ApiError::unanswered(is_read).into_response();
+            () = self.holder_changes(holder) => {
+                return Ok(ApiError::unanswered(is_read).into_response());
             }
         };
         match answered {
             Ok(mut response) => {
+                *self.unreached_since.lock() = None;
                 remove_hop_headers(response.headers_mut());
                 *response.version_mut() = Version::HTTP_11;
-                response.map(Body::new)
+                Ok(response.map(Body::new))
             }
             Err(error) if error.is_connect() => {
                 tracing::debug!(%error, url = holder, "the server that decides was not reached");
-                ApiError::not_forwarded("the server that decides cannot be reached").into_response()
+                Err(NotSent("the server that decides cannot be reached"))
             }
             Err(error) => {
                 tracing::debug!(%error, url = holder, "the server that decides has not answered");
-                ApiError::unanswered(is_read).into_response()
+                Ok(ApiError::unanswered(is_read).into_response())
             }
         }
     }
 
-    /// Returns once another server decides than the one with this URL. A server that was stopped
-    /// answers nothing, and its machine keeps the connection.
+    /// Whether a request that began to wait at `began` waits no longer. While a cluster has no
+    /// server that decides for long, requests are refused at once.
+    fn has_waited(&self, began: Instant, answering: Answering) -> bool {
+        let since = match answering {
+            Answering::Any => *self.unreached_since.lock().get_or_insert_with(Instant::now),
+            Answering::This => began,
+        };
+        since.elapsed() >= HOLDING_TIME
+    }
+
+    /// Returns some time after another server decides than the one with this URL. A server that was
+    /// stopped answers nothing, and its machine keeps the connection.
     async fn holder_changes(&self, holder: &str) {
         loop {
             tokio::time::sleep(HOLDER_LOOK_PAUSE).await;
             if (self.holder)().as_deref() != Some(holder) {
+                tokio::time::sleep(FORMER_HOLDER_TIME).await;
                 return;
             }
         }
     }
+}
+
+/// Reason why nothing of a request was sent.
+struct NotSent(&'static str);
+
+/// Makes an answer the last one of its connection.
+fn closing(mut response: Response) -> Response {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Returns the address of a request's target at another server.
@@ -181,18 +294,16 @@ fn uri_at(server: &str, target: &Uri) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// Makes a request one to another server. Its host stays.
-fn prepare<B>(request: &mut Request<B>, sealed: HeaderValue) {
-    remove_hop_headers(request.headers_mut());
-    let is_older = request.version() != Version::HTTP_11;
-    *request.version_mut() = Version::HTTP_11;
-    let headers = request.headers_mut();
+/// Makes the head of a request one to another server. Its host stays.
+fn prepare(head: &mut request::Parts) {
+    remove_hop_headers(&mut head.headers);
+    let is_older = head.version != Version::HTTP_11;
+    head.version = Version::HTTP_11;
     // This server asks for the body itself, by reading it.
-    headers.remove(EXPECT);
-    headers.insert(X_SLOTBOOK_FORWARDED, sealed);
-    if is_older && !headers.contains_key(HOST) {
+    head.headers.remove(EXPECT);
+    if is_older && !head.headers.contains_key(HOST) {
         // Only HTTP/1.1 needs one.
-        headers.insert(HOST, HeaderValue::from_static(""));
+        head.headers.insert(HOST, HeaderValue::from_static(""));
     }
 }
 
@@ -224,14 +335,25 @@ fn remove_hop_headers(headers: &mut HeaderMap) {
 }
 
 /// The connections of a server that has followed its cluster.
-pub struct FollowingConnections(GracefulShutdown);
+pub struct FollowingConnections {
+    graceful: GracefulShutdown,
+    forwarder: Arc<Forwarder>,
+}
 
 impl FollowingConnections {
+    /// Closes each connection after its next answer, or once it has had no request for long. One
+    /// that was closed at once could meet a request on its way.
+    pub async fn finish_slowly(self) {
+        self.forwarder.is_closing.store(true, Ordering::SeqCst);
+        tokio::time::sleep(LAST_REQUEST_TIME).await;
+        self.finish().await;
+    }
+
     /// Closes connections without a request, and the others after their answer. Waits for them for
     /// seven seconds.
     pub async fn finish(self) {
         // Longer ones go on as long as the runtime.
-        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.0.shutdown()).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.graceful.shutdown()).await;
     }
 }
 
@@ -254,16 +376,16 @@ pub async fn serve_following<T>(
         followed = following => followed,
         () = accept_all => unreachable!("it accepts for ever"),
     };
-    (followed, FollowingConnections(graceful))
+    (followed, FollowingConnections { graceful, forwarder: Arc::clone(forwarder) })
 }
 
 /// Forwards the operator's commands to the server that decides, until it is dropped. Requests under
 /// way then go on, and the listener can be served anew.
 pub async fn serve_operator_following(listener: &UnixListener, forwarder: &Arc<Forwarder>) {
     let forwarder = Arc::clone(forwarder);
-    let answer = move |request| {
+    let answer = move |request: Request<Incoming>| {
         let forwarder = Arc::clone(&forwarder);
-        async move { forwarder.answer_operator(request).await }
+        async move { forwarder.answer_operator(request.map(Body::new)).await }
     };
     serve_commands(listener, answer).await;
 }
@@ -283,7 +405,11 @@ fn spawn_connection(
     let stream = SlowReaderTimeout::new(stream, Arc::clone(&activity));
     let service = service_fn(move |request| {
         let forwarder = Arc::clone(&forwarder);
-        let answered = async move { forwarder.answer(request, peer).await };
+        let answered = async move {
+            let response = forwarder.answer(request, peer).await;
+            let is_last = forwarder.is_closing.load(Ordering::SeqCst);
+            if is_last { closing(response) } else { response }
+        };
         note_activity(Arc::clone(&activity), answered)
     });
     let stream = TokioIo::new(RequestTargetFilter::new(stream));

@@ -13,6 +13,8 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
 
+use crate::http::connection::forwarding_body::RetainedBody;
+
 /// Largest buffer of a connection for what was read and not passed on.
 const READ_BYTES_MAX: usize = 64 << 10;
 /// Longest time for a connection, with the name and TLS.
@@ -28,8 +30,8 @@ const UNCONFIRMED_TIME: Duration = Duration::from_secs(5);
 /// A pool of connections to the server that decides.
 pub(crate) enum ForwardingClient {
     /// Without TLS, for a machine without root certificates.
-    Http(Client<TimedConnector<HttpConnector>, Incoming>),
-    Https(Client<TimedConnector<HttpsConnector<HttpConnector>>, Incoming>),
+    Http(Client<TimedConnector<HttpConnector>, RetainedBody>),
+    Https(Client<TimedConnector<HttpsConnector<HttpConnector>>, RetainedBody>),
 }
 
 impl ForwardingClient {
@@ -65,7 +67,7 @@ impl ForwardingClient {
     /// The server cannot be reached, or it has not answered.
     pub(crate) async fn send(
         &self,
-        request: Request<Incoming>,
+        request: Request<RetainedBody>,
     ) -> Result<Response<Incoming>, Error> {
         match self {
             Self::Http(client) => client.request(request).await,

@@ -31,7 +31,7 @@ use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
 use crate::http::service::HttpService;
 
 /// Longest time for the headers of a request to arrive, including the pause before the request.
-const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum size of a request line with its headers, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1_024;
 /// Longest time that requests under way may take after the signal to stop.
@@ -111,7 +111,7 @@ fn spawn_connection(
     }
     let connections = routes.metrics.connections.clone();
     // Without a cluster no other server forwards anything.
-    let exemption = routes.server.seal.is_some().then(|| place.exemption());
+    let exemption = routes.server.cluster.is_some().then(|| place.exemption());
     let activity = Arc::clone(&place.activity);
     let connection = graceful.watch(open_connection(stream, peer, activity, routes, exemption));
     tokio::spawn(async move {
@@ -221,7 +221,7 @@ pub async fn serve_operator(listener: UnixListener, service: HttpService) {
     let service = Arc::new(service);
     let answer = move |request| {
         let service = Arc::clone(&service);
-        async move { service.respond_to_operator(request).await }
+        async move { service.respond_at_operator_socket(request).await }
     };
     serve_commands(&listener, answer).await;
 }

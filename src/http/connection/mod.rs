@@ -2,8 +2,10 @@
 
 pub(crate) mod activity;
 pub(crate) mod connection_table;
+pub(crate) mod departure;
 pub(crate) mod forwarded;
 pub(crate) mod forwarding;
+pub(crate) mod forwarding_body;
 pub(crate) mod forwarding_client;
 pub(crate) mod forwarding_seal;
 pub(crate) mod listener;

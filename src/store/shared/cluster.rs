@@ -91,6 +91,39 @@ pub(crate) struct ClusterNode {
     pub(crate) silent: Duration,
     /// Whether it decides.
     pub(crate) is_holder: bool,
+    /// Rows of the journal that it had not applied at its last beat.
+    pub(crate) lag: u64,
+}
+
+/// The statement by which a server leaves the decision to others.
+const RELEASE: &str = "SELECT slotbook.release($1, $2, $3)";
+
+/// A server that is about to leave the decision to others.
+pub(crate) struct Release {
+    connection: SharedConnection,
+    membership: Arc<Membership>,
+}
+
+impl Release {
+    /// Passes the decision on to the other servers, who need not wait then. Nothing may be answered
+    /// any more.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses; the others take over later then.
+    pub(crate) fn run(mut self) -> Result<(), StoreError> {
+        let Membership { node, incarnation, lease } = &*self.membership;
+        lease.end();
+        let released = self.connection.call(RELEASE, &[&PART, node, incarnation]);
+        released.map(drop).map_err(|error| error.into_store_error("leave"))
+    }
+}
+
+/// A hand-over that was asked for: the addresses of the server that decides, and of the one that
+/// is to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HandOver {
+    pub(crate) from: String,
+    pub(crate) to: String,
 }
 
 impl SharedStore {
@@ -176,18 +209,32 @@ impl SharedStore {
         Ok(Follower::new(rows, lease))
     }
 
-    /// Passes the decision on to the other servers, who need not wait then. Nothing may be answered
-    /// any more.
+    /// Returns the release of a server's decision, over a connection that is open already.
     ///
     /// # Errors
-    /// PostgreSQL refuses; the others take over later then.
-    pub(crate) fn release(&self, membership: &Membership) -> Result<(), StoreError> {
-        membership.lease.end();
-        let released = self.connect(Duration::from_secs(1))?.call(
-            "SELECT slotbook.release($1, $2, $3)",
-            &[&PART, &membership.node, &membership.incarnation],
+    /// PostgreSQL refuses, or does not answer.
+    pub(crate) fn prepare_release(
+        &self,
+        membership: &Arc<Membership>,
+    ) -> Result<Release, StoreError> {
+        let mut connection = self.connect(Duration::from_secs(1))?;
+        connection.prepare(RELEASE).map_err(|error| error.into_store_error("leave"))?;
+        Ok(Release { connection, membership: Arc::clone(membership) })
+    }
+
+    /// Asks the server that decides to hand over to the one that others reach at `to`; where that is
+    /// empty, to the follower that has applied most.
+    ///
+    /// # Errors
+    /// None decides, or no such one follows; PostgreSQL refuses.
+    pub(crate) fn ask_hand_over(&self, to: &str) -> Result<HandOver, StoreError> {
+        let rows = self.connect(COMMIT_DEADLINE)?.commit(
+            "SELECT from_url, successor_url FROM slotbook.ask_hand_over($1, $2)",
+            &[&PART, &to],
         );
-        released.map(drop).map_err(|error| error.into_store_error("leave"))
+        let rows = rows.map_err(|error| error.into_store_error("hand over in"))?;
+        let row = rows.first().expect("a function returns a row");
+        Ok(HandOver { from: row.get(0), to: row.get(1) })
     }
 
     /// Returns the servers that have ever joined.
@@ -196,7 +243,7 @@ impl SharedStore {
     /// PostgreSQL refuses.
     pub(crate) fn nodes(&self) -> Result<Vec<ClusterNode>, StoreError> {
         let rows = self.connect(COMMIT_DEADLINE)?.call(
-            "SELECT url, version, formats, silent_ms, is_holder FROM slotbook.list_nodes($1)",
+            "SELECT url, version, formats, silent_ms, is_holder, lag FROM slotbook.list_nodes($1)",
             &[&PART],
         );
         let rows = rows.map_err(|error| error.into_store_error("read"))?;
@@ -206,6 +253,7 @@ impl SharedStore {
             formats: row.get(2),
             silent: Duration::from_millis(u64::try_from(row.get::<_, i64>(3)).unwrap_or(0)),
             is_holder: row.get(4),
+            lag: u64::try_from(row.get::<_, i64>(5)).unwrap_or(0),
         };
         Ok(rows.iter().map(node).collect())
     }

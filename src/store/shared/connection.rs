@@ -131,6 +131,19 @@ impl SharedConnection {
         self.run(statement, parameters, true)
     }
 
+    /// Connects, and prepares a statement that is called later.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub(crate) fn prepare(&mut self, statement: &'static str) -> Result<(), CallError> {
+        self.connect()?;
+        let Self { deadline, runtime, open, .. } = self;
+        let preparing = open.as_mut().expect("it was opened").prepare(statement);
+        let prepared = running(runtime).block_on(async { timeout(*deadline, preparing).await });
+        let prepared = prepared.unwrap_or_else(|_| Err(late(*deadline)));
+        self.close_if_unknown(prepared.map(drop))
+    }
+
     /// Runs statements without parameters, as a script.
     ///
     /// # Errors

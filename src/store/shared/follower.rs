@@ -80,7 +80,10 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
     pub(crate) fn follow(&mut self) -> Result<(), StoreError> {
         if let Some(read) = &mut self.read {
             match read.follow(&mut self.rows) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.lease.note_applied(read.replay.last);
+                    return Ok(());
+                }
                 Err(FollowError::Diverged(error)) => {
                     tracing::warn!(%error, "the journal is another than before; reading it anew");
                     self.read = None;
@@ -94,6 +97,7 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
             let mut read = ReadStates::read_snapshot(&mut self.rows)?;
             match read.follow(&mut self.rows) {
                 Ok(()) => {
+                    self.lease.note_applied(read.replay.last);
                     self.read = Some(read);
                     return Ok(());
                 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::store::record::BatchNumber;
+
 /// Time between two beats.
 pub(crate) const BEAT_INTERVAL: Duration = Duration::from_millis(500);
 /// Longest time that a lease is held after the last good beat was sent.
@@ -32,10 +34,24 @@ pub(crate) struct HolderReport {
     pub(crate) beat: i64,
     /// Whether it is this server.
     pub(crate) is_self: bool,
-    /// Whether it has left, so that no other server need wait.
+    /// Whether it has left, so that no other server need wait, except for its successor.
     pub(crate) released: bool,
+    /// The server to which it is to hand over.
+    pub(crate) successor: Successor,
     /// Address at which others reach it; empty before the first.
     pub(crate) url: String,
+}
+
+/// The server to which the one that decides is to hand over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Successor {
+    /// No hand-over was asked for.
+    #[default]
+    None,
+    /// This server.
+    This,
+    /// Another one.
+    Other,
 }
 
 /// The lease of this server, and its view of the server that decides. Times are those of
@@ -44,6 +60,8 @@ pub(crate) struct HolderReport {
 pub(crate) struct Lease {
     /// End of the lease, in milliseconds; 0 without one.
     until_ms: AtomicU64,
+    /// Number of the last row of the journal that this server has applied.
+    applied: AtomicU64,
     view: Mutex<View>,
 }
 
@@ -129,7 +147,36 @@ impl Lease {
         let report = view.report.as_ref()?;
         let since = view.unchanged_since?;
         let is_silent = now.saturating_sub(since) >= SILENCE_TIME;
-        (report.released || report.is_self || is_silent).then_some(report.beat)
+        let is_left_to_it = report.released && report.successor != Successor::Other;
+        (is_left_to_it || report.is_self || is_silent).then_some(report.beat)
+    }
+
+    /// Whether this server decides and is asked to hand over to another one.
+    pub(crate) fn is_to_hand_over(&self) -> bool {
+        let view = self.view.lock();
+        let asked = |report: &HolderReport| report.is_self && report.successor == Successor::Other;
+        !view.has_ended && view.report.as_ref().is_some_and(asked)
+    }
+
+    /// Whether the decision is about to pass to this server, or from this one to another: beats are
+    /// frequent then, so that requests wait for short only.
+    pub(crate) fn is_passing(&self) -> bool {
+        let view = self.view.lock();
+        let Some(report) = &view.report else { return false };
+        if view.has_ended {
+            return report.is_self;
+        }
+        !report.is_self && report.successor == Successor::This
+    }
+
+    /// Notes the last row of the journal that this server has applied.
+    pub(crate) fn note_applied(&self, number: BatchNumber) {
+        self.applied.store(number.0, Ordering::Relaxed);
+    }
+
+    /// Number of the last row of the journal that this server has applied.
+    pub(crate) fn applied(&self) -> BatchNumber {
+        BatchNumber(self.applied.load(Ordering::Relaxed))
     }
 
     /// Returns the address of the server that decides, as far as this one knows.
@@ -139,10 +186,11 @@ impl Lease {
         (!report.released && !report.url.is_empty()).then(|| report.url.clone())
     }
 
-    /// Whether another server has taken over from this one, as the last beat has said.
+    /// Whether another server has taken over from this one, which has not left, as the last beat has
+    /// said.
     pub(crate) fn was_taken(&self) -> bool {
         let view = self.view.lock();
-        view.report.as_ref().is_some_and(|report| !report.is_self)
+        !view.has_ended && view.report.as_ref().is_some_and(|report| !report.is_self)
     }
 }
 
@@ -159,7 +207,8 @@ mod tests {
     }
 
     fn report(beat: i64, is_self: bool) -> HolderReport {
-        HolderReport { beat, is_self, released: false, url: "http://a:8080".to_owned() }
+        let (released, successor) = (false, Successor::None);
+        HolderReport { beat, is_self, released, successor, url: "http://a:8080".to_owned() }
     }
 
     #[test]
@@ -218,5 +267,36 @@ mod tests {
         let own = HolderReport { released: true, ..report(4, true) };
         lease.note_beat(ms(11_000), ms(11_010), own);
         assert!(!lease.is_held_at(ms(11_011)), "what was released is not held");
+    }
+
+    #[test]
+    fn a_successor_alone_need_not_wait_for_a_server_that_has_handed_over() {
+        let handed = |successor| HolderReport { released: true, successor, ..report(3, false) };
+        let lease = Lease::default();
+        lease.note_beat(ms(10_000), ms(10_010), handed(Successor::This));
+        assert_eq!(lease.may_take_at(ms(10_011)), Some(3));
+        assert!(lease.is_passing());
+        let other = Lease::default();
+        other.note_beat(ms(10_000), ms(10_010), handed(Successor::Other));
+        assert!(!other.is_passing());
+        assert_eq!(other.may_take_at(ms(13_509)), None);
+        assert_eq!(other.may_take_at(ms(13_510)), Some(3), "the successor is dead as well");
+    }
+
+    #[test]
+    fn a_server_that_has_handed_over_looks_often_until_another_decides() {
+        let lease = Lease::default();
+        lease.note_takeover(ms(10_000));
+        assert!(!lease.is_to_hand_over());
+        let asked = HolderReport { successor: Successor::Other, ..report(3, true) };
+        lease.note_beat(ms(10_000), ms(10_010), asked.clone());
+        assert!(lease.is_to_hand_over() && !lease.is_passing());
+        lease.end();
+        lease.note_beat(ms(10_100), ms(10_110), HolderReport { released: true, ..asked });
+        assert!(!lease.is_to_hand_over(), "it is done once");
+        assert!(lease.is_passing());
+        lease.note_beat(ms(10_200), ms(10_210), report(4, false));
+        assert!(!lease.is_passing() && !lease.was_taken(), "it has left it to that one");
+        assert_eq!(lease.holder_url(), Some("http://a:8080".to_owned()));
     }
 }

@@ -8,10 +8,15 @@ use uuid::Uuid;
 
 use crate::store::codec::{RECORD_FORMAT, SNAPSHOT_FORMAT};
 use crate::store::error::StoreError;
-use crate::store::shared::PART;
 use crate::store::shared::address::SharedAddress;
 use crate::store::shared::connection::{CallError, SharedConnection};
-use crate::store::shared::lease::{BEAT_INTERVAL, HolderReport, LEASE_TIME, Lease, uptime};
+use crate::store::shared::lease::{
+    BEAT_INTERVAL, HolderReport, LEASE_TIME, Lease, Successor, uptime,
+};
+use crate::store::shared::{PART, number_i64};
+
+/// Time between two beats while the decision passes from one server to another.
+const PASSING_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A server that has joined a cluster.
 #[derive(Debug)]
@@ -49,20 +54,27 @@ impl Membership {
     pub(crate) fn beat(&self, connection: &mut SharedConnection) -> Result<(), CallError> {
         let sent = uptime();
         let answered = connection.commit(
-            "SELECT holder_node, holder_incarnation, holder_beat, holder_released, holder_url \
-             FROM slotbook.beat($1, $2, $3)",
-            &[&PART, &self.node, &self.incarnation],
+            "SELECT holder_node, holder_incarnation, holder_beat, holder_released, \
+                    holder_successor, holder_url \
+             FROM slotbook.beat($1, $2, $3, $4)",
+            &[&PART, &self.node, &self.incarnation, &number_i64(self.lease.applied())],
         );
         match answered {
             Ok(rows) => {
                 let row = rows.first().expect("a function returns a row");
                 let node: Option<i32> = row.get(0);
                 let incarnation: Option<Uuid> = row.get(1);
+                let successor: Option<i32> = row.get(4);
                 let report = HolderReport {
                     beat: row.get(2),
                     is_self: node == Some(self.node) && incarnation == Some(self.incarnation),
                     released: row.get(3),
-                    url: row.get(4),
+                    successor: match successor {
+                        None => Successor::None,
+                        Some(node) if node == self.node => Successor::This,
+                        Some(_) => Successor::Other,
+                    },
+                    url: row.get(5),
                 };
                 self.lease.note_beat(sent, uptime(), report);
                 Ok(())
@@ -124,7 +136,9 @@ impl Beats {
                 }
             }
             let spent = uptime().saturating_sub(began);
-            let pause = BEAT_INTERVAL.saturating_sub(spent).max(Duration::from_millis(50));
+            let is_passing = self.membership.lease.is_passing();
+            let interval = if is_passing { PASSING_INTERVAL } else { BEAT_INTERVAL };
+            let pause = interval.saturating_sub(spent).max(interval / 10);
             if stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                 return Ok(());
             }

@@ -18,11 +18,11 @@ mod simulation;
 mod snapshots;
 
 pub(crate) use address::SharedAddress;
-pub(crate) use cluster::{SharedStore, init_cluster};
+pub(crate) use cluster::{HandOver, Release, SharedStore, init_cluster};
 pub(crate) use follower::Takeover;
 #[cfg(test)]
 pub(crate) use lease::uptime;
-pub(crate) use lease::{LEASE_TIME, Lease};
+pub(crate) use lease::{BEAT_INTERVAL, LEASE_TIME, Lease};
 pub(crate) use log::SharedLog;
 pub(crate) use membership::Membership;
 pub(crate) use snapshots::SharedSnapshotsWriter;

@@ -59,7 +59,9 @@ CREATE TABLE slotbook.node (
     version     text NOT NULL,
     formats     text NOT NULL,
     beat        bigint NOT NULL DEFAULT 0,
-    beaten_at   timestamptz NOT NULL DEFAULT now()
+    beaten_at   timestamptz NOT NULL DEFAULT now(),
+    -- Last row of the journal that it has applied.
+    applied     bigint NOT NULL DEFAULT 0
 );
 
 -- The server that decides. Its beat is counted here as well, and a server that takes over locks the
@@ -70,7 +72,9 @@ CREATE TABLE slotbook.holder (
     incarnation uuid,
     beat        bigint NOT NULL DEFAULT 0,
     -- Whether it has left, so that others need not wait.
-    released    boolean NOT NULL DEFAULT true
+    released    boolean NOT NULL DEFAULT true,
+    -- The server to which it is to hand over. Once it has left, only that one need not wait.
+    successor   integer REFERENCES slotbook.node (id)
 );
 
 INSERT INTO slotbook.journal VALUES (0, 0, 0, '00000000-0000-0000-0000-000000000000', '');
@@ -100,21 +104,23 @@ LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
     VALUES (node_url, node_incarnation, node_version, node_formats)
     ON CONFLICT (url) DO UPDATE SET
         incarnation = excluded.incarnation, version = excluded.version,
-        formats = excluded.formats, beat = node.beat + 1, beaten_at = now()
+        formats = excluded.formats, beat = node.beat + 1, beaten_at = now(), applied = 0
     RETURNING id
 $$;
 
--- Counts a beat of a server, and returns who decides.
+-- Counts a beat of a server, which has applied the rows up to `my_applied`, and returns who
+-- decides.
 CREATE FUNCTION slotbook.beat(
-    p integer, me integer, my_incarnation uuid,
+    p integer, me integer, my_incarnation uuid, my_applied bigint,
     OUT holder_node integer, OUT holder_incarnation uuid, OUT holder_beat bigint,
-    OUT holder_released boolean, OUT holder_url text
+    OUT holder_released boolean, OUT holder_successor integer, OUT holder_url text,
+    OUT last_row bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
 SET lock_timeout = '2s' AS $$
 BEGIN
     PERFORM require_synchronous();
-    UPDATE node SET beat = beat + 1, beaten_at = clock_timestamp()
+    UPDATE node SET beat = beat + 1, beaten_at = clock_timestamp(), applied = my_applied
         WHERE id = me AND incarnation = my_incarnation;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'another server has joined with this address'
@@ -122,8 +128,10 @@ BEGIN
     END IF;
     UPDATE holder SET beat = beat + 1
         WHERE part = p AND node = me AND incarnation = my_incarnation AND NOT released;
-    SELECT h.node, h.incarnation, h.beat, h.released, coalesce(o.url, '')
-        INTO holder_node, holder_incarnation, holder_beat, holder_released, holder_url
+    SELECT h.node, h.incarnation, h.beat, h.released, h.successor, coalesce(o.url, ''),
+           (SELECT max(j.n) FROM journal j WHERE j.part = p)
+        INTO holder_node, holder_incarnation, holder_beat, holder_released, holder_successor,
+             holder_url, last_row
         FROM holder h LEFT JOIN node o ON o.id = h.node WHERE h.part = p;
 END $$;
 
@@ -160,11 +168,43 @@ CREATE FUNCTION slotbook.take_over(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
 SET lock_timeout = '2s' AS $$
 BEGIN
-    UPDATE holder SET node = me, incarnation = my_incarnation, beat = beat + 1, released = false
+    UPDATE holder SET node = me, incarnation = my_incarnation, beat = beat + 1, released = false,
+        successor = NULL
         WHERE part = p AND beat = seen;
     IF FOUND THEN
         RETURN QUERY SELECT t.n, t.epoch FROM take(p, o, NULL) t;
     END IF;
+END $$;
+
+-- Asks the server that decides to hand over: to the one at `to_url`, or where that is empty to the
+-- one of those that beat which has applied most. Returns the addresses of both.
+CREATE FUNCTION slotbook.ask_hand_over(
+    p integer, to_url text, OUT from_url text, OUT successor_url text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
+DECLARE
+    chosen integer;
+BEGIN
+    PERFORM require_synchronous();
+    SELECT o.url INTO from_url FROM holder h
+        JOIN node o ON o.id = h.node AND o.incarnation = h.incarnation
+        WHERE h.part = p AND NOT h.released
+            AND o.beaten_at > clock_timestamp() - interval '2500 ms'
+        FOR UPDATE OF h;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no server decides now' USING ERRCODE = 'SB006',
+            HINT = 'wait until one does: slotbook cluster status';
+    END IF;
+    SELECT o.id, o.url INTO chosen, successor_url FROM node o
+        WHERE o.url <> from_url AND to_url IN ('', o.url)
+            AND o.beaten_at > clock_timestamp() - interval '2500 ms'
+        ORDER BY o.applied DESC, o.beaten_at DESC LIMIT 1;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no other server% follows now', coalesce(' at ' || nullif(to_url, ''), '')
+            USING ERRCODE = 'SB006', HINT = 'start it first: slotbook cluster status';
+    END IF;
+    UPDATE holder SET successor = chosen WHERE part = p;
 END $$;
 
 -- Leaves to the others, who need not wait.
@@ -274,13 +314,18 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
     SELECT c.id, c.version, c.secret FROM cluster c
 $$;
 
--- The servers that have joined, with the milliseconds since the last beat of each.
+-- The servers that have joined, with the milliseconds since the last beat of each, and the rows that
+-- it had not applied then.
 CREATE FUNCTION slotbook.list_nodes(p integer)
-RETURNS TABLE (url text, version text, formats text, silent_ms bigint, is_holder boolean)
+RETURNS TABLE (
+    url text, version text, formats text, silent_ms bigint, is_holder boolean, lag bigint
+)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
     SELECT o.url, o.version, o.formats,
            (extract(epoch FROM clock_timestamp() - o.beaten_at) * 1000)::bigint,
-           coalesce(h.node = o.id AND h.incarnation = o.incarnation AND NOT h.released, false)
+           coalesce(h.node = o.id AND h.incarnation = o.incarnation AND NOT h.released, false),
+           CASE WHEN h.node = o.id THEN 0
+                ELSE greatest((SELECT max(j.n) FROM journal j WHERE j.part = p) - o.applied, 0) END
     FROM node o LEFT JOIN holder h ON h.part = p ORDER BY o.id
 $$;
 

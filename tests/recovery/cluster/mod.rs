@@ -3,6 +3,7 @@
 //! Without PostgreSQL these tests are skipped with a printed reason, unless `SLOTBOOK_REQUIRE_POSTGRES` is set.
 
 mod faults;
+mod hand_over;
 mod postgres;
 mod postgres_programs;
 mod promotions;

@@ -100,6 +100,16 @@ impl Servers {
         assert_eq!(code, Some(71), "{}", member.said());
         member.restart();
     }
+
+    /// Waits until a server that was started answers.
+    pub(crate) async fn expect_answering(&self, index: usize) {
+        let url = format!("{}/healthz", self.members[index].base());
+        let began = Instant::now();
+        while self.http.get(&url).send().await.is_err() {
+            assert!(began.elapsed() < DECIDING_TIMEOUT, "{}", self.members[index].said());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
 }
 
 impl Member {

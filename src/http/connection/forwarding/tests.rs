@@ -16,6 +16,7 @@ use crate::engine::admission::AdmissionLimits;
 use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Randomness;
 use crate::engine::{Engine, EngineParts};
+use crate::http::connection::departure::Departure;
 use crate::http::connection::listener::serve;
 use crate::http::request::{AtOperatorSocket, ClientAddress};
 use crate::http::server::Server;
@@ -47,11 +48,27 @@ struct Follower {
 impl Follower {
     async fn start(holder: Option<SocketAddr>) -> Self {
         let (listener, address) = bind().await;
+        Self::serve(listener, address, holder, format!("http://{address}"))
+    }
+
+    /// Starts one that is reached at `own`, once it decides.
+    async fn succeeding_to(own: SocketAddr) -> Self {
+        let (listener, address) = bind().await;
+        Self::serve(listener, address, None, format!("http://{own}"))
+    }
+
+    fn serve(
+        listener: TcpListener,
+        address: SocketAddr,
+        holder: Option<SocketAddr>,
+        own_url: String,
+    ) -> Self {
         let holder = Arc::new(Mutex::new(holder.map(|address| format!("http://{address}"))));
         let seen = Arc::clone(&holder);
         let forwarder = Forwarder::new(&SECRET, 100, move || seen.lock().clone());
         let network = "127.0.0.1/32".parse().expect("a network");
-        let forwarder = forwarder.behind(vec![network], ForwardingHeader::XForwardedFor);
+        let forwarder =
+            forwarder.reached_at(own_url).behind(vec![network], ForwardingHeader::XForwardedFor);
         let (take_over, following) = oneshot::channel();
         let served = tokio::spawn(async move {
             serve_following(following, &listener, &Arc::new(forwarder)).await.1
@@ -113,9 +130,20 @@ fn assert_unavailable(answer: &str, is_undone: bool) {
     assert_eq!(answer.contains("nothing was done"), is_undone, "{answer}");
 }
 
-/// Starts a server that decides, whose page tells the origin of its request. One source may have one
+/// Starts a server that decides, whose page says the origin of its request. One source may have one
 /// connection.
 async fn start_holder(in_cluster: bool) -> SocketAddr {
+    let forwarder = Forwarder::new(&SECRET, 100, || None);
+    let departure = Arc::new(Departure::new(Arc::new(forwarder)));
+    start_server(in_cluster.then_some(departure), 1).await
+}
+
+/// The same until it hands over. One source may have many connections.
+async fn start_departing(departure: &Arc<Departure>) -> SocketAddr {
+    start_server(Some(Arc::clone(departure)), 0).await
+}
+
+async fn start_server(departure: Option<Arc<Departure>>, connections_max: usize) -> SocketAddr {
     let parts = EngineParts {
         directory: Directory::default(),
         group_states: Vec::new(),
@@ -127,12 +155,12 @@ async fn start_holder(in_cluster: bool) -> SocketAddr {
     };
     let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("a new disk");
     let (engine, _) = Engine::start(parts, log).await;
-    let mut server = Server::new(engine.clone(), 1).limited_per_source(1);
-    if in_cluster {
+    let mut server = Server::new(engine.clone(), 1).limited_per_source(connections_max);
+    if let Some(departure) = departure {
         let lease = Arc::new(Lease::default());
         lease.note_takeover(uptime() + Duration::from_secs(3_600));
         engine.need_lease(lease);
-        server = server.in_cluster(&SECRET);
+        server = server.in_cluster(&SECRET, departure);
     }
     let tell = async |request: Request<Body>| {
         let extensions = request.extensions();
@@ -288,15 +316,84 @@ async fn without_a_server_that_decides_nothing_is_done() {
 }
 
 #[tokio::test]
+async fn a_request_waits_for_a_server_that_decides_and_is_sent_once() {
+    let follower = Follower::start(None).await;
+    let mut stream = connect(follower.address, POST).await;
+    let (closed, gone) = bind().await;
+    drop(closed);
+    // First none is known, then one that cannot be reached, then one that answers.
+    tokio::time::sleep(FIRST_PAUSE * 2).await;
+    *follower.holder.lock() = Some(format!("http://{gone}"));
+    tokio::time::sleep(LONGEST_PAUSE * 2).await;
+    let (holder, address) = bind().await;
+    *follower.holder.lock() = Some(format!("http://{address}"));
+    let (mut answering, request) = accept(&holder, "123").await;
+    assert!(request.starts_with("POST /a HTTP/1.1\r\n"), "{request}");
+    let answer = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
+    answering.write_all(answer).await.expect("it reads");
+    let answer = read_all(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+    assert!(futures_util::FutureExt::now_or_never(holder.accept()).is_none(), "once");
+}
+
+#[tokio::test]
+async fn a_cluster_without_a_server_that_decides_refuses_at_once_after_a_while() {
+    let follower = Follower::start(None).await;
+    let began = tokio::time::Instant::now();
+    assert_unavailable(&ask(follower.address, GET).await, true);
+    assert!(began.elapsed() >= HOLDING_TIME, "it waits");
+    let began = tokio::time::Instant::now();
+    assert_unavailable(&ask(follower.address, GET).await, true);
+    assert!(began.elapsed() < HOLDING_TIME, "it waits no longer");
+}
+
+#[tokio::test]
+async fn a_request_of_another_server_waits_until_this_one_decides() {
+    let own = start_holder(true).await;
+    let (silent, address) = bind().await;
+    let follower = Follower::succeeding_to(own).await;
+    let mut stream = connect(follower.address, &sealed_get(client(), 0)).await;
+    tokio::time::sleep(FIRST_PAUSE * 2).await;
+    *follower.holder.lock() = Some(format!("http://{address}"));
+    tokio::time::sleep(LONGEST_PAUSE * 2).await;
+    *follower.holder.lock() = Some(format!("http://{own}"));
+    let answer = read_all(&mut stream).await;
+    assert!(answer.contains("client 203.0.113.7, operator false, header false"), "{answer}");
+    let asked = futures_util::FutureExt::now_or_never(silent.accept());
+    assert!(asked.is_none(), "it forwards none to other servers than itself");
+}
+
+#[tokio::test]
+async fn a_server_that_has_handed_over_passes_requests_on() {
+    let successor = start_holder(true).await;
+    let forwarder = Forwarder::new(&SECRET, 100, move || Some(format!("http://{successor}")));
+    let departure = Arc::new(Departure::new(Arc::new(forwarder)));
+    let former = start_departing(&departure).await;
+    let answer = ask(former, GET).await;
+    assert!(answer.contains("header false"), "{answer}");
+    let mut waiting = None;
+    let pass = async { waiting = Some(connect(former, &sealed_get(client(), 0)).await) };
+    departure.hand_over(pass).await;
+    let answer = read_all(&mut waiting.expect("it was passed")).await;
+    assert!(answer.contains("client 203.0.113.7, operator false, header false"), "{answer}");
+    let answer = ask(former, GET).await;
+    assert!(answer.contains("client 127.0.0.1, operator false, header false"), "{answer}");
+    let ready = ask(former, &GET.replace("/whose", "/readyz")).await;
+    assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains("decides"), "{ready}");
+    let alive = ask(former, &GET.replace("/whose", "/healthz")).await;
+    assert!(alive.starts_with("HTTP/1.1 200 "), "{alive}");
+}
+
+#[tokio::test]
 async fn a_request_that_was_sent_is_not_called_undone_and_not_sent_again() {
     let (holder, address) = bind().await;
     let follower = Follower::start(Some(address)).await;
-    for (request, end, is_known) in [(POST, "123", false), (GET, "\r\n\r\n", true)] {
+    for (request, end, is_read) in [(POST, "123", false), (GET, "\r\n\r\n", true)] {
         let mut stream = connect(follower.address, request).await;
         drop(accept(&holder, end).await);
         let answer = read_all(&mut stream).await;
-        assert_unavailable(&answer, false);
-        assert_eq!(!answer.contains("is not known"), is_known, "{answer}");
+        assert_unavailable(&answer, is_read);
+        assert_eq!(!answer.contains("is not known"), is_read, "{answer}");
     }
     let again = futures_util::FutureExt::now_or_never(holder.accept());
     assert!(again.is_none(), "it is not asked again");
@@ -358,15 +455,23 @@ async fn commands_of_the_operator_are_forwarded_except_backups() {
     }
 }
 
-#[tokio::test]
-async fn kept_connections_end_when_the_server_takes_over() {
+#[tokio::test(start_paused = true)]
+async fn kept_connections_end_after_an_answer_when_the_server_takes_over() {
     let follower = Follower::start(None).await;
     let kept = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
-    let mut stream = connect(follower.address, kept).await;
-    read_until(&mut stream, "alive\"}").await;
-    stream.write_all(kept.as_bytes()).await.expect("it is kept");
-    read_until(&mut stream, "alive\"}").await;
+    let mut asking = connect(follower.address, kept).await;
+    let mut idle = connect(follower.address, kept).await;
+    for stream in [&mut asking, &mut idle] {
+        read_until(stream, "alive\"}").await;
+    }
     follower.take_over.send(()).expect("it follows");
-    follower.served.await.expect("no panic").finish().await;
-    assert_eq!(read_all(&mut stream).await, "");
+    let connections = follower.served.await.expect("no panic");
+    let finishing = tokio::spawn(connections.finish_slowly());
+    tokio::task::yield_now().await;
+    asking.write_all(kept.as_bytes()).await.expect("it is kept");
+    let answer = read_all(&mut asking).await;
+    assert!(answer.ends_with("alive\"}") && header(&answer, "connection") == "close", "{answer}");
+    let mut rest = Vec::new();
+    idle.read_to_end(&mut rest).await.expect("it ends by itself");
+    finishing.await.expect("no panic");
 }

@@ -1,0 +1,128 @@
+//! Hand-overs under load: each request is answered, wherever it arrives, and nothing is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use super::postgres::Pair;
+use super::servers::Servers;
+use crate::rounds;
+use crate::server::{appointments, booking, complaint, half_hour, practice, run};
+
+/// Time for which the load goes on after a hand-over.
+const AFTERWARDS: Duration = Duration::from_secs(2);
+
+/// What the clients of all servers have seen.
+#[derive(Default)]
+struct Seen {
+    /// Number of the next booking.
+    next: AtomicU64,
+    is_over: AtomicBool,
+    /// Microseconds of the slowest answer.
+    slowest: AtomicU64,
+    answers: AtomicU64,
+}
+
+impl Seen {
+    /// Books and searches at a server, one after the other, until it is over.
+    async fn load(self: Arc<Self>, base: String) {
+        let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build();
+        let http = http.expect("a client");
+        let url = format!("{base}/api/v1/groups/1");
+        let search = format!(
+            "{url}/availabletimeslots?apikey=test-key&intervention_ids[]=1\
+             &start=2035-01-01%2000:00:00&nDays=1&from_web=1"
+        );
+        while !self.is_over.load(Ordering::SeqCst) {
+            let nth = self.next.fetch_add(1, Ordering::SeqCst);
+            let wish = booking(&format!("h{nth}"), &half_hour(2 * nth), 1, &[2]);
+            let booked = http.post(format!("{url}/appointments")).query(&[("apikey", "test-key")]);
+            self.answered(201, booked.json(&wish)).await;
+            self.answered(200, http.get(&search)).await;
+        }
+    }
+
+    async fn answered(&self, status: u16, request: reqwest::RequestBuilder) {
+        let began = Instant::now();
+        let answer = request.send().await.unwrap_or_else(|error| panic!("no answer: {error:?}"));
+        let found = answer.status();
+        let text = answer.text().await.expect("a whole answer");
+        assert_eq!(found, status, "after {:?}: {text}", began.elapsed());
+        let micros = u64::try_from(began.elapsed().as_micros()).expect("short");
+        self.slowest.fetch_max(micros, Ordering::SeqCst);
+        self.answers.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hand_over_is_noticed_by_no_client() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let url = Pair::url("slotbook_server", pair.ports);
+    let mut servers = Servers::start(&pair, &practice(1), 3).await;
+    let mut booked = 0;
+    for round in 0..rounds(3, 100) {
+        let first = servers.deciding().await;
+        let nowhere = servers.store();
+        let to = servers.members[(first + 1) % 3].base();
+        let seen = Arc::new(Seen { next: AtomicU64::new(booked), ..Seen::default() });
+        let mut loads = JoinSet::new();
+        for member in &servers.members {
+            loads.spawn(Arc::clone(&seen).load(member.base()));
+        }
+        let shared = url.clone();
+        // The first time, the cluster chooses.
+        let named = if round == 0 { String::new() } else { to.clone() };
+        let handing = tokio::task::spawn_blocking(move || {
+            run(&["cluster", "hand-over", "--shared", &shared, "--to", &named], &nowhere)
+        });
+        let handed = handing.await.expect("no panic");
+        assert!(handed.status.success(), "{}", complaint(&handed));
+        tokio::time::sleep(AFTERWARDS).await;
+        seen.is_over.store(true, Ordering::SeqCst);
+        while let Some(ended) = loads.join_next().await {
+            ended.unwrap_or_else(|error| panic!("{error}\n{}", said(&servers)));
+        }
+        booked = seen.next.load(Ordering::SeqCst);
+        let second = servers.deciding().await;
+        assert_ne!(second, first);
+        assert!(round == 0 || servers.members[second].base() == to, "it was named");
+        servers.expect_fenced(first).await;
+        servers.expect_answering(first).await;
+        let slowest = Duration::from_micros(seen.slowest.load(Ordering::SeqCst));
+        println!("hand-over {round}: {:?} answers, slowest {slowest:?}", seen.answers);
+    }
+    let last = servers.deciding().await;
+    let document = servers.exported(last);
+    assert_eq!(appointments(&document).count(), usize::try_from(booked).expect("small"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hand_over_without_a_successor_is_refused_and_changes_nothing() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let url = Pair::url("slotbook_server", pair.ports);
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let first = servers.deciding().await;
+    let hand_over = ["cluster", "hand-over", "--shared", &url];
+    let own = servers.members[first].base();
+    for (to, named) in [("", String::new()), (own.as_str(), format!(" at {own}"))] {
+        let refused = run(&[hand_over.as_slice(), &["--to", to]].concat(), &servers.store());
+        assert_eq!(refused.status.code(), Some(1));
+        let said = complaint(&refused);
+        assert!(said.contains(&format!("no other server{named} follows now")), "{said}");
+    }
+    assert_eq!(pair.query("SELECT successor IS NULL FROM slotbook.holder"), "t");
+    assert_eq!(servers.deciding().await, first);
+}
+
+fn said(servers: &Servers) -> String {
+    let logs: Vec<String> = servers.members.iter().map(super::servers::Member::said).collect();
+    logs.join("\n---\n")
+}
