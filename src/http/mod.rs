@@ -35,7 +35,7 @@ pub(crate) use auth::screen_login::{
 pub(crate) use auth::session::SessionView;
 pub(crate) use auth::{AuthRequest, Person};
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX, PRO_FORM_BYTES_MAX};
-pub use connection::departure::Departure;
+pub(crate) use connection::departure::Departure;
 pub use connection::forwarded::ForwardingHeader;
 pub use connection::forwarding::{
     FollowingConnections, Forwarder, serve_following, serve_operator_following,

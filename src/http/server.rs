@@ -319,7 +319,7 @@ impl Server {
     /// Believes the other servers of a cluster, which share its secret, whose requests they
     /// forward; answers requests until `departure`. The engine has to need a lease. Reference 11.1.
     #[must_use]
-    pub fn in_cluster(self, secret: &ClusterSecret, departure: Arc<Departure>) -> Self {
+    pub(crate) fn in_cluster(self, secret: &ClusterSecret, departure: Arc<Departure>) -> Self {
         let seal = ForwardingSeal::new(secret);
         Self { cluster: Some(ClusterRequests { seal, departure }), ..self }
     }

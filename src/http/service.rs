@@ -143,16 +143,16 @@ impl HttpService {
         };
         let departure = &cluster.departure;
         let _under_way = match (request.uri().path(), departure.begun()) {
-            ("/readyz", Some(forwarder)) => return forwarder.readiness(),
+            ("/readyz", Some(successor)) => return successor.readiness(),
             ("/healthz" | "/readyz", _) => None,
             _ => match departure.enter().await {
                 AnsweredBy::This(permit) => Some(permit),
-                AnsweredBy::Successor(forwarder) => {
+                AnsweredBy::Successor(successor) => {
                     let from = from.unwrap_or_else(|| {
                         let client = self.server.proxies.source(peer.ip(), request.headers());
                         ForwardedFrom::Client(client)
                     });
-                    return forwarder.pass_on(request.map(Body::new), from).await;
+                    return successor.pass_on(request.map(Body::new), from).await;
                 }
             },
         };
@@ -173,8 +173,8 @@ impl HttpService {
         };
         match cluster.departure.enter().await {
             AnsweredBy::This(_under_way) => self.respond_to_operator(request).await,
-            AnsweredBy::Successor(forwarder) => {
-                forwarder.answer_operator(request.map(Body::new)).await
+            AnsweredBy::Successor(successor) => {
+                successor.pass_command_on(request.map(Body::new)).await
             }
         }
     }

@@ -7,9 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::Request;
+use axum::response::Response;
+use futures_util::future::BoxFuture;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::http::connection::forwarding::Forwarder;
+use crate::http::connection::forwarding_seal::ForwardedFrom;
 
 /// Requests that can be under way at once: more than there are connections.
 const UNDER_WAY_MAX: u32 = 1 << 24;
@@ -17,12 +21,24 @@ const UNDER_WAY_MAX: u32 = 1 << 24;
 /// one for ever.
 const DRAIN_TIME: Duration = Duration::from_millis(150);
 
+/// The way to the server that decides after a hand-over.
+pub(crate) trait Successor: Send + Sync {
+    /// Has it answer a request. The client is to connect anew: this server ends soon.
+    fn pass_on(&self, request: Request<Body>, from: ForwardedFrom) -> BoxFuture<'_, Response>;
+
+    /// Answers a request that came over the operator's socket.
+    fn pass_command_on(&self, request: Request<Body>) -> BoxFuture<'_, Response>;
+
+    /// Answers GET /readyz.
+    fn readiness(&self) -> Response;
+}
+
 /// The place of the requests of a server that decides, until it hands over.
-pub struct Departure {
+pub(crate) struct Departure {
     under_way: Semaphore,
     has_begun: AtomicBool,
-    /// Forwards later requests.
-    forwarder: Arc<Forwarder>,
+    /// Answers later requests.
+    successor: Arc<dyn Successor>,
 }
 
 /// The server that answers a request.
@@ -30,32 +46,32 @@ pub(crate) enum AnsweredBy<'d> {
     /// This one, as long as the permit is kept.
     This(SemaphorePermit<'d>),
     /// The one to which the decision was passed.
-    Successor(&'d Arc<Forwarder>),
+    Successor(&'d dyn Successor),
 }
 
 impl Departure {
-    /// The departure of a server whose later requests `forwarder` takes.
-    pub fn new(forwarder: Arc<Forwarder>) -> Self {
+    /// The departure of a server whose later requests `successor` answers.
+    pub(crate) fn new(successor: Arc<dyn Successor>) -> Self {
         let under_way = Semaphore::new(UNDER_WAY_MAX as usize);
-        Self { under_way, has_begun: AtomicBool::new(false), forwarder }
+        Self { under_way, has_begun: AtomicBool::new(false), successor }
     }
 
     /// Returns the server that answers a request that has just come, once that is known.
     pub(crate) async fn enter(&self) -> AnsweredBy<'_> {
         match self.under_way.acquire().await {
             Ok(permit) => AnsweredBy::This(permit),
-            Err(_closed) => AnsweredBy::Successor(&self.forwarder),
+            Err(_closed) => AnsweredBy::Successor(&*self.successor),
         }
     }
 
-    /// The forwarder, once the server is about to hand over.
-    pub(crate) fn begun(&self) -> Option<&Arc<Forwarder>> {
-        self.has_begun.load(Ordering::SeqCst).then_some(&self.forwarder)
+    /// The way to the successor, once the server is about to hand over.
+    pub(crate) fn begun(&self) -> Option<&dyn Successor> {
+        self.has_begun.load(Ordering::SeqCst).then_some(&*self.successor)
     }
 
     /// Passes the decision on by `pass`: runs it once the requests under way are answered, or have
     /// had their time. Those that come meanwhile wait, and are then forwarded.
-    pub async fn hand_over(&self, pass: impl Future<Output = ()>) {
+    pub(crate) async fn hand_over(&self, pass: impl Future<Output = ()>) {
         self.has_begun.store(true, Ordering::SeqCst);
         // In the queue before all that come later, also when its time is over.
         let mut all = pin!(self.under_way.acquire_many(UNDER_WAY_MAX));
@@ -76,6 +92,7 @@ mod tests {
 
     use super::*;
     use crate::domain::directory::cluster_secret::ClusterSecret;
+    use crate::http::connection::forwarding::Forwarder;
 
     fn departure() -> Departure {
         let secret = ClusterSecret::new([7; 32]);

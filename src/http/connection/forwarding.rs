@@ -15,6 +15,8 @@ use axum::http::header::{
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Uri, Version, request};
 use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -27,6 +29,7 @@ use tokio::time::Instant;
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::cluster_secret::ClusterSecret;
 use crate::http::connection::connection_table::{ConnectionPlace, ConnectionTable};
+use crate::http::connection::departure::Successor;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies};
 use crate::http::connection::forwarding_body::RetainedBody;
 use crate::http::connection::forwarding_client::ForwardingClient;
@@ -49,8 +52,8 @@ const HOLDER_LOOK_PAUSE: Duration = Duration::from_millis(250);
 /// Longest time for the answer of a server after another one decides: one that hands over still
 /// answers, or passes the request on.
 const FORMER_HOLDER_TIME: Duration = Duration::from_secs(2);
-/// Longest time since which no server that decides was reached, in which requests wait for one: more
-/// than a takeover needs.
+/// Longest time since which no server that decides was reached, in which requests wait for one:
+/// more than a takeover needs.
 const HOLDING_TIME: Duration = Duration::from_secs(6);
 /// Pauses of such a request between two tries.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -148,20 +151,9 @@ impl Forwarder {
         }
     }
 
-    /// Forwards a request of a server that has handed over. The client is to connect anew: this
-    /// server ends soon.
-    pub(crate) async fn pass_on(&self, request: Request<Body>, from: ForwardedFrom) -> Response {
-        closing(self.forward(request, from, Answering::Any).await)
-    }
-
-    /// Answers GET /readyz.
-    pub(crate) fn readiness(&self) -> Response {
-        health::following((self.holder)().as_deref())
-    }
-
     /// Answers a request that came over the operator's socket. A file is written only on the
     /// machine on which the command names it.
-    pub(crate) async fn answer_operator(&self, request: Request<Body>) -> Response {
+    async fn answer_operator(&self, request: Request<Body>) -> Response {
         if request.uri().path().starts_with(BACKUPS) {
             let holder = (self.holder)().unwrap_or_else(|| "none is known now".to_owned());
             let rule = format!(
@@ -273,6 +265,20 @@ impl Forwarder {
                 return;
             }
         }
+    }
+}
+
+impl Successor for Forwarder {
+    fn pass_on(&self, request: Request<Body>, from: ForwardedFrom) -> BoxFuture<'_, Response> {
+        self.forward(request, from, Answering::Any).map(closing).boxed()
+    }
+
+    fn pass_command_on(&self, request: Request<Body>) -> BoxFuture<'_, Response> {
+        self.answer_operator(request).boxed()
+    }
+
+    fn readiness(&self) -> Response {
+        health::following((self.holder)().as_deref())
     }
 }
 

@@ -222,8 +222,8 @@ impl SharedStore {
         Ok(Release { connection, membership: Arc::clone(membership) })
     }
 
-    /// Asks the server that decides to hand over to the one that others reach at `to`; where that is
-    /// empty, to the follower that has applied most.
+    /// Asks the server that decides to hand over to the one that others reach at `to`; where that
+    /// is empty, to the follower that has applied most.
     ///
     /// # Errors
     /// None decides, or no such one follows; PostgreSQL refuses.

@@ -186,8 +186,8 @@ impl Lease {
         (!report.released && !report.url.is_empty()).then(|| report.url.clone())
     }
 
-    /// Whether another server has taken over from this one, which has not left, as the last beat has
-    /// said.
+    /// Whether another server has taken over from this one, which has not left, as the last beat
+    /// has said.
     pub(crate) fn was_taken(&self) -> bool {
         let view = self.view.lock();
         !view.has_ended && view.report.as_ref().is_some_and(|report| !report.is_self)

@@ -333,7 +333,7 @@ async fn a_request_waits_for_a_server_that_decides_and_is_sent_once() {
     answering.write_all(answer).await.expect("it reads");
     let answer = read_all(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
-    assert!(futures_util::FutureExt::now_or_never(holder.accept()).is_none(), "once");
+    assert!(holder.accept().now_or_never().is_none(), "once");
 }
 
 #[tokio::test]
@@ -359,7 +359,7 @@ async fn a_request_of_another_server_waits_until_this_one_decides() {
     *follower.holder.lock() = Some(format!("http://{own}"));
     let answer = read_all(&mut stream).await;
     assert!(answer.contains("client 203.0.113.7, operator false, header false"), "{answer}");
-    let asked = futures_util::FutureExt::now_or_never(silent.accept());
+    let asked = silent.accept().now_or_never();
     assert!(asked.is_none(), "it forwards none to other servers than itself");
 }
 
@@ -395,7 +395,7 @@ async fn a_request_that_was_sent_is_not_called_undone_and_not_sent_again() {
         assert_unavailable(&answer, is_read);
         assert_eq!(!answer.contains("is not known"), is_read, "{answer}");
     }
-    let again = futures_util::FutureExt::now_or_never(holder.accept());
+    let again = holder.accept().now_or_never();
     assert!(again.is_none(), "it is not asked again");
 }
 
