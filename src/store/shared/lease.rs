@@ -37,14 +37,14 @@ pub(crate) struct HolderReport {
     /// Whether it has left, so that no other server need wait, except for its successor.
     pub(crate) released: bool,
     /// The server to which it is to hand over.
-    pub(crate) successor: Successor,
+    pub(crate) successor: NamedSuccessor,
     /// Address at which others reach it; empty before the first.
     pub(crate) url: String,
 }
 
 /// The server to which the one that decides is to hand over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Successor {
+pub(crate) enum NamedSuccessor {
     /// No hand-over was asked for.
     #[default]
     None,
@@ -147,14 +147,15 @@ impl Lease {
         let report = view.report.as_ref()?;
         let since = view.unchanged_since?;
         let is_silent = now.saturating_sub(since) >= SILENCE_TIME;
-        let is_left_to_it = report.released && report.successor != Successor::Other;
+        let is_left_to_it = report.released && report.successor != NamedSuccessor::Other;
         (is_left_to_it || report.is_self || is_silent).then_some(report.beat)
     }
 
     /// Whether this server decides and is asked to hand over to another one.
     pub(crate) fn is_to_hand_over(&self) -> bool {
         let view = self.view.lock();
-        let asked = |report: &HolderReport| report.is_self && report.successor == Successor::Other;
+        let asked =
+            |report: &HolderReport| report.is_self && report.successor == NamedSuccessor::Other;
         !view.has_ended && view.report.as_ref().is_some_and(asked)
     }
 
@@ -166,7 +167,7 @@ impl Lease {
         if view.has_ended {
             return report.is_self;
         }
-        !report.is_self && report.successor == Successor::This
+        !report.is_self && report.successor == NamedSuccessor::This
     }
 
     /// Notes the last row of the journal that this server has applied.
@@ -207,7 +208,7 @@ mod tests {
     }
 
     fn report(beat: i64, is_self: bool) -> HolderReport {
-        let (released, successor) = (false, Successor::None);
+        let (released, successor) = (false, NamedSuccessor::None);
         HolderReport { beat, is_self, released, successor, url: "http://a:8080".to_owned() }
     }
 
@@ -273,11 +274,11 @@ mod tests {
     fn a_successor_alone_need_not_wait_for_a_server_that_has_handed_over() {
         let handed = |successor| HolderReport { released: true, successor, ..report(3, false) };
         let lease = Lease::default();
-        lease.note_beat(ms(10_000), ms(10_010), handed(Successor::This));
+        lease.note_beat(ms(10_000), ms(10_010), handed(NamedSuccessor::This));
         assert_eq!(lease.may_take_at(ms(10_011)), Some(3));
         assert!(lease.is_passing());
         let other = Lease::default();
-        other.note_beat(ms(10_000), ms(10_010), handed(Successor::Other));
+        other.note_beat(ms(10_000), ms(10_010), handed(NamedSuccessor::Other));
         assert!(!other.is_passing());
         assert_eq!(other.may_take_at(ms(13_509)), None);
         assert_eq!(other.may_take_at(ms(13_510)), Some(3), "the successor is dead as well");
@@ -288,7 +289,7 @@ mod tests {
         let lease = Lease::default();
         lease.note_takeover(ms(10_000));
         assert!(!lease.is_to_hand_over());
-        let asked = HolderReport { successor: Successor::Other, ..report(3, true) };
+        let asked = HolderReport { successor: NamedSuccessor::Other, ..report(3, true) };
         lease.note_beat(ms(10_000), ms(10_010), asked.clone());
         assert!(lease.is_to_hand_over() && !lease.is_passing());
         lease.end();

@@ -11,7 +11,7 @@ use crate::store::error::StoreError;
 use crate::store::shared::address::SharedAddress;
 use crate::store::shared::connection::{CallError, SharedConnection};
 use crate::store::shared::lease::{
-    BEAT_INTERVAL, HolderReport, LEASE_TIME, Lease, Successor, uptime,
+    BEAT_INTERVAL, HolderReport, LEASE_TIME, Lease, NamedSuccessor, uptime,
 };
 use crate::store::shared::{PART, number_i64};
 
@@ -70,9 +70,9 @@ impl Membership {
                     is_self: node == Some(self.node) && incarnation == Some(self.incarnation),
                     released: row.get(3),
                     successor: match successor {
-                        None => Successor::None,
-                        Some(node) if node == self.node => Successor::This,
-                        Some(_) => Successor::Other,
+                        None => NamedSuccessor::None,
+                        Some(node) if node == self.node => NamedSuccessor::This,
+                        Some(_) => NamedSuccessor::Other,
                     },
                     url: row.get(5),
                 };

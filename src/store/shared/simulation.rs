@@ -19,7 +19,7 @@ use crate::store::record::{BatchNumber, JournalRecord, Position, Stream};
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::connection::CallError;
 use crate::store::shared::follower::{Follower, Takeover};
-use crate::store::shared::lease::{HolderReport, Lease, Successor};
+use crate::store::shared::lease::{HolderReport, Lease, NamedSuccessor};
 use crate::store::shared::log::SharedLog;
 use crate::store::shared::rows::{OwnedRow, SharedRows};
 use crate::store::shared::snapshots::SnapshotStates;
@@ -134,7 +134,7 @@ impl Server {
         });
         match answered {
             Ok((beat, is_self)) => {
-                let (released, successor) = (false, Successor::None);
+                let (released, successor) = (false, NamedSuccessor::None);
                 let report =
                     HolderReport { beat, is_self, released, successor, url: String::new() };
                 self.lease.note_beat(sent, self.local_now(), report);
