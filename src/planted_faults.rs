@@ -97,6 +97,8 @@ pub(crate) enum PlantedFault {
     SecondPassAccepted,
     /// A login leaves the earlier session of the browser valid.
     SessionKeptOverLogin,
+    /// A server of a cluster that takes over counts anew.
+    SharedCountsUnread,
     /// Answers leave a server of a cluster without its lease.
     SharedLeaseUnchecked,
     /// Messages leave a server of a cluster without its lease.

@@ -16,6 +16,7 @@ mod maintenance;
 mod messages;
 mod metrics;
 mod operator;
+mod passed_counts;
 mod people;
 mod process_end;
 mod runtime;

@@ -20,6 +20,7 @@ use crate::cli::joined_cluster::ServedCluster;
 use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket::{self, OperatorSocket};
+use crate::cli::passed_counts::PassedCounts;
 use crate::cli::serve_threads::StoreThreads;
 use crate::cli::served_log::{ServedLog, StoreParts};
 use crate::cli::service_parts::served_store;
@@ -95,6 +96,7 @@ pub(crate) async fn serve_until_signal(
         server = server.in_cluster(&cluster.joined.store.secret, Arc::clone(&cluster.departure));
     }
     let routes = web::service(server);
+    let counts = take_over_counts(&routes.server, cluster.as_ref())?;
     let operator_socket = operator_socket.map(|(listener, socket)| {
         tokio::spawn(http::serve_operator(listener, routes.clone()));
         socket
@@ -111,7 +113,7 @@ pub(crate) async fn serve_until_signal(
     let (stop_serving, serving_stopped) = oneshot::channel();
     let stopped = serving_stopped.map(drop);
     let served = tokio::spawn(http::serve(listener, routes, connections_max, stopped));
-    let running = RunningServer { engine, threads, messages, stop_serving, served };
+    let running = RunningServer { engine, threads, messages, counts, stop_serving, served };
     tokio::select! {
         biased;
         () = signals.received() => {}
@@ -135,21 +137,27 @@ struct RunningServer {
     engine: Engine,
     threads: StoreThreads,
     messages: MessagingHandle,
+    /// Those of a server in a cluster.
+    counts: Option<PassedCounts>,
     stop_serving: oneshot::Sender<()>,
     /// Ends after the last connection.
     served: JoinHandle<()>,
 }
 
 impl RunningServer {
-    /// Stops in order: connections and messages, the operator's socket, the engine, the journal.
+    /// Stops in order: connections and messages, the operator's socket, the engine, the journal, the
+    /// counts of limits.
     async fn stop(self, operator_socket: Option<OperatorSocket>) {
-        let Self { engine, threads, messages, stop_serving, served } = self;
+        let Self { engine, threads, messages, counts, stop_serving, served } = self;
         let _ = stop_serving.send(());
         let (served, ()) = tokio::join!(served, stop_messages(messages));
         served.expect("it does not panic");
         // Removed before the store is unlocked: the next server may create its own after that.
         drop(operator_socket);
         stop_engine(engine, threads.journal_ended).await;
+        if let Some(counts) = counts {
+            counts.finish().await;
+        }
     }
 
     /// Passes the decision on: no more messages, then no more requests, then the engine stops and
@@ -160,9 +168,12 @@ impl RunningServer {
         mut signals: StopSignals,
         operator_socket: Option<OperatorSocket>,
     ) {
-        let Self { engine, threads, messages, stop_serving, served } = self;
+        let Self { engine, threads, messages, counts, stop_serving, served } = self;
         stop_messages(messages).await;
-        // Requests wait from now on: the connection is made before.
+        // Requests wait from here on: what takes time comes before.
+        if let Some(counts) = counts {
+            counts.finish().await;
+        }
         let leave = tokio::task::block_in_place(|| cluster.joined.prepare_leave());
         let pass = async {
             stop_engine(engine, threads.journal_ended).await;
@@ -187,6 +198,19 @@ async fn stop_messages(messages: MessagingHandle) {
             "some messages were being sent: they may arrive once more after the next start"
         );
     }
+}
+
+/// Takes over the counts of limits in a cluster, before the first request.
+///
+/// # Errors
+/// The thread that saves them cannot be started.
+fn take_over_counts(
+    server: &Arc<Server>,
+    cluster: Option<&ServedCluster>,
+) -> Result<Option<PassedCounts>, CommandError> {
+    let Some(cluster) = cluster else { return Ok(None) };
+    // Blocks for the answer of PostgreSQL.
+    tokio::task::block_in_place(|| PassedCounts::start(server, &cluster.joined)).map(Some)
 }
 
 /// Stops the engine, and waits for the end of its journal.

@@ -58,4 +58,5 @@ pub use self::write::{
     AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
 pub use crate::store::ForgottenClient;
+pub(crate) use crate::store::codec::{CountsError, decode_counts, encode_counts};
 pub(crate) use crate::store::{LEASE_TIME, Lease};

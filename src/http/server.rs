@@ -1,5 +1,6 @@
 //! The state that all requests share. Reference 11.3.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,16 +36,20 @@ use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, Unbel
 use crate::http::connection::forwarding_seal::ForwardingSeal;
 use crate::http::limits::blocking_pool::BlockingPool;
 use crate::http::limits::body_limits::BodyLimits;
-use crate::http::limits::booking_limit::{BookingLimit, BookingLimits};
+use crate::http::limits::booking_limit::BookingLimit;
+use crate::http::limits::booking_limits::BookingLimits;
 use crate::http::limits::code_budget::CodeBudget;
 use crate::http::limits::enumeration_limit::EnumerationLimit;
+use crate::http::limits::hash_secret::HashSecret;
 use crate::http::limits::image_pool::ImagePool;
 use crate::http::limits::link_limit::LinkLimit;
+use crate::http::limits::saved_counts::NamedCounts;
 use crate::http::limits::source_shares::SourceShares;
 use crate::http::limits::under_way::UnderWay;
 use crate::http::metrics::HttpMetrics;
 use crate::http::openapi::known_names::KnownNames;
 use crate::notify::Gateways;
+use crate::planted_faults::PlantedFault;
 
 /// Writes the export document of these states.
 type WriteDocument = fn(&Directory, &[Arc<GroupState>], &mut dyn io::Write) -> io::Result<()>;
@@ -322,6 +327,43 @@ impl Server {
     pub(crate) fn in_cluster(self, secret: &ClusterSecret, departure: Arc<Departure>) -> Self {
         let seal = ForwardingSeal::new(secret);
         Self { cluster: Some(ClusterRequests { seal, departure }), ..self }
+    }
+
+    /// The counts of limits that the servers of a cluster pass on.
+    pub(crate) fn counts(&self) -> Vec<NamedCounts<'_>> {
+        let mut counts = Vec::new();
+        counts.extend(self.authenticator.failures.counts());
+        counts.extend(self.authenticator.login_mailer.iter().map(LoginMailer::counts));
+        counts.extend(self.guesses.counts());
+        counts.extend(self.links.counts());
+        counts.push(NamedCounts::new("codes", &self.codes));
+        counts.extend(self.booking_limit.counts());
+        counts
+    }
+
+    /// Takes over the counts that another server of the cluster has saved, each an image by its
+    /// name. What is damaged, or of another release, begins anew. It comes before the first
+    /// request. Reference 8.11.
+    ///
+    /// # Panics
+    /// If requests were counted before.
+    pub(crate) fn take_over_counts(
+        &self,
+        secret: &ClusterSecret,
+        saved: &BTreeMap<String, Vec<u8>>,
+        now: Instant,
+    ) {
+        for NamedCounts { name, counts } in self.counts() {
+            counts.hash_under(HashSecret::of_cluster(secret, &name));
+            let Some(image) = saved.get(&name) else { continue };
+            if PlantedFault::SharedCountsUnread.is_active() {
+                continue;
+            }
+            if let Err(error) = counts.restore(image, now) {
+                tracing::warn!(name, %error, "counts of a limit cannot be read, and begin anew");
+            }
+        }
+        self.count_codes();
     }
 
     /// Sets the maximum number of bytes of long answers that are not sent yet.

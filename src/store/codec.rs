@@ -29,6 +29,9 @@ use crate::planted_faults::PlantedFault;
 pub const RECORD_FORMAT: u16 = 7;
 /// Format of the frames inside a snapshot. Each snapshot's header carries its own.
 pub const SNAPSHOT_FORMAT: u16 = 7;
+/// Format of the counts of limits, which the servers of a cluster pass on. Counts of an earlier or
+/// later one are not read: they last for a day at most.
+pub(crate) const COUNTS_FORMAT: u16 = 1;
 /// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 
@@ -52,6 +55,20 @@ pub enum DecodeError {
     /// The checksum does not match the bytes before it.
     #[error("the checksum does not match")]
     Checksum,
+}
+
+/// Bytes that are no counts of limits, as this release has them.
+#[derive(Debug, thiserror::Error)]
+pub enum CountsError {
+    /// They are of another release.
+    #[error("format {0}, this release has {COUNTS_FORMAT}")]
+    Format(u16),
+    /// They are damaged.
+    #[error(transparent)]
+    Damaged(#[from] DecodeError),
+    /// They do not fit together.
+    #[error("{0}")]
+    Malformed(String),
 }
 
 const fn config() -> impl bincode::config::Config {
@@ -170,6 +187,35 @@ pub(crate) fn decode_with_checksum<T: DeserializeOwned>(bytes: &[u8]) -> Result<
     match bytes.split_last_chunk::<4>() {
         Some((bytes, crc)) if crc32fast::hash(bytes) == u32::from_be_bytes(*crc) => decode(bytes),
         _ => Err(DecodeError::Checksum),
+    }
+}
+
+/// Encodes counts of limits, after their format and before a checksum of both.
+pub(crate) fn encode_counts<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = COUNTS_FORMAT.to_be_bytes().to_vec();
+    bytes.extend(encode(value));
+    bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
+    bytes
+}
+
+/// Decodes the bytes that [`encode_counts`] made. A damaged length allocates 1 MiB at most.
+///
+/// # Errors
+///
+/// They are damaged, or of another format.
+pub(crate) fn decode_counts<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CountsError> {
+    let Some((bytes, crc)) = bytes.split_last_chunk::<4>() else {
+        return Err(DecodeError::Checksum.into());
+    };
+    if crc32fast::hash(bytes) != u32::from_be_bytes(*crc) {
+        return Err(DecodeError::Checksum.into());
+    }
+    let Some((format, value)) = bytes.split_first_chunk::<2>() else {
+        return Err(DecodeError::Checksum.into());
+    };
+    match u16::from_be_bytes(*format) {
+        COUNTS_FORMAT => Ok(decode(value)?),
+        other => Err(CountsError::Format(other)),
     }
 }
 

@@ -89,8 +89,8 @@ pub use replay::TornBatch;
 #[cfg(test)]
 pub(crate) use shared::uptime;
 pub(crate) use shared::{
-    BEAT_INTERVAL, HandOver, LEASE_TIME, Lease, Membership, Release, SharedAddress, SharedLog,
-    SharedSnapshotsWriter, SharedStore, Takeover, init_cluster,
+    BEAT_INTERVAL, HandOver, LEASE_TIME, Lease, Membership, Release, SharedAddress, SharedCounts,
+    SharedLog, SharedSnapshotsWriter, SharedStore, Takeover, init_cluster,
 };
 pub use simulated::{SimulatedDisk, SimulatedLog};
 pub use simulated_contents::{InjectedFault, Tail};

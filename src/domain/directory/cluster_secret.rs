@@ -1,7 +1,7 @@
 //! The secret that the servers of a cluster share.
 
-/// Random bits, drawn once per cluster. Servers seal with them what they forward to one another.
-/// They are never shown or exported.
+/// Random bits, drawn once per cluster. Servers seal with them what they forward to one another,
+/// and hash what limits count by. They are never shown or exported.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClusterSecret([u8; 32]);
 

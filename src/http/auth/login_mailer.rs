@@ -17,6 +17,7 @@ use crate::domain::state::login_notice::{LoginNotice, NotifyOfLogin};
 use crate::domain::time::{DAY, HOUR, Instant};
 use crate::engine::Engine;
 use crate::http::auth::person::{Candidate, Person};
+use crate::http::limits::saved_counts::NamedCounts;
 use crate::http::limits::sliding_window::SlidingWindow;
 use crate::notify::links::{InvitationLink, LoginLink, LoginLinkAction};
 
@@ -41,6 +42,11 @@ impl LoginMailer {
     pub(crate) fn new(engine: Engine, secret: LinkSecret) -> Self {
         let unknown_logins = Arc::new(SlidingWindow::new(UNKNOWN_LOGINS_MAX, DAY));
         Self { engine, secret, unknown_logins }
+    }
+
+    /// The counts, for other servers of a cluster.
+    pub(crate) fn counts(&self) -> NamedCounts<'_> {
+        NamedCounts::new("mails.unknown_logins", &*self.unknown_logins)
     }
 
     /// Mails a person about a login with a new device. The name that the device gives itself is

@@ -18,8 +18,9 @@ use crate::domain::time::{DAY, HOUR, Instant};
 use crate::engine::Committed;
 use crate::http::auth::Identity;
 use crate::http::error::ApiError;
+use crate::http::limits::booking_limits::BookingLimits;
 use crate::http::limits::client_hash::{address_hash, client_hash};
-use crate::http::limits::code_budget::CODES_DAILY_MAX;
+use crate::http::limits::saved_counts::NamedCounts;
 use crate::http::limits::sliding_window::SlidingWindow;
 use crate::http::limits::source_networks::SourceNetworks;
 use crate::planted_faults::PlantedFault;
@@ -46,48 +47,6 @@ pub(crate) const ADDRESS_FACTOR: usize = 2;
 /// Says of refused bookings that their client is the same.
 const CLIENT: &str = "for one client";
 
-/// Maximum numbers of bookings; 0 is no limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BookingLimits {
-    /// From one source within an hour.
-    pub source_hourly_max: u32,
-    /// From one source within 24 hours.
-    pub source_daily_max: u32,
-    /// For one e-mail address, or by one account, within an hour.
-    pub client_hourly_max: u32,
-    /// With one key in one group within an hour.
-    pub key_hourly_max: u32,
-    /// Codes of one group within 24 hours that were not given.
-    pub codes_daily_max: usize,
-}
-
-impl BookingLimits {
-    /// The limits without any option.
-    pub const DEFAULT: Self = Self {
-        source_hourly_max: 10,
-        source_daily_max: 30,
-        client_hourly_max: 5,
-        key_hourly_max: 0,
-        codes_daily_max: CODES_DAILY_MAX,
-    };
-    /// The limits of a demonstration that is served on its own machine only.
-    pub const DEMONSTRATION: Self = Self {
-        source_hourly_max: 1_000,
-        source_daily_max: 1_000,
-        client_hourly_max: 1_000,
-        key_hourly_max: 0,
-        codes_daily_max: 0,
-    };
-    /// No limit.
-    pub const NONE: Self = Self {
-        source_hourly_max: 0,
-        source_daily_max: 0,
-        client_hourly_max: 0,
-        key_hourly_max: 0,
-        codes_daily_max: 0,
-    };
-}
-
 /// The limits, with the recent bookings of each. A limit that is switched off is left out.
 #[derive(Debug)]
 pub(crate) struct BookingLimit {
@@ -105,6 +64,8 @@ pub(crate) struct BookingLimit {
 struct BookingRule {
     /// Name of the limit in metrics.
     name: &'static str,
+    /// Name of the subjects, which no other rule of this name has.
+    counted_by: &'static str,
     /// The thing that bookings have in common, for the message of a refusal.
     common: &'static str,
     subject: fn(&LimitSubjects) -> Option<BookingSubject>,
@@ -181,6 +142,21 @@ pub(crate) struct BookingReservation<'l> {
 }
 
 impl BookingLimit {
+    /// The counts, for other servers of a cluster.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = NamedCounts<'_>> {
+        let sets = [
+            ("bookings", &self.rules),
+            ("code_bookings", &self.code_rules),
+            ("holds", &self.hold_rules),
+            ("moves", &self.move_rules),
+        ];
+        sets.into_iter().flat_map(|(set, rules)| {
+            rules.iter().map(move |rule| {
+                NamedCounts::new(format!("{set}.{}.{}", rule.name, rule.counted_by), &rule.window)
+            })
+        })
+    }
+
     /// Returns the limits without any booking.
     pub(crate) fn new(limits: BookingLimits) -> Self {
         Self {
@@ -339,6 +315,7 @@ type FindSubject = fn(&LimitSubjects) -> Option<BookingSubject>;
 impl BookingRule {
     fn new(
         name: &'static str,
+        counted_by: &'static str,
         common: &'static str,
         limit: u32,
         factor: usize,
@@ -347,7 +324,7 @@ impl BookingRule {
     ) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_mul(factor);
         let window = SlidingWindow::new(limit, seconds);
-        Self { name, common, subject, window, is_soft: false }
+        Self { name, counted_by, common, subject, window, is_soft: false }
     }
 }
 
@@ -365,22 +342,25 @@ fn make_rules(
     rules.extend(make_source_rules(names, limits.source_hourly_max, HOUR, factors));
     rules.push(BookingRule::new(
         "client_hourly",
+        "at_source",
         of_client,
         limits.client_hourly_max,
         factors.by_client,
         HOUR,
         LimitSubjects::client_at_source,
     ));
-    let of_address = |factor, subject| {
+    let of_address = |counted_by, factor, subject| {
         let factor = factors.by_client * factor;
         let limit = limits.client_hourly_max;
-        let rule = BookingRule::new("address_hourly", of_client, limit, factor, HOUR, subject);
+        let name = "address_hourly";
+        let rule = BookingRule::new(name, counted_by, of_client, limit, factor, HOUR, subject);
         BookingRule { is_soft: true, ..rule }
     };
-    rules.push(of_address(1, LimitSubjects::address_in_network));
-    rules.push(of_address(ADDRESS_FACTOR, LimitSubjects::address));
+    rules.push(of_address("in_network", 1, LimitSubjects::address_in_network));
+    rules.push(of_address("in_all", ADDRESS_FACTOR, LimitSubjects::address));
     rules.push(BookingRule::new(
         "key_hourly",
+        "in_group",
         "with this apikey",
         limits.key_hourly_max,
         factors.by_key,
@@ -400,24 +380,26 @@ fn make_source_rules(
     factors: Factors,
 ) -> Vec<BookingRule> {
     let [source, network] = names;
-    let of_source = |factor, subject| {
-        BookingRule::new(source, "from one address", limit, factor, seconds, subject)
+    let of_source = |counted_by, factor, subject| {
+        BookingRule::new(source, counted_by, "from one address", limit, factor, seconds, subject)
     };
-    let of_network = |factor, subject| {
-        BookingRule::new(network, "from one network", limit, factor, seconds, subject)
+    let of_network = |counted_by, factor, subject| {
+        BookingRule::new(network, counted_by, "from one network", limit, factor, seconds, subject)
     };
     let by_ipv4 = factors.by_ipv4;
     let by_ipv6 = factors.by_ipv6;
     let mut rules = vec![
-        of_source(by_ipv4, |subjects| subjects.network(|all| all.is_ipv4().then_some(all.own))),
-        of_source(by_ipv6, |subjects| subjects.network(|all| all.site.and(Some(all.own)))),
-        of_network(by_ipv6 * SITE_FACTOR, |subjects| subjects.network(|all| all.site)),
-        of_network(by_ipv6 * WIDEST_FACTOR, |subjects| {
+        of_source("ipv4", by_ipv4, |subjects| {
+            subjects.network(|all| all.is_ipv4().then_some(all.own))
+        }),
+        of_source("ipv6", by_ipv6, |subjects| subjects.network(|all| all.site.and(Some(all.own)))),
+        of_network("site", by_ipv6 * SITE_FACTOR, |subjects| subjects.network(|all| all.site)),
+        of_network("widest_ipv6", by_ipv6 * WIDEST_FACTOR, |subjects| {
             subjects.network(|all| all.site.and(Some(all.widest)))
         }),
     ];
     // The addresses of a /24 may belong to as many households.
-    let widest_of_ipv4 = of_network(by_ipv4 * WIDEST_FACTOR, |subjects| {
+    let widest_of_ipv4 = of_network("widest_ipv4", by_ipv4 * WIDEST_FACTOR, |subjects| {
         subjects.network(|all| all.is_ipv4().then_some(all.widest))
     });
     rules.push(BookingRule { is_soft: true, ..widest_of_ipv4 });

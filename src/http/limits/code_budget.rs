@@ -5,17 +5,20 @@
 //! others never gives them, so they fill a share, while those of clients make room for the next.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, Hash, RandomState};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use ipnet::IpNet;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::GroupId;
 use crate::domain::time::{DAY, Instant};
+use crate::http::limits::hash_secret::HashSecret;
 use crate::http::limits::source_networks::SourceNetworks;
+
+mod image;
 
 /// Maximum number of codes of one group that were not given within 24 hours, without any option.
 pub(crate) const CODES_DAILY_MAX: usize = 500;
@@ -46,14 +49,17 @@ pub(crate) struct CodeBudget {
     groups: Mutex<BTreeMap<GroupId, GroupCodes>>,
     /// Number of codes of all groups.
     total: AtomicUsize,
+    /// Hashes sharers: in a cluster it is set before the first, otherwise drawn with that.
+    secret: OnceLock<HashSecret>,
+    /// Number of changes of the groups, each counted under their lock.
+    changes: AtomicU64,
 }
 
 /// The codes of a group that were not given yet, and were asked for within 24 hours.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct GroupCodes {
-    /// Hashes sharers. Its secret is drawn anew for each group, so that no two sharers can be
-    /// chosen to share a hash.
-    hasher: RandomState,
+    /// Hashes sharers.
+    secret: HashSecret,
     /// Each by its number, ascending.
     open: BTreeMap<u64, OpenCode>,
     by_hold: BTreeMap<HoldId, u64>,
@@ -106,7 +112,13 @@ impl CodeBudget {
     /// A budget of this many codes for each group; 0 stands for no limit.
     pub(crate) const fn new(daily_max: usize) -> Self {
         let daily_max = if daily_max == 0 { UNLIMITED } else { daily_max };
-        Self { daily_max, groups: Mutex::new(BTreeMap::new()), total: AtomicUsize::new(0) }
+        Self {
+            daily_max,
+            groups: Mutex::new(BTreeMap::new()),
+            total: AtomicUsize::new(0),
+            secret: OnceLock::new(),
+            changes: AtomicU64::new(0),
+        }
     }
 
     /// Number of codes of all groups that were not given.
@@ -119,20 +131,15 @@ impl CodeBudget {
     /// # Errors
     /// The seconds after which the oldest code in the way counts no more. Nothing is taken.
     pub(crate) fn take(&self, request: CodeRequest<'_>, now: Instant) -> Result<CodePlace, i64> {
-        let mut groups = self.groups.lock();
-        let codes = groups.entry(request.group).or_default();
+        let mut groups = self.change_groups();
+        let codes = groups.entry(request.group).or_insert_with(|| GroupCodes::new(self.secret()));
         self.total.fetch_sub(codes.remove_expired(now), Ordering::Relaxed);
         let used = codes.open.len();
         if let Some(seconds) = codes.find_wait(request, self.daily_max, now) {
             return Err(seconds);
         }
-        codes.last_number += 1;
-        let number = codes.last_number;
         let sharers = codes.hash_sharers(request);
-        for sharer in &sharers {
-            *codes.counts.entry(*sharer).or_default() += 1;
-        }
-        codes.open.insert(number, OpenCode { at: now, sharers, hold: None });
+        let number = codes.put(OpenCode { at: now, sharers, hold: None });
         self.total.fetch_add(1, Ordering::Relaxed);
         let is_half = used + 1 == percent(self.daily_max, CONTESTED_PERCENT);
         Ok(CodePlace { group: request.group, number, is_half })
@@ -140,24 +147,21 @@ impl CodeBudget {
 
     /// Gives a place back: no code was sent.
     pub(crate) fn give_back(&self, place: &CodePlace) {
-        if let Some(codes) = self.groups.lock().get_mut(&place.group) {
+        if let Some(codes) = self.change_groups().get_mut(&place.group) {
             self.total.fetch_sub(codes.remove(place.number), Ordering::Relaxed);
         }
     }
 
     /// Names the hold whose code took a place.
     pub(crate) fn name(&self, place: &CodePlace, hold: HoldId) {
-        if let Some(codes) = self.groups.lock().get_mut(&place.group)
-            && let Some(code) = codes.open.get_mut(&place.number)
-        {
-            code.hold = Some(hold);
-            codes.by_hold.insert(hold, place.number);
+        if let Some(codes) = self.change_groups().get_mut(&place.group) {
+            codes.name(place.number, hold);
         }
     }
 
     /// Frees the place of a code that was given.
     pub(crate) fn settle(&self, group: GroupId, hold: HoldId) {
-        if let Some(codes) = self.groups.lock().get_mut(&group)
+        if let Some(codes) = self.change_groups().get_mut(&group)
             && let Some(number) = codes.by_hold.get(&hold).copied()
         {
             self.total.fetch_sub(codes.remove(number), Ordering::Relaxed);
@@ -165,7 +169,48 @@ impl CodeBudget {
     }
 }
 
+impl CodeBudget {
+    fn secret(&self) -> HashSecret {
+        *self.secret.get_or_init(HashSecret::draw)
+    }
+
+    /// Locks the groups for a change.
+    fn change_groups(&self) -> MutexGuard<'_, BTreeMap<GroupId, GroupCodes>> {
+        let groups = self.groups.lock();
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        groups
+    }
+}
+
 impl GroupCodes {
+    const fn new(secret: HashSecret) -> Self {
+        Self {
+            secret,
+            open: BTreeMap::new(),
+            by_hold: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            last_number: 0,
+        }
+    }
+
+    /// Adds a code, and returns its number.
+    fn put(&mut self, code: OpenCode) -> u64 {
+        self.last_number += 1;
+        for sharer in &code.sharers {
+            *self.counts.entry(*sharer).or_default() += 1;
+        }
+        self.open.insert(self.last_number, code);
+        self.last_number
+    }
+
+    /// Names the hold of a code, if it is open.
+    fn name(&mut self, number: u64, hold: HoldId) {
+        if let Some(code) = self.open.get_mut(&number) {
+            code.hold = Some(hold);
+            self.by_hold.insert(hold, number);
+        }
+    }
+
     /// Returns the seconds until a code may be asked for; `None` if it may be now.
     fn find_wait(&self, request: CodeRequest<'_>, most: usize, now: Instant) -> Option<i64> {
         let used = self.open.len();
@@ -193,7 +238,7 @@ impl GroupCodes {
     }
 
     fn hash(&self, sharer: Sharer<'_>) -> SharerHash {
-        self.hasher.hash_one(sharer)
+        self.secret.hash(&sharer)
     }
 
     /// Returns everything by which a code is shared.

@@ -19,6 +19,7 @@ use tokio::sync::futures::OwnedNotified;
 use crate::domain::time::{HOUR, Instant};
 use crate::engine::AcceptanceHook;
 use crate::http::error::ApiError;
+use crate::http::limits::saved_counts::NamedCounts;
 use crate::http::limits::sliding_window::SlidingWindow;
 use crate::http::limits::source_networks::SourceNetworks;
 
@@ -123,6 +124,18 @@ pub(crate) struct BookingPermit {
 }
 
 impl EnumerationLimit {
+    /// The counts of refusals, for other servers of a cluster. Bookings under way end with this
+    /// one.
+    pub(crate) fn counts(&self) -> [NamedCounts<'_>; 5] {
+        [
+            NamedCounts::new("refusals.emails", &self.emails.refusals),
+            NamedCounts::new("refusals.pairs", &self.pairs.refusals),
+            NamedCounts::new("refusals.sources", &self.sources.refusals),
+            NamedCounts::new("refusals.sites", &self.sites.refusals),
+            NamedCounts::new("refusals.widest", &self.widest.refusals),
+        ]
+    }
+
     /// Permits a booking or a move for a folded e-mail address, if it has one, from a source. One
     /// behind the key of a server has none, since that stands for many clients. Waits while the
     /// bookings of the address or of a network that are under way could use up the refusals. Where

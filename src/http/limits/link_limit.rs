@@ -11,6 +11,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::records::text::Email;
 use crate::domain::time::{HOUR, Instant};
 use crate::http::error::ApiError;
+use crate::http::limits::saved_counts::NamedCounts;
 use crate::http::limits::sliding_window::{SlidingWindow, source};
 use crate::http::limits::source_networks::SourceNetworks;
 
@@ -58,6 +59,18 @@ impl LinkLimit {
             bytes_max,
             asked_bytes: NETWORK_PARTS.map(of_network),
         }
+    }
+
+    /// The counts, for other servers of a cluster.
+    pub(crate) fn counts(&self) -> [NamedCounts<'_>; 5] {
+        let [own, site, widest] = &self.asked_bytes;
+        [
+            NamedCounts::new("links.sources", &self.requested),
+            NamedCounts::new("links.emails", &self.mailed),
+            NamedCounts::new("links.bytes_own", own),
+            NamedCounts::new("links.bytes_site", site),
+            NamedCounts::new("links.bytes_widest", widest),
+        ]
     }
 
     /// Bytes that links of one group may take until they have left.

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 
 use crate::domain::time::{HOUR, Instant};
 use crate::http::auth::login_proof::DeviceNumber;
+use crate::http::limits::saved_counts::NamedCounts;
 use crate::http::limits::sliding_window::{SlidingWindow, source};
 use crate::http::limits::source_networks::SourceNetworks;
 
@@ -73,6 +74,19 @@ impl Default for LoginLimit {
 }
 
 impl LoginLimit {
+    /// The counts, for other servers of a cluster.
+    pub(crate) fn counts(&self) -> [NamedCounts<'_>; 7] {
+        [
+            NamedCounts::new("logins.pairs", &self.pairs),
+            NamedCounts::new("logins.sources", &self.sources),
+            NamedCounts::new("logins.sites", &self.sites),
+            NamedCounts::new("logins.widest", &self.widest),
+            NamedCounts::new("logins.emails", &self.emails),
+            NamedCounts::new("logins.devices", &self.devices),
+            NamedCounts::new("logins.logged_in", &self.logged_in),
+        ]
+    }
+
     /// Returns the seconds that an address has to wait at a source before its next attempt; `None`
     /// if it may try now. A known browser waits for its own failures only, a person who is logged
     /// in for those of such people, and a known source for those of the source.

@@ -19,8 +19,9 @@
 //! | long computations | all | one for each core, `…WAITING_…MAX` wait | none | 4.7 |
 //! | space of a group | role | `GROUP_MIB`, `…_PERCENT` | `--group-mib` | 3.8 |
 //!
-//! Bookings, holds and moves pass their limits by a [`guarded_write`] alone. Limits that other
-//! layers hold, because they decide or record by them:
+//! Bookings, holds and moves pass their limits by a [`guarded_write`] alone. Counts of all that is
+//! above the memory of bodies, and not of what waits, pass from one server of a cluster to the
+//! next, by [`saved_counts`]. Limits that other layers hold, because they decide or record by them:
 //!
 //! | counted | by | how many | options | Reference |
 //! | --- | --- | --- | --- | --- |
@@ -41,16 +42,19 @@
 pub(crate) mod blocking_pool;
 pub(crate) mod body_limits;
 pub(crate) mod booking_limit;
+pub(crate) mod booking_limits;
 pub(crate) mod client_hash;
 pub(crate) mod code_budget;
 pub(crate) mod enumeration_limit;
 pub(crate) mod guarded_write;
+pub(crate) mod hash_secret;
 pub(crate) mod image_pool;
 pub(crate) mod limited_move;
 pub(crate) mod link_limit;
 pub(crate) mod login_limit;
 pub(crate) mod password_pool;
 pub(crate) mod ranked_map;
+pub(crate) mod saved_counts;
 pub(crate) mod sliding_window;
 pub(crate) mod source_networks;
 pub(crate) mod source_shares;

@@ -5,14 +5,19 @@
 //! table of their own. No order of the keys is kept. All of them are looked at when there are too
 //! many, and eight times in a window.
 
-use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::hash::Hash;
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::OnceLock;
 
 use hashbrown::HashTable;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::time::Instant;
+use crate::http::limits::hash_secret::HashSecret;
+
+mod image;
 
 /// Number of keys that are tracked in any case. Beyond it the keys with the fewest events are
 /// evicted, and of those the ones whose newest event is oldest. So a caller who wants a key at its
@@ -34,9 +39,9 @@ pub(crate) struct SlidingWindow<K> {
     limit: usize,
     /// Length of the window.
     seconds: i64,
-    /// Hashes keys. Its secret is drawn anew for each window, so that no two keys can be chosen to
-    /// share a hash.
-    hasher: RandomState,
+    /// Hashes keys. It is another one for each window: in a cluster it is set before the first key,
+    /// otherwise drawn with that.
+    secret: OnceLock<HashSecret>,
     events: Mutex<KeyTable>,
     keys: PhantomData<fn(K)>,
 }
@@ -50,10 +55,12 @@ struct KeyTable {
     several: HashTable<KeyEvents>,
     /// Time at which expired keys were removed last.
     swept_at: Instant,
+    /// Number of additions and removals of events, about.
+    changes: u64,
 }
 
 /// A moment with its number of events, at least 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Moment {
     /// Seconds since 1970, within 0 to 2^32 - 1, which ends in 2106.
     seconds: u32,
@@ -81,11 +88,11 @@ impl<K: Hash> SlidingWindow<K> {
     /// Returns an empty window. A key with `limit` events within `seconds` has to wait.
     pub(crate) fn new(limit: usize, seconds: i64) -> Self {
         let events = Mutex::new(KeyTable::default());
-        Self { limit, seconds, hasher: RandomState::new(), events, keys: PhantomData }
+        Self { limit, seconds, secret: OnceLock::new(), events, keys: PhantomData }
     }
 
     fn hash(&self, key: &K) -> u64 {
-        self.hasher.hash_one(key)
+        self.secret.get_or_init(HashSecret::draw).hash(key)
     }
 
     /// Whether the limit is 0, which stands for no limit.
@@ -180,6 +187,7 @@ impl<K: Hash> SlidingWindow<K> {
     }
 
     fn insert(&self, events: &mut KeyTable, key: u64, number: usize, now: Instant) {
+        events.changes += 1;
         events.sweep(self.seconds, now);
         let added = Moment::new(now, to_count(number));
         if let Some(known) = events.several.find_mut(key, |known| known.key == key) {
@@ -229,6 +237,12 @@ impl KeyTable {
 
     /// Puts the events of a key that has none, and evicts others if there are too many keys.
     fn put(&mut self, new: SingleEvent) {
+        self.make_room();
+        self.singles.insert_unique(new.key, new, |known| known.key);
+    }
+
+    /// Evicts keys if there are too many for another one.
+    fn make_room(&mut self) {
         if self.len() >= KEYS_MAX + KEYS_BEYOND_MAX {
             let singles = self.singles.iter().map(|known| rank(known.key, &[known.moment]));
             let several = self.several.iter().map(|known| rank(known.key, &known.moments));
@@ -238,12 +252,12 @@ impl KeyTable {
             self.singles.retain(|known| rank(known.key, &[known.moment]) >= least_kept);
             self.several.retain(|known| rank(known.key, &known.moments) >= least_kept);
         }
-        self.singles.insert_unique(new.key, new, |known| known.key);
     }
 
     /// Changes the numbers of a key that has events. Moments without events are removed, and so is
     /// a key without moments.
     fn change(&mut self, key: u64, change: impl FnOnce(&mut [Moment])) {
+        self.changes += 1;
         if let Ok(mut known) = self.singles.find_entry(key, |known| known.key == key) {
             change(std::slice::from_mut(&mut known.get_mut().moment));
             if known.get().moment.number == 0 {
@@ -267,8 +281,12 @@ impl KeyTable {
             return;
         }
         self.swept_at = now;
+        let keys = self.len();
         self.singles.retain(|known| now.seconds_since(known.moment.at()) < seconds);
         self.several.retain(|known| now.seconds_since(newest(&known.moments)) < seconds);
+        if self.len() < keys {
+            self.changes += 1;
+        }
         // Room for as many keys again stays.
         self.singles.shrink_to(2 * self.singles.len(), |known| known.key);
         self.several.shrink_to(2 * self.several.len(), |known| known.key);

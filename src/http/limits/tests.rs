@@ -15,7 +15,8 @@ use crate::http::limits::body_limits::{
     ANSWER_BYTES_PER_SOURCE_MAX, LARGE_BYTES_MAX, LARGE_BYTES_PER_SOURCE_MAX, LONG_ANSWER_BYTES,
     SMALL_BYTES, UNIDENTIFIED_MAX, UNIDENTIFIED_PER_SOURCE_MAX,
 };
-use crate::http::limits::booking_limit::{BookingLimits, HOLDS_PER_BOOKING, MOVES_PER_BOOKING};
+use crate::http::limits::booking_limit::{HOLDS_PER_BOOKING, MOVES_PER_BOOKING};
+use crate::http::limits::booking_limits::BookingLimits;
 use crate::http::limits::enumeration_limit::{
     REFUSALS_PER_EMAIL_MAX, REFUSALS_PER_SITE_MAX, REFUSALS_PER_SOURCE_MAX, WAIT_MAX,
 };

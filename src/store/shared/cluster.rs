@@ -16,6 +16,7 @@ use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::PART;
 use crate::store::shared::address::SharedAddress;
 use crate::store::shared::connection::{CallError, SharedConnection};
+use crate::store::shared::counts::{COUNTS_DEADLINE, SharedCounts};
 use crate::store::shared::follower::Follower;
 use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog};
 use crate::store::shared::membership::{Beats, Membership};
@@ -74,7 +75,7 @@ pub(crate) struct SharedStore {
     address: SharedAddress,
     /// The cluster.
     pub(crate) id: Uuid,
-    /// Seals what its servers forward to one another.
+    /// Seals what its servers forward to one another, and hashes what limits count by.
     pub(crate) secret: ClusterSecret,
 }
 
@@ -207,6 +208,14 @@ impl SharedStore {
         let membership = Some(Arc::clone(membership));
         let rows = PostgresRows { connection: self.connect(COMMIT_DEADLINE)?, membership };
         Ok(Follower::new(rows, lease))
+    }
+
+    /// Returns the counts of limits that its servers pass on, over a connection of their own.
+    ///
+    /// # Errors
+    /// The connection's runtime cannot be made.
+    pub(crate) fn counts(&self, membership: &Arc<Membership>) -> Result<SharedCounts, StoreError> {
+        Ok(SharedCounts::new(self.connect(COUNTS_DEADLINE)?, Arc::clone(membership)))
     }
 
     /// Returns the release of a server's decision, over a connection that is open already.

@@ -8,6 +8,7 @@
 mod address;
 mod cluster;
 mod connection;
+mod counts;
 mod follower;
 mod lease;
 mod log;
@@ -19,6 +20,7 @@ mod snapshots;
 
 pub(crate) use address::SharedAddress;
 pub(crate) use cluster::{HandOver, Release, SharedStore, init_cluster};
+pub(crate) use counts::SharedCounts;
 pub(crate) use follower::Takeover;
 #[cfg(test)]
 pub(crate) use lease::uptime;

@@ -13,7 +13,7 @@ CREATE TABLE slotbook.cluster (
     id      uuid NOT NULL DEFAULT gen_random_uuid(),
     -- Version of this schema.
     version integer NOT NULL,
-    -- Seals what servers tell each other.
+    -- Seals what servers tell each other, and hashes what limits count by.
     secret  bytea NOT NULL
 );
 
@@ -76,6 +76,17 @@ CREATE TABLE slotbook.holder (
     -- The server to which it is to hand over. Once it has left, only that one need not wait.
     successor   integer REFERENCES slotbook.node (id)
 );
+
+-- Counts of limits, as the server that decides has saved them last.
+CREATE TABLE slotbook.counts (
+    part  integer NOT NULL,
+    name  text NOT NULL,
+    -- Number of beats of the server that decides, which its successors go on to count.
+    beat  bigint NOT NULL,
+    bytes bytea NOT NULL CHECK (octet_length(bytes) <= 4194304),
+    PRIMARY KEY (part, name)
+);
+ALTER TABLE slotbook.counts ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
 INSERT INTO slotbook.journal VALUES (0, 0, 0, '00000000-0000-0000-0000-000000000000', '');
 INSERT INTO slotbook.holder (part) VALUES (0);
@@ -307,6 +318,32 @@ BEGIN
         AND j.n < (SELECT max(l.n) FROM journal l WHERE l.part = p);
     RETURN true;
 END $$;
+
+-- Saves counts of a server, if it decides and no later ones are there. The holder's row is not
+-- locked, so that no beat waits: a save that is late finds the counts of a later beat. The last ones
+-- may be lost, so that the commit waits for no disk and no standby.
+CREATE FUNCTION slotbook.save_counts(
+    p integer, me integer, my_incarnation uuid, of_name text, b bytea
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
+BEGIN
+    -- Until the end of the transaction, which is after that of the function.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    INSERT INTO counts AS saved (part, name, beat, bytes)
+        SELECT p, of_name, h.beat, b FROM holder h
+        WHERE h.part = p AND h.node = me AND h.incarnation = my_incarnation AND NOT h.released
+        ON CONFLICT (part, name) DO UPDATE SET beat = excluded.beat, bytes = excluded.bytes
+            WHERE saved.beat <= excluded.beat;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'fenced: another server decides part %', p USING ERRCODE = 'SB001';
+    END IF;
+END $$;
+
+CREATE FUNCTION slotbook.read_counts(p integer) RETURNS TABLE (name text, bytes bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    SELECT c.name, c.bytes FROM counts c WHERE c.part = p
+$$;
 
 CREATE FUNCTION slotbook.describe_cluster()
 RETURNS TABLE (id uuid, version integer, secret bytea)
