@@ -99,6 +99,8 @@ pub(crate) enum PlantedFault {
     SessionKeptOverLogin,
     /// A server of a cluster that takes over counts anew.
     SharedCountsUnread,
+    /// A server goes on in a cluster whose formats it does not write.
+    SharedFormatsUnchecked,
     /// Answers leave a server of a cluster without its lease.
     SharedLeaseUnchecked,
     /// Messages leave a server of a cluster without its lease.
@@ -113,6 +115,8 @@ pub(crate) enum PlantedFault {
     SharedReadBeforeTake,
     /// A batch whose end is unknown is sent once more, without a look.
     SharedResendAfterUnknown,
+    /// A server takes over with older time zone data than those in force.
+    SharedZonesUncompared,
     /// New snapshots are of states from before the journal rotated.
     SnapshotsBeforeRotation,
     /// A merge gives ids of a replaced group again.

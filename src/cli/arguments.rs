@@ -210,7 +210,20 @@ pub(crate) enum ClusterCommand {
         #[command(flatten)]
         shared: SharedStoreOptions,
     },
-    /// Print the servers of a cluster: which one decides, their last beats and their releases.
+    /// Put the newest formats in force that all servers of a cluster know, once the newer release
+    /// runs on each. A server of the older release cannot come back after that.
+    Raise {
+        #[command(flatten)]
+        config_file: ConfigFileOption,
+        #[command(flatten)]
+        shared: SharedStoreOptions,
+        /// Address, as in its --advertise, of a server that is gone for good without having left;
+        /// may be repeated.
+        #[arg(long, value_name = "URL")]
+        without: Vec<String>,
+    },
+    /// Print what is in force in a cluster, and its servers: which one decides, their last beats,
+    /// releases, formats and time zone data, and whether they may take over.
     Status {
         #[command(flatten)]
         config_file: ConfigFileOption,

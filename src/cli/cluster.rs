@@ -12,7 +12,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::SharedStoreOptions;
 use crate::engine::quarantine::IncompleteDocument;
 use crate::engine::recovery::{self, Loaded};
-use crate::store::{HandOver, SharedStore, init_cluster};
+use crate::store::{HandOver, SharedStore, init_cluster, plan_raise};
 
 /// Pause between two looks at whether a successor decides, and their number.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
@@ -33,6 +33,7 @@ pub(crate) fn execute(command: ClusterCommand) -> Result<(), CommandError> {
             Ok(())
         }
         ClusterCommand::Import { store, shared } => import(&store.data, &shared),
+        ClusterCommand::Raise { config_file: _, shared, without } => raise(&shared, &without),
         ClusterCommand::Status { config_file: _, shared } => print_status(&shared),
         ClusterCommand::HandOver { config_file: _, shared, to } => hand_over(&shared, &to),
     }
@@ -56,16 +57,26 @@ fn import(data: &Path, shared: &SharedStoreOptions) -> Result<(), CommandError> 
 
 fn print_status(shared: &SharedStoreOptions) -> Result<(), CommandError> {
     let cluster = SharedStore::open(shared_address(shared)?, SystemClock.now())?;
-    print(&format!("cluster {}\n", cluster.id));
+    let in_force = &cluster.in_force;
+    print(&format!(
+        "cluster {}\nin force: {}, time zone data {}\n",
+        cluster.id, in_force.formats, in_force.tzdata
+    ));
     for node in cluster.nodes()? {
-        let role = if node.is_holder { "decides" } else { "follows" };
+        let role = match node.obstacle(in_force) {
+            _ if node.has_left => "has left".to_owned(),
+            _ if node.is_holder => "decides".to_owned(),
+            None => "follows, may take over".to_owned(),
+            Some(obstacle) => format!("follows, may not take over: {obstacle}"),
+        };
         print(&format!(
-            "{} {role}, last beat {} ms ago, {} rows behind, slotbook {} ({})\n",
+            "{} {role}; last beat {} ms ago, {} rows behind, slotbook {} ({}, time zone data {})\n",
             node.url,
             node.silent.as_millis(),
             node.lag,
             node.version,
-            node.formats
+            node.formats,
+            node.tzdata
         ));
     }
     Ok(())
@@ -92,4 +103,25 @@ fn hand_over(shared: &SharedStoreOptions, to: &str) -> Result<(), CommandError> 
          of both"
     );
     Err(CommandError::Refused(what))
+}
+
+/// Puts the newest formats in force that all servers know. `without` are the addresses of servers
+/// that are gone for good.
+fn raise(shared: &SharedStoreOptions, without: &[String]) -> Result<(), CommandError> {
+    let cluster = SharedStore::open(shared_address(shared)?, SystemClock.now())?;
+    let before = cluster.in_force.formats;
+    let mut gone = Vec::new();
+    for url in without {
+        gone.push(url.trim_end_matches('/').to_owned());
+    }
+    match plan_raise(before, &cluster.nodes()?, &gone).map_err(CommandError::Refused)? {
+        Some(raised) => {
+            cluster.raise_formats(raised)?;
+            print(&format!("in force are now {raised}; before: {before}\n"));
+        }
+        None => {
+            print(&format!("nothing to do: in force are {before}, the newest of all servers\n"))
+        }
+    }
+    Ok(())
 }

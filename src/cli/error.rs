@@ -98,5 +98,6 @@ pub(crate) fn is_refusal(error: &StoreError) -> bool {
             | StoreError::Denied { .. }
             | StoreError::ForeignOwner { .. }
             | StoreError::Shared { .. }
+            | StoreError::NotWritten { .. }
     )
 }

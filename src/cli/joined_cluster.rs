@@ -148,7 +148,8 @@ impl Leave {
 /// stop. It blocks its thread.
 ///
 /// # Errors
-/// Damage, with its place; or another server has taken over right after this one.
+/// Damage, with its place; another server has taken over right after this one; or the formats in
+/// force were raised above those of this release.
 pub(crate) fn follow_until_takeover(
     store: &SharedStore,
     membership: &Arc<Membership>,
@@ -160,6 +161,8 @@ pub(crate) fn follow_until_takeover(
         if is_stopping.load(Ordering::SeqCst) {
             return Ok(None);
         }
+        // Before anything is read that it might not understand.
+        membership.in_force.check_formats()?;
         match follower.follow().and_then(|()| follower.take_over()) {
             Ok(Some(owned)) => break owned,
             Ok(None) => has_warned = false,

@@ -7,8 +7,8 @@ use std::sync::mpsc::Sender;
 use crate::domain::directory::Directory;
 use crate::engine::recovery;
 use crate::store::{
-    BatchNumber, Checkpoint, EmptyDirectory, Generations, JournalRecord, Log, Presence, SharedLog,
-    SledLog, StoreError,
+    BatchNumber, Checkpoint, EmptyDirectory, Generations, JournalRecord, Log, Presence,
+    RecordFormat, SharedLog, SledLog, StoreError,
 };
 
 /// The parts of a store that threads beside its journal use.
@@ -81,6 +81,14 @@ impl Log for ServedLog {
 
     fn checkpoint(&mut self) -> Result<Checkpoint, StoreError> {
         self.made()?.checkpoint()
+    }
+
+    fn record_format(&self) -> Arc<RecordFormat> {
+        match self {
+            Self::Store(log) => log.record_format(),
+            Self::Shared(log) => log.record_format(),
+            Self::Awaited(_) => Arc::default(),
+        }
     }
 
     fn close(self) -> Result<(), StoreError> {

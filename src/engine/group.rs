@@ -38,7 +38,6 @@ use crate::engine::randomness::Randomness;
 use crate::engine::steady_clock::SteadyClock;
 use crate::engine::write::{Committed, Envelope, Rejection, WriteResult};
 use crate::planted_faults::PlantedFault;
-use crate::store::codec;
 use crate::store::{JournalRecord, Stream};
 
 /// The resources that a group's actor starts from.
@@ -254,11 +253,11 @@ impl GroupActorState {
         let loses_claim = PlantedFault::ClaimNotRecorded.is_active() && is_claim(&event);
         // An event that cannot be applied or encoded never reaches the disk; the state stays.
         let prepared = guarded(|| self.prepare_commit(&envelope, event, outcome, now));
-        let PreparedCommit { committed, bytes, changed_calendars, changed_records } = match prepared
-        {
-            Ok(prepared) => prepared,
-            Err(rejection) => return self.answer_when_durable(envelope, Err(rejection)),
-        };
+        let PreparedCommit { committed, record, changed_calendars, changed_records } =
+            match prepared {
+                Ok(prepared) => prepared,
+                Err(rejection) => return self.answer_when_durable(envelope, Err(rejection)),
+            };
         if loses_claim {
             return envelope.send_answer(Ok(committed));
         }
@@ -266,7 +265,6 @@ impl GroupActorState {
         let next = Arc::clone(&committed.group_state);
         let before = std::mem::replace(&mut self.group_state, Arc::clone(&next));
         self.update_views(Some(&before.calendars), changed_calendars, now);
-        let record = JournalRecord::new(Stream::Group(self.id), next.sequence, bytes);
         self.remove_used_ids();
         self.publish_early(&changed_records);
         let reply = PendingReply::to_caller(envelope.reply, Ok(committed), envelope.permit);
@@ -307,8 +305,8 @@ impl GroupActorState {
             let author = envelope.author;
             let event = book_with_messages(state, Some(author), &envelope.command, event, now);
             let event = GroupRecord::new(author, event);
-            let bytes = codec::encode(&event);
-            Ok((event, JournalRecord::new(Stream::Group(self.id), state.sequence, bytes)))
+            let record = self.journal.encode(Stream::Group(self.id), state.sequence, &event);
+            Ok((event, record))
         });
         let (event, record) = match prepared {
             Ok(prepared) => prepared,
@@ -362,8 +360,10 @@ impl GroupActorState {
         let changed_calendars = self.group_state.calendars_changed_by(&event);
         let changed_records = ChangedRecords::by_event(&event);
         let (event, committed) = self.record_answer(envelope, event, committed)?;
-        let bytes = codec::encode(&GroupRecord::new(envelope.author, event));
-        Ok(PreparedCommit { committed, bytes, changed_calendars, changed_records })
+        let event = GroupRecord::new(envelope.author, event);
+        let sequence = committed.group_state.sequence;
+        let record = self.journal.encode(Stream::Group(self.id), sequence, &event);
+        Ok(PreparedCommit { committed, record, changed_calendars, changed_records })
     }
 
     /// Sends their newest views to the calendars that an event changed: `changed`, or any if
@@ -464,7 +464,7 @@ impl GroupActorState {
 struct PreparedCommit {
     committed: Committed,
     /// The event and its author as the journal stores them.
-    bytes: Vec<u8>,
+    record: JournalRecord,
     /// Calendars that the event changed; `None` for any.
     changed_calendars: Option<Vec<CalendarId>>,
     changed_records: ChangedRecords,

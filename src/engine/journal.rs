@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
+use serde::Serialize;
 use smallvec::{SmallVec, smallvec};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant as Stopwatch;
@@ -26,7 +27,9 @@ use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
 use crate::engine::write::{ShopAnswer, WriteResult};
 use crate::planted_faults::PlantedFault;
-use crate::store::{Checkpoint, JournalRecord, Log, SimulatedLog, StoreError};
+use crate::store::{
+    Checkpoint, JournalRecord, Log, RecordFormat, SimulatedLog, StoreError, Stream,
+};
 
 /// Maximum number of entries in a batch. It bounds the time that a batch waits for its sync.
 const BATCH_ENTRIES_MAX: usize = 4_096;
@@ -131,9 +134,21 @@ impl PendingReply {
 pub struct JournalHandle {
     entries: mpsc::UnboundedSender<JournalEntry>,
     arrivals: Arc<Arrivals>,
+    /// The format that the log has records written in.
+    record_format: Arc<RecordFormat>,
 }
 
 impl JournalHandle {
+    /// Encodes an event as the record `sequence` of a stream, in the format of the log.
+    pub(crate) fn encode(
+        &self,
+        stream: Stream,
+        sequence: u64,
+        event: &impl Serialize,
+    ) -> JournalRecord {
+        JournalRecord::encode(stream, sequence, event, self.record_format.get())
+    }
+
     /// Appends an entry; entries become durable in the order of the calls. An entry for a journal
     /// that has ended is dropped: its process is ending too.
     pub fn append(&self, entry: JournalEntry) {
@@ -150,6 +165,7 @@ impl JournalHandle {
         WeakJournalHandle {
             entries: self.entries.downgrade(),
             arrivals: Arc::clone(&self.arrivals),
+            record_format: Arc::clone(&self.record_format),
         }
     }
 }
@@ -159,6 +175,7 @@ impl JournalHandle {
 pub(crate) struct WeakJournalHandle {
     entries: mpsc::WeakUnboundedSender<JournalEntry>,
     arrivals: Arc<Arrivals>,
+    record_format: Arc<RecordFormat>,
 }
 
 impl WeakJournalHandle {
@@ -171,7 +188,9 @@ impl WeakJournalHandle {
     /// Does as [`WeakJournalHandle::checkpoint`], with a port for the reply.
     pub(crate) fn begin_checkpoint(&self) -> Option<oneshot::Receiver<Checkpoint>> {
         let entries = self.entries.upgrade()?;
-        let journal = JournalHandle { entries, arrivals: Arc::clone(&self.arrivals) };
+        let arrivals = Arc::clone(&self.arrivals);
+        let record_format = Arc::clone(&self.record_format);
+        let journal = JournalHandle { entries, arrivals, record_format };
         let (reply, reached) = oneshot::channel();
         journal.append(JournalEntry::effect(EntryEffect::Checkpoint(reply)));
         // The strong handle ends here: held while waiting, it would keep the journal from ending.
@@ -380,9 +399,11 @@ impl<L: Log> Journal<L> {
         metrics: Arc<EngineMetrics>,
     ) -> (Self, JournalHandle) {
         let (sender, entries) = mpsc::unbounded_channel();
+        let record_format = log.record_format();
         let writer = JournalWriter { log, published };
         let arrivals = Arc::<Arrivals>::default();
-        let handle = JournalHandle { entries: sender, arrivals: Arc::clone(&arrivals) };
+        let handle =
+            JournalHandle { entries: sender, arrivals: Arc::clone(&arrivals), record_format };
         (Self { writer, health, metrics, entries, arrivals }, handle)
     }
 

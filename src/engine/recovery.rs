@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
+use serde::Serialize;
 
 use crate::domain::decisions::upkeep;
 use crate::domain::directory::link_secret::LinkSecret;
@@ -90,8 +91,8 @@ pub fn update_time_zones(
         let Some(event) = upkeep::resolve_instants(group_state, now) else { continue };
         let group = group_state.catalogue.group.id;
         let next = group_state.apply_by(Some(Author::Server), &event);
-        let bytes = codec::encode(&GroupRecord::new(Author::Server, event));
-        log.append(&[JournalRecord::new(Stream::Group(group), next.sequence, bytes)])?;
+        let record = GroupRecord::new(Author::Server, event);
+        append_event(log, Stream::Group(group), next.sequence, &record)?;
         tracing::warn!(%group, from = %group_state.tzdata, to = %next.tzdata, "future appointments follow the new time zone database");
         let overlaps_before = invariants::find_overlaps(group_state);
         for overlap in invariants::find_overlaps(&next) {
@@ -118,8 +119,18 @@ pub fn ensure_link_secret(
     }
     let event = DirectoryEvent::LinkSecretSet { link_secret: create() };
     directory.apply_in_place(&event);
-    let bytes = codec::encode(&event);
-    log.append(&[JournalRecord::new(Stream::Directory, directory.sequence, bytes)])?;
+    append_event(log, Stream::Directory, directory.sequence, &event)
+}
+
+/// Writes one event, in the format that the log has records written in.
+fn append_event(
+    log: &mut impl Log,
+    stream: Stream,
+    sequence: u64,
+    event: &impl Serialize,
+) -> Result<(), StoreError> {
+    let format = log.record_format().get();
+    log.append(&[JournalRecord::encode(stream, sequence, event, format)])?;
     Ok(())
 }
 
@@ -170,6 +181,10 @@ pub(crate) fn fill_shared(
     group_states: &[GroupState],
 ) -> Result<u64, StoreError> {
     let Checkpoint { last, epoch } = store.take_empty()?.checkpoint()?;
+    // Servers with older data would resolve their appointments back.
+    if let Some(newest) = group_states.iter().map(|group_state| &group_state.tzdata).max() {
+        store.raise_tzdata(newest)?;
+    }
     store.write_snapshot(last, |writer| {
         let position = directory_position(epoch, content);
         write_directory(writer.begin_stream(Stream::Directory, position)?, content)?;
@@ -258,7 +273,9 @@ pub(crate) fn write_group(
     mut snapshot: impl SnapshotWriter,
     group_state: &GroupState,
 ) -> Result<(), StoreError> {
-    state::write_group(group_state, |frame| snapshot.write_frame(frame))?;
+    codec::in_format(snapshot.format(), || {
+        state::write_group(group_state, |frame| snapshot.write_frame(frame))
+    })?;
     snapshot.finish()
 }
 
@@ -267,7 +284,9 @@ pub(crate) fn write_directory(
     mut snapshot: impl SnapshotWriter,
     directory: &Directory,
 ) -> Result<(), StoreError> {
-    state::write_directory(directory, |frame| snapshot.write_frame(frame))?;
+    codec::in_format(snapshot.format(), || {
+        state::write_directory(directory, |frame| snapshot.write_frame(frame))
+    })?;
     snapshot.finish()
 }
 

@@ -13,10 +13,10 @@ use crate::engine::erasure_cleanup::{ErasureCleanup, marks_of};
 use crate::engine::journal::WeakJournalHandle;
 use crate::engine::published::Published;
 use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
-use crate::store::state;
 use crate::store::{
     Checkpoint, SharedSnapshotsWriter, SharedStore, SnapshotWriter as _, StoreError, Stream,
 };
+use crate::store::{codec, state};
 
 /// Interval of the checks whether a snapshot is due.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -161,9 +161,11 @@ fn write_states(
             );
             return Err(StoreError::rejected(what));
         };
-        let frames = group.pending_frames()?;
         let mut snapshot = writer.begin_stream(Stream::Group(group.group), group.position())?;
-        state::write_group(last_state, |frame| snapshot.write_frame(frame))?;
+        let frames = codec::in_format(snapshot.format(), || group.pending_frames())?;
+        codec::in_format(snapshot.format(), || {
+            state::write_group(last_state, |frame| snapshot.write_frame(frame))
+        })?;
         for frame in &frames {
             snapshot.write_frame(frame)?;
         }

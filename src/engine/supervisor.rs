@@ -34,8 +34,7 @@ use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::engine::steady_clock::SteadyClock;
 use crate::engine::write::{Envelope, Rejection, ShopAnswer};
-use crate::store::codec;
-use crate::store::{JournalRecord, Stream};
+use crate::store::Stream;
 
 /// Interval of the search for idle groups. An idle group stops after one to two intervals.
 const IDLE_SWEEP_INTERVAL: Duration = Duration::from_secs(600);
@@ -371,12 +370,11 @@ impl SupervisorState {
         let group = state.catalogue.group.id;
         let mut records = SmallVec::new();
         for (event, sequence) in group_events.into_iter().zip(1..) {
-            let bytes = codec::encode(&GroupRecord::new(author, event));
-            records.push(JournalRecord::new(Stream::Group(group), sequence, bytes));
+            let record = GroupRecord::new(author, event);
+            records.push(self.parts.journal.encode(Stream::Group(group), sequence, &record));
         }
         for (event, sequence) in directory_events.iter().zip(self.parts.directory.sequence + 1..) {
-            let bytes = codec::encode(event);
-            records.push(JournalRecord::new(Stream::Directory, sequence, bytes));
+            records.push(self.parts.journal.encode(Stream::Directory, sequence, event));
         }
         let state = Arc::new(state);
         let directory = Arc::new(directory);
@@ -403,8 +401,7 @@ impl SupervisorState {
         self.parts.admission.add_group(group);
         self.parts.routes.add_group(group);
         self.founded.push(Arc::clone(&founded));
-        let bytes = codec::encode(record);
-        let record = JournalRecord::new(Stream::Group(group), founded.sequence, bytes);
+        let record = self.parts.journal.encode(Stream::Group(group), founded.sequence, record);
         self.parts.journal.append(JournalEntry {
             records: smallvec![record],
             effect: EntryEffect::PublishNewGroup(Arc::clone(&founded)),
@@ -430,7 +427,7 @@ impl SupervisorState {
     ) {
         let next = Arc::new(next);
         self.parts.directory = Arc::clone(&next);
-        let record = JournalRecord::new(Stream::Directory, next.sequence, codec::encode(event));
+        let record = self.parts.journal.encode(Stream::Directory, next.sequence, event);
         self.parts.journal.append(JournalEntry {
             records: smallvec![record],
             effect: EntryEffect::PublishDirectory(next),

@@ -1,8 +1,9 @@
 //! Encoding of the stored types. No other file names bincode.
 //!
 //! The stored shape of a released format never changes. A new shape takes a new number here. Every
-//! released format can be read, and the newest alone is written. A format is released once a
-//! version of CHANGELOG.md names it.
+//! released format can be read. The newest is written, or in a shared store the one in force, down
+//! to [`Formats::OLDEST_WRITTEN`](crate::store::Formats). A format is released once a version of
+//! CHANGELOG.md names it.
 //!
 //! | format | released with |
 //! | --- | --- |
@@ -175,6 +176,12 @@ pub fn decode_format<T: DeserializeOwned>(bytes: &[u8], format: u16) -> Result<T
     added::of_format(format, || decode(bytes))
 }
 
+/// Runs an encoder of records or frames in a format that this release writes. A member that a later
+/// format added may leave itself out of an earlier one, see [`crate::domain::records::added`].
+pub(crate) fn in_format<T>(format: u16, encode: impl FnOnce() -> T) -> T {
+    added::of_format(format, encode)
+}
+
 /// Encodes `value` and appends the crc32 of its bytes.
 pub(crate) fn encode_with_checksum<T: Serialize>(value: &T) -> Vec<u8> {
     let mut bytes = encode(value);
@@ -221,7 +228,7 @@ pub(crate) fn decode_counts<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Coun
 
 #[cfg(test)]
 mod tests {
-    use serde::{Deserialize, Deserializer};
+    use serde::{Deserialize, Deserializer, Serializer};
 
     use super::*;
 
@@ -287,6 +294,31 @@ mod tests {
         let bytes = encode(&written);
         assert_eq!(decode_format::<Row>(&bytes, 2).unwrap(), written);
         assert!(decode_format::<Row>(&bytes, 1).is_err(), "bytes are left over");
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct WrittenRow {
+        id: u64,
+        names: Vec<Option<String>>,
+        #[serde(deserialize_with = "added::in_format_2", serialize_with = "note_since")]
+        note: Option<String>,
+    }
+
+    fn note_since<S: Serializer>(note: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+        added::encode_since(2, note, serializer)
+    }
+
+    #[test]
+    fn an_earlier_format_is_written_without_the_members_of_later_ones() {
+        let row = WrittenRow { id: 1, names: vec![None], note: Some("b".into()) };
+        let rows = [row];
+        let earlier = in_format(1, || encode(&rows));
+        assert_eq!(earlier, encode(&[BeforeRow { id: 1, names: vec![None] }]));
+        let [row] = decode_format::<[WrittenRow; 1]>(&earlier, 1).unwrap();
+        assert_eq!(row.note, None);
+        let newest = encode(&rows);
+        assert_eq!(in_format(2, || encode(&rows)), newest);
+        assert_eq!(decode_format::<[WrittenRow; 1]>(&newest, 2).unwrap(), rows);
     }
 
     #[test]

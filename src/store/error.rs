@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::store::codec::DecodeError;
+use crate::store::formats::Formats;
 use crate::store::record::{BatchNumber, Stream};
 
 /// Advice for damage that a start has found.
@@ -223,6 +224,19 @@ pub enum StoreError {
         /// The words of PostgreSQL or of the connection, or the remedy.
         reason: String,
     },
+    /// The formats in force in a cluster are none that this release writes. Nothing was changed.
+    #[error(
+        "the formats in force in the cluster are {in_force}; this slotbook writes from {} up \
+         to {}: {remedy}",
+        Formats::OLDEST_WRITTEN,
+        Formats::NEWEST
+    )]
+    NotWritten {
+        /// The formats in force.
+        in_force: Formats,
+        /// The step to take.
+        remedy: &'static str,
+    },
     /// Another server of the cluster has taken over. Nothing that was not answered counts.
     #[error("another server of the cluster has taken over; start again, to follow it")]
     Fenced,
@@ -363,6 +377,7 @@ impl StoreError {
             Self::Shared { .. }
             | Self::Fenced
             | Self::SharedDamaged { .. }
+            | Self::NotWritten { .. }
             | Self::Rejected { .. } => {}
         }
         self

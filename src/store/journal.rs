@@ -13,6 +13,7 @@ use crate::store::database::Database;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{DirectoryLock, find_metadata, remove_directory, sync_parent};
+use crate::store::formats::RecordFormat;
 use crate::store::generation::{Generation, journal_path};
 use crate::store::presence::Presence;
 use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
@@ -49,6 +50,12 @@ pub trait Log: Send {
     ///
     /// As for [`Log::append`].
     fn checkpoint(&mut self) -> Result<Checkpoint, StoreError>;
+
+    /// Returns the format in which records for it have to be encoded. It rises while the log is
+    /// used, and is the newest unless servers of other releases read the log too.
+    fn record_format(&self) -> Arc<RecordFormat> {
+        Arc::default()
+    }
 
     /// Marks the end of the journal as clean, so that the next start trusts the page cache.
     ///

@@ -53,6 +53,7 @@ mod durable_watermark;
 mod error;
 mod files;
 mod forgotten;
+mod formats;
 mod generation;
 mod io_throttle;
 mod journal;
@@ -81,6 +82,7 @@ pub(crate) use error::panic_message;
 pub use error::{DamageLocation, StoreError};
 pub use files::free_bytes;
 pub use forgotten::{FORGOTTEN, ForgottenClient, ForgottenFile, LINE_BYTES_MAX, read_forgotten};
+pub use formats::{Formats, RecordFormat};
 pub use journal::{Log, SledLog};
 pub use presence::Presence;
 pub use record::{BatchNumber, JournalRecord, Position, Stream};
@@ -90,7 +92,7 @@ pub use replay::TornBatch;
 pub(crate) use shared::uptime;
 pub(crate) use shared::{
     BEAT_INTERVAL, HandOver, LEASE_TIME, Lease, Membership, Release, SharedAddress, SharedCounts,
-    SharedLog, SharedSnapshotsWriter, SharedStore, Takeover, init_cluster,
+    SharedLog, SharedSnapshotsWriter, SharedStore, Takeover, init_cluster, plan_raise,
 };
 pub use simulated::{SimulatedDisk, SimulatedLog};
 pub use simulated_contents::{InjectedFault, Tail};

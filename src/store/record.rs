@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::domain::records::ids::GroupId;
-use crate::store::codec::RECORD_FORMAT;
+use crate::store::codec::{self, RECORD_FORMAT};
 
 /// A sequence of records with its own numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,7 +62,7 @@ impl fmt::Display for BatchNumber {
 /// One event of one stream, as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalRecord {
-    /// Format of `bytes`: [`RECORD_FORMAT`] when written by this release.
+    /// Format of `bytes`.
     pub format: u16,
     /// The stream that the event belongs to.
     pub stream: Stream,
@@ -73,8 +75,17 @@ pub struct JournalRecord {
 }
 
 impl JournalRecord {
-    /// Makes a record in the format that this release writes. Its epoch will be that of the log
-    /// that writes it.
+    /// Encodes an event in a format that this release writes: the [`RecordFormat`] of the log that
+    /// the record is for. Its epoch will be that of the log.
+    ///
+    /// [`RecordFormat`]: crate::store::RecordFormat
+    pub fn encode(stream: Stream, sequence: u64, event: &impl Serialize, format: u16) -> Self {
+        let bytes = codec::in_format(format, || codec::encode(event));
+        Self { format, ..Self::new(stream, sequence, bytes) }
+    }
+
+    /// Makes a record of bytes in the newest format. Its epoch will be that of the log that writes
+    /// it.
     pub const fn new(stream: Stream, sequence: u64, bytes: Vec<u8>) -> Self {
         Self { format: RECORD_FORMAT, stream, epoch: 0, sequence, bytes }
     }

@@ -71,6 +71,9 @@ pub(crate) struct SnapshotsWriter {
 
 /// Writes one stream's snapshot, frame by frame. It counts only after [`SnapshotWriter::finish`].
 pub trait SnapshotWriter {
+    /// Format in which frames have to be encoded.
+    fn format(&self) -> u16;
+
     /// Adds a frame. Frames of some 64 KiB keep the memory of writer and reader small. A frame must
     /// be shorter than 4 GiB.
     ///
@@ -222,6 +225,10 @@ fn verify_snapshots(
 }
 
 impl SnapshotWriter for DatabaseSnapshot<'_> {
+    fn format(&self) -> u16 {
+        self.header.format
+    }
+
     fn write_frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let length = u32::try_from(bytes.len()).expect("a frame stays below 4 GiB");
         self.header.frames += 1;

@@ -3,14 +3,15 @@
 //! Such a member stands last in its struct and names one of these functions in
 //! `#[serde(deserialize_with = "…")]`. Records of an earlier format do not hold it. A type gets
 //! nothing but the bytes from serde, so [`of_format`] keeps their format for the thread while it
-//! decodes them.
+//! decodes or encodes them.
 
 use std::cell::Cell;
 
 use serde::de::{Deserialize, Deserializer};
 
 thread_local! {
-    /// The format of the bytes that this thread decodes; the newest unless `of_format` says so.
+    /// The format of the bytes that this thread decodes or encodes; the newest unless `of_format`
+    /// says so.
     static FORMAT: Cell<u16> = const { Cell::new(u16::MAX) };
 }
 
@@ -23,10 +24,25 @@ impl Drop for Outer {
     }
 }
 
-/// Runs a decoder of bytes of a format.
-pub fn of_format<T>(format: u16, decode: impl FnOnce() -> T) -> T {
+/// Runs a decoder or an encoder of bytes of a format.
+pub fn of_format<T>(format: u16, run: impl FnOnce() -> T) -> T {
     let _outer = Outer(FORMAT.replace(format));
-    decode()
+    run()
+}
+
+/// Encodes a member, or leaves it out of formats before `first`. A release that writes two formats
+/// names it by `serialize_with` for each member that the newer one added.
+///
+/// # Errors
+/// Those of the serializer.
+#[cfg(test)]
+pub(crate) fn encode_since<S: serde::Serializer>(
+    first: u16,
+    member: &impl serde::Serialize,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    // A unit takes no bytes.
+    if FORMAT.get() < first { serializer.serialize_unit() } else { member.serialize(serializer) }
 }
 
 /// Decodes a member that format 2 added; its default in earlier records.

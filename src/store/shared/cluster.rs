@@ -9,8 +9,10 @@ use uuid::Uuid;
 
 use crate::domain::directory::cluster_secret::ClusterSecret;
 use crate::domain::time::Instant;
+use crate::domain::time::zone::tzdata_version;
 use crate::planted_faults::PlantedFault;
 use crate::store::error::StoreError;
+use crate::store::formats::{Formats, RecordFormat};
 use crate::store::record::{BatchNumber, StreamPositions};
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::PART;
@@ -18,8 +20,10 @@ use crate::store::shared::address::SharedAddress;
 use crate::store::shared::connection::{CallError, SharedConnection};
 use crate::store::shared::counts::{COUNTS_DEADLINE, SharedCounts};
 use crate::store::shared::follower::Follower;
+use crate::store::shared::in_force::InForce;
 use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog};
 use crate::store::shared::membership::{Beats, Membership};
+use crate::store::shared::nodes::ClusterNode;
 use crate::store::shared::rows::{PostgresRows, owned_row};
 use crate::store::shared::snapshots::{SharedSnapshotsWriter, list_snapshots};
 
@@ -34,7 +38,12 @@ const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(10);
 /// Longest time of a statement that removes or adds much.
 const LONG_DEADLINE: Duration = Duration::from_secs(60);
 
-/// Makes the schema of a new cluster, whose functions the role `role` may call.
+/// Returns the cluster, with what is in force from the fourth column on.
+const DESCRIBE: &str = "SELECT id, version, secret, record_format, snapshot_format, tzdata \
+                        FROM slotbook.describe_cluster()";
+
+/// Makes the schema of a new cluster, whose functions the role `role` may call. The formats and the
+/// time zone data of this release are in force in it.
 ///
 /// # Errors
 /// The database has the schema already, or PostgreSQL refuses. Nothing is made then.
@@ -47,10 +56,14 @@ pub(crate) fn init_cluster(address: &SharedAddress, role: &str) -> Result<(), St
     }
     let role = format!("\"{}\"", role.replace('"', "\"\""));
     let schema = planted(SCHEMA);
+    let Formats { records, snapshots } = Formats::NEWEST;
+    let tzdata = tzdata_version();
     let script = format!(
         "BEGIN;\n{schema}\n\
-         INSERT INTO slotbook.cluster (version, secret) VALUES ({SCHEMA_VERSION}, \
-             uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));\n\
+         INSERT INTO slotbook.cluster (version, secret, record_format, snapshot_format, tzdata) \
+             VALUES ({SCHEMA_VERSION}, \
+             uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()), \
+             {records}, {snapshots}, '{tzdata}');\n\
          GRANT USAGE ON SCHEMA slotbook TO {role};\n\
          GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA slotbook TO {role};\n\
          COMMIT;"
@@ -66,6 +79,9 @@ fn planted(schema: &str) -> Cow<'_, str> {
     if PlantedFault::SharedPredecessorUnchecked.is_active() {
         return schema.replace("WHERE EXISTS (", "WHERE true OR EXISTS (").into();
     }
+    if PlantedFault::SharedZonesUncompared.is_active() {
+        return schema.replace("AND o.tzdata >= c.tzdata", "").into();
+    }
     schema.into()
 }
 
@@ -77,23 +93,8 @@ pub(crate) struct SharedStore {
     pub(crate) id: Uuid,
     /// Seals what its servers forward to one another, and hashes what limits count by.
     pub(crate) secret: ClusterSecret,
-}
-
-/// A server that has joined.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ClusterNode {
-    /// Address at which others reach it.
-    pub(crate) url: String,
-    /// Its release.
-    pub(crate) version: String,
-    /// The formats that it writes.
-    pub(crate) formats: String,
-    /// Time since its last beat.
-    pub(crate) silent: Duration,
-    /// Whether it decides.
-    pub(crate) is_holder: bool,
-    /// Rows of the journal that it had not applied at its last beat.
-    pub(crate) lag: u64,
+    /// The formats and the time zone data in force as it was opened.
+    pub(crate) in_force: InForce,
 }
 
 /// The statement by which a server leaves the decision to others.
@@ -112,7 +113,7 @@ impl Release {
     /// # Errors
     /// PostgreSQL refuses; the others take over later then.
     pub(crate) fn run(mut self) -> Result<(), StoreError> {
-        let Membership { node, incarnation, lease } = &*self.membership;
+        let Membership { node, incarnation, lease, .. } = &*self.membership;
         lease.end();
         let released = self.connection.call(RELEASE, &[&PART, node, incarnation]);
         released.map(drop).map_err(|error| error.into_store_error("leave"))
@@ -158,9 +159,8 @@ impl SharedStore {
             let what = "the database has no schema slotbook: `slotbook cluster init` makes it";
             return Err(refuse(what.to_owned()));
         }
-        let described = connection
-            .call("SELECT id, version, secret FROM slotbook.describe_cluster()", &[])
-            .map_err(|error| error.into_store_error("use"))?;
+        let described =
+            connection.call(DESCRIBE, &[]).map_err(|error| error.into_store_error("use"))?;
         let Some(row) = described.first() else {
             let what = "its table slotbook.cluster has no row: restore the database";
             return Err(refuse(what.to_owned()));
@@ -177,15 +177,19 @@ impl SharedStore {
         let Ok(bits) = secret.try_into() else {
             return Err(refuse("its secret has not 32 bytes: restore the database".to_owned()));
         };
-        Ok(Self { address, id: row.get(0), secret: ClusterSecret::new(bits) })
+        let in_force = InForce::of_row(row, 3).map_err(|error| error.into_store_error("use"))?;
+        Ok(Self { address, id: row.get(0), secret: ClusterSecret::new(bits), in_force })
     }
 
     /// Joins as the server that others reach at `url`.
     ///
     /// # Errors
-    /// PostgreSQL refuses.
+    /// [`StoreError::NotWritten`] if this release does not write the formats in force; PostgreSQL
+    /// refuses.
     pub(crate) fn join(&self, url: &str) -> Result<Arc<Membership>, StoreError> {
-        Ok(Arc::new(Membership::join(&mut self.connect(COMMIT_DEADLINE)?, url)?))
+        self.in_force.check_formats()?;
+        let mut connection = self.connect(COMMIT_DEADLINE)?;
+        Ok(Arc::new(Membership::join(&mut connection, url, self.in_force.clone())?))
     }
 
     /// Returns the beats of a server, over a connection of their own.
@@ -205,9 +209,10 @@ impl SharedStore {
         membership: &Arc<Membership>,
     ) -> Result<Follower<V>, StoreError> {
         let lease = Arc::clone(&membership.lease);
+        let in_force = Arc::clone(&membership.in_force);
         let membership = Some(Arc::clone(membership));
         let rows = PostgresRows { connection: self.connect(COMMIT_DEADLINE)?, membership };
-        Ok(Follower::new(rows, lease))
+        Ok(Follower::new(rows, lease, in_force))
     }
 
     /// Returns the counts of limits that its servers pass on, over a connection of their own.
@@ -252,34 +257,57 @@ impl SharedStore {
     /// PostgreSQL refuses.
     pub(crate) fn nodes(&self) -> Result<Vec<ClusterNode>, StoreError> {
         let rows = self.connect(COMMIT_DEADLINE)?.call(
-            "SELECT url, version, formats, silent_ms, is_holder, lag FROM slotbook.list_nodes($1)",
+            "SELECT url, version, record_format, snapshot_format, tzdata, silent_ms, is_holder, \
+             has_left, lag FROM slotbook.list_nodes($1)",
             &[&PART],
         );
-        let rows = rows.map_err(|error| error.into_store_error("read"))?;
-        let node = |row: &tokio_postgres::Row| ClusterNode {
-            url: row.get(0),
-            version: row.get(1),
-            formats: row.get(2),
-            silent: Duration::from_millis(u64::try_from(row.get::<_, i64>(3)).unwrap_or(0)),
-            is_holder: row.get(4),
-            lag: u64::try_from(row.get::<_, i64>(5)).unwrap_or(0),
-        };
-        Ok(rows.iter().map(node).collect())
+        let nodes = rows.and_then(|rows| rows.iter().map(ClusterNode::of_row).collect());
+        nodes.map_err(|error| error.into_store_error("read"))
+    }
+
+    /// Puts formats in force. None falls by that.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses.
+    pub(crate) fn raise_formats(&self, formats: Formats) -> Result<(), StoreError> {
+        let Formats { records, snapshots } = formats;
+        let raised = self.connect(COMMIT_DEADLINE)?.commit(
+            "SELECT slotbook.raise_formats($1, $2)",
+            &[&i32::from(records), &i32::from(snapshots)],
+        );
+        raised.map(drop).map_err(|error| error.into_store_error("raise the formats of"))
+    }
+
+    /// Puts time zone data in force, unless newer ones are.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses.
+    pub(crate) fn raise_tzdata(&self, tzdata: &str) -> Result<(), StoreError> {
+        let raised =
+            self.connect(COMMIT_DEADLINE)?.commit("SELECT slotbook.raise_tzdata($1)", &[&tzdata]);
+        raised.map(drop).map_err(|error| error.into_store_error("raise the time zone data of"))
     }
 
     /// Writes a snapshot of states that hold at least all of the journal up to `number`, through
     /// `write`, and returns its bytes.
     ///
     /// # Errors
-    /// The error of `write`; PostgreSQL refuses, or returns other bytes than were written. The
-    /// newest snapshot stays what it was.
+    /// The error of `write`; the formats in force are none of this release; PostgreSQL refuses, or
+    /// returns other bytes than were written. The newest snapshot stays what it was.
     pub(crate) fn write_snapshot(
         &self,
         number: BatchNumber,
         write: impl FnOnce(&mut SharedSnapshotsWriter<'_>) -> Result<(), StoreError>,
     ) -> Result<u64, StoreError> {
         let mut connection = self.connect(LONG_DEADLINE)?;
-        let mut writer = SharedSnapshotsWriter::begin(&mut connection, number)?;
+        let described = connection.call(DESCRIBE, &[]);
+        let in_force = described.and_then(|rows| {
+            InForce::of_row(rows.first().expect("it was there as this was opened"), 3)
+        });
+        let in_force = in_force.map_err(|error| error.into_store_error("use"))?;
+        in_force.check_formats()?;
+        let format = in_force.formats.snapshots;
+        let mut writer = SharedSnapshotsWriter::begin(&mut connection, number, format)?;
         write(&mut writer)?;
         writer.publish()
     }
@@ -287,8 +315,10 @@ impl SharedStore {
     /// Takes the journal of a cluster that never had content, to fill it.
     ///
     /// # Errors
-    /// It has content already, or PostgreSQL refuses.
+    /// It has content already; this release does not write the formats in force; or PostgreSQL
+    /// refuses.
     pub(crate) fn take_empty(&self) -> Result<SharedLog, StoreError> {
+        self.in_force.check_formats()?;
         let mut connection = self.connect(COMMIT_DEADLINE)?;
         let owner = Uuid::new_v4();
         let taken = connection
@@ -303,7 +333,8 @@ impl SharedStore {
         }
         let tail_bytes = Arc::new(AtomicU64::new(0));
         let rows = PostgresRows { connection, membership: None };
-        Ok(SharedLog::new(rows, last, StreamPositions::default(), tail_bytes))
+        let record_format = Arc::new(RecordFormat::new(self.in_force.formats.records));
+        Ok(SharedLog::new(rows, last, StreamPositions::default(), tail_bytes, record_format))
     }
 
     fn connect(&self, deadline: Duration) -> Result<SharedConnection, StoreError> {

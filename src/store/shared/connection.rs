@@ -22,6 +22,8 @@ const FENCED: &str = "SB001";
 const KEY_TAKEN: &str = "23505";
 /// Condition of a server whose address another one has joined with.
 const REPLACED: &str = "SB004";
+/// Condition of a server that is older than what is in force.
+const OUTDATED: &str = "SB007";
 /// Read behind each commit, in the same round trip: whether it has waited for a standby.
 const IS_SYNCHRONOUS: &str = "SELECT slotbook.is_synchronous()";
 
@@ -37,6 +39,9 @@ pub(crate) enum CallError {
     KeyTaken,
     /// Another server has joined with the same address.
     Replaced,
+    /// This server does not know the formats in force, or has older time zone data. Nothing was
+    /// changed.
+    Outdated,
     /// PostgreSQL refuses, and may not later. Nothing was changed.
     Refused(String),
 }
@@ -47,6 +52,10 @@ impl CallError {
         match self {
             Self::Unknown(reason) | Self::Refused(reason) => StoreError::shared(doing, reason),
             Self::Fenced | Self::KeyTaken => StoreError::Fenced,
+            Self::Outdated => StoreError::shared(
+                doing,
+                "this server is older than what is in force: start the newer release here",
+            ),
             Self::Replaced => StoreError::shared(
                 doing,
                 "another server has joined with the same --advertise: give each its own",
@@ -283,6 +292,7 @@ fn judge(error: &tokio_postgres::Error) -> CallError {
         FENCED => CallError::Fenced,
         KEY_TAKEN => CallError::KeyTaken,
         REPLACED => CallError::Replaced,
+        OUTDATED => CallError::Outdated,
         // Shutdown of the server or its connection, which may be after the commit.
         code if code.starts_with("57P") || code.starts_with("08") => {
             CallError::Unknown(describe(error))

@@ -12,6 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::replay::Replay;
 use crate::store::shared::connection::CallError;
+use crate::store::shared::in_force::InForceView;
 use crate::store::shared::lease::Lease;
 use crate::store::shared::log::SharedLog;
 use crate::store::shared::number_i64;
@@ -28,6 +29,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct Follower<V, R = PostgresRows> {
     rows: R,
     lease: Arc<Lease>,
+    in_force: Arc<InForceView>,
+    /// Whether it was logged that none decides that this server may follow.
+    has_warned: bool,
     read: Option<ReadStates<V>>,
 }
 
@@ -68,8 +72,8 @@ impl From<StoreError> for FollowError {
 
 impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
     /// Creates a follower that has read nothing.
-    pub(crate) fn new(rows: R, lease: Arc<Lease>) -> Self {
-        Self { rows, lease, read: None }
+    pub(crate) fn new(rows: R, lease: Arc<Lease>, in_force: Arc<InForceView>) -> Self {
+        Self { rows, lease, in_force, has_warned: false, read: None }
     }
 
     /// Reads what was added since the last call; the first call reads the newest snapshot as well.
@@ -113,18 +117,34 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
     }
 
     /// Takes over, if the server that decides has not been heard for long. Returns the row of this
-    /// server's own, or `None` while another decides.
+    /// server's own, or `None` while another decides, or where this server may not: PostgreSQL
+    /// compares once more what is in force.
     ///
     /// # Errors
     /// Damage, with its place; or PostgreSQL does not answer, and may later.
     pub(crate) fn take_over(&mut self) -> Result<Option<OwnedRow>, StoreError> {
-        let Some(seen) = self.lease.may_take_at(self.rows.now()) else { return Ok(None) };
+        let Some(seen) = self.lease.may_take_at(self.rows.now()) else {
+            self.has_warned = false;
+            return Ok(None);
+        };
+        if !self.in_force.zones_allow_takeover() {
+            if !std::mem::replace(&mut self.has_warned, true) {
+                tracing::error!(
+                    "no server decides, and this one has older time zone data than the cluster: \
+                     start a server with the newer release; until then requests are answered 503"
+                );
+            }
+            return Ok(None);
+        }
         let sent = self.rows.now();
         let owner = self.rows.new_owner();
         let last = match self.rows.take_over(owner, seen) {
             Ok(Some(last)) => last,
-            // Another server takes at this moment, or has been heard.
-            Ok(None) | Err(CallError::Fenced | CallError::KeyTaken) => return Ok(None),
+            // Another server takes at this moment, or has been heard; or more is in force than the
+            // last beat has said.
+            Ok(None) | Err(CallError::Fenced | CallError::KeyTaken | CallError::Outdated) => {
+                return Ok(None);
+            }
             // The next beat shows whether it was done, and by whom.
             Err(error) => return Err(error.into_store_error("take over")),
         };
@@ -163,7 +183,8 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
         replay.finish(Path::new(JOURNAL))?;
         let tail_bytes = Arc::new(AtomicU64::new(tail_bytes));
         let Replay { positions, .. } = replay;
-        let log = SharedLog::new(self.rows, last, positions, tail_bytes);
+        let record_format = Arc::clone(&self.in_force.record_format);
+        let log = SharedLog::new(self.rows, last, positions, tail_bytes, record_format);
         Ok(Takeover { visitor, log, snapshot_bytes })
     }
 }

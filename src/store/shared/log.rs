@@ -12,6 +12,7 @@ use crate::planted_faults::PlantedFault;
 use crate::store::batch;
 use crate::store::checkpoint::Checkpoint;
 use crate::store::error::StoreError;
+use crate::store::formats::RecordFormat;
 use crate::store::journal::Log;
 use crate::store::record::{BatchNumber, JournalRecord, StreamPositions};
 use crate::store::replay::advance_all;
@@ -35,6 +36,8 @@ pub(crate) struct SharedLog<R = PostgresRows> {
     positions: StreamPositions,
     /// Bytes of the journal since the newest snapshot.
     tail_bytes: Arc<AtomicU64>,
+    /// The format in force, in which records are encoded for this log.
+    record_format: Arc<RecordFormat>,
     /// The last checkpoint; the next one is another.
     checkpointed: Option<BatchNumber>,
     /// Set before each step and reset after its success.
@@ -47,10 +50,20 @@ impl<R: SharedRows> SharedLog<R> {
         last: OwnedRow,
         positions: StreamPositions,
         tail_bytes: Arc<AtomicU64>,
+        record_format: Arc<RecordFormat>,
     ) -> Self {
         let own = vec![last.owner];
         let checkpointed = None;
-        Self { rows, last, own, positions, tail_bytes, checkpointed, poisoned: false }
+        Self {
+            rows,
+            last,
+            own,
+            positions,
+            tail_bytes,
+            record_format,
+            checkpointed,
+            poisoned: false,
+        }
     }
 
     /// The bytes of the journal since the newest snapshot, for a compactor.
@@ -61,6 +74,13 @@ impl<R: SharedRows> SharedLog<R> {
     /// Adds a batch, and returns the length of its row.
     fn append_batch(&mut self, records: &[JournalRecord]) -> Result<usize, StoreError> {
         let OwnedRow { number, epoch, .. } = self.last;
+        // Each record keeps the format of its bytes over all tries: one that was encoded before a
+        // raise is in a format that all servers read.
+        let in_force = self.record_format.get();
+        assert!(
+            records.iter().all(|record| record.format <= in_force),
+            "records are encoded in the format of their log, which never falls"
+        );
         advance_all(&mut self.positions, Path::new(JOURNAL), number.next(), epoch, records)?;
         let mut pause = Pause::new();
         loop {
@@ -81,7 +101,9 @@ impl<R: SharedRows> SharedLog<R> {
                         return Ok(bytes.len());
                     }
                 }
-                Err(error @ (CallError::Refused(_) | CallError::Replaced)) => {
+                Err(
+                    error @ (CallError::Refused(_) | CallError::Replaced | CallError::Outdated),
+                ) => {
                     pause.warn(&format!("{error:?}"));
                     pause.wait(&mut self.rows);
                 }
@@ -169,6 +191,10 @@ impl<R: SharedRows + Send> Log for SharedLog<R> {
             log.checkpointed = Some(log.last.number);
             Ok(Checkpoint { last: log.last.number, epoch: log.last.epoch })
         })
+    }
+
+    fn record_format(&self) -> Arc<RecordFormat> {
+        Arc::clone(&self.record_format)
     }
 
     fn close(self) -> Result<(), StoreError> {

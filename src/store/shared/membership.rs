@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::store::codec::{RECORD_FORMAT, SNAPSHOT_FORMAT};
+use crate::domain::time::zone::tzdata_version;
 use crate::store::error::StoreError;
+use crate::store::formats::Formats;
 use crate::store::shared::address::SharedAddress;
 use crate::store::shared::connection::{CallError, SharedConnection};
+use crate::store::shared::in_force::{InForce, InForceView};
 use crate::store::shared::lease::{
     BEAT_INTERVAL, HolderReport, LEASE_TIME, Lease, NamedSuccessor, uptime,
 };
@@ -27,24 +29,39 @@ pub(crate) struct Membership {
     pub(crate) incarnation: Uuid,
     /// Its lease, and its view of the server that decides.
     pub(crate) lease: Arc<Lease>,
+    /// The formats and the time zone data in force, as the last beat has said.
+    pub(crate) in_force: Arc<InForceView>,
 }
 
 impl Membership {
-    /// Joins the cluster as the server that others reach at `url`.
+    /// Joins the cluster, in which `in_force` is in force, as the server that others reach at
+    /// `url`.
     ///
     /// # Errors
     /// PostgreSQL refuses.
-    pub(crate) fn join(connection: &mut SharedConnection, url: &str) -> Result<Self, StoreError> {
+    pub(crate) fn join(
+        connection: &mut SharedConnection,
+        url: &str,
+        in_force: InForce,
+    ) -> Result<Self, StoreError> {
         let incarnation = Uuid::new_v4();
         let version = env!("CARGO_PKG_VERSION");
-        let formats = format!("records {RECORD_FORMAT}, snapshots {SNAPSHOT_FORMAT}");
+        let Formats { records, snapshots } = Formats::NEWEST;
         let joined = connection.commit(
-            "SELECT slotbook.join_cluster($1, $2, $3, $4)",
-            &[&url, &incarnation, &version, &formats],
+            "SELECT slotbook.join_cluster($1, $2, $3, $4, $5, $6)",
+            &[
+                &url,
+                &incarnation,
+                &version,
+                &i32::from(records),
+                &i32::from(snapshots),
+                &tzdata_version(),
+            ],
         );
         let joined = joined.map_err(|error| error.into_store_error("join"))?;
         let node = joined.first().expect("a function returns a row").get(0);
-        Ok(Self { node, incarnation, lease: Arc::default() })
+        let in_force = Arc::new(InForceView::new(in_force));
+        Ok(Self { node, incarnation, lease: Arc::default(), in_force })
     }
 
     /// Sends one beat, and notes what it says.
@@ -55,7 +72,8 @@ impl Membership {
         let sent = uptime();
         let answered = connection.commit(
             "SELECT holder_node, holder_incarnation, holder_beat, holder_released, \
-                    holder_successor, holder_url \
+                    holder_successor, holder_url, \
+                    in_force_records, in_force_snapshots, in_force_tzdata \
              FROM slotbook.beat($1, $2, $3, $4)",
             &[&PART, &self.node, &self.incarnation, &number_i64(self.lease.applied())],
         );
@@ -76,6 +94,8 @@ impl Membership {
                     },
                     url: row.get(5),
                 };
+                // Before the lease, by which a takeover begins.
+                self.in_force.note(InForce::of_row(row, 6)?);
                 self.lease.note_beat(sent, uptime(), report);
                 Ok(())
             }

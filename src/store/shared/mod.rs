@@ -10,9 +10,11 @@ mod cluster;
 mod connection;
 mod counts;
 mod follower;
+mod in_force;
 mod lease;
 mod log;
 mod membership;
+mod nodes;
 mod rows;
 #[cfg(test)]
 mod simulation;
@@ -27,6 +29,7 @@ pub(crate) use lease::uptime;
 pub(crate) use lease::{BEAT_INTERVAL, LEASE_TIME, Lease};
 pub(crate) use log::SharedLog;
 pub(crate) use membership::Membership;
+pub(crate) use nodes::plan_raise;
 pub(crate) use snapshots::SharedSnapshotsWriter;
 
 use crate::store::error::StoreError;

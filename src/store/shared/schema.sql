@@ -14,7 +14,13 @@ CREATE TABLE slotbook.cluster (
     -- Version of this schema.
     version integer NOT NULL,
     -- Seals what servers tell each other, and hashes what limits count by.
-    secret  bytea NOT NULL
+    secret  bytea NOT NULL,
+    -- The formats in force: no record and no snapshot of a newer one is written. They never fall.
+    record_format   integer NOT NULL,
+    snapshot_format integer NOT NULL,
+    -- The time zone data in force, as in 2025b: the newest by which a server that decides has
+    -- resolved appointments. None with older data may decide.
+    tzdata  text COLLATE "C" NOT NULL
 );
 
 -- One row for each batch, and one without bytes for each change of the owner.
@@ -57,11 +63,16 @@ CREATE TABLE slotbook.node (
     -- A fresh one for each start of the server.
     incarnation uuid NOT NULL,
     version     text NOT NULL,
-    formats     text NOT NULL,
+    -- The newest formats that it knows, and its time zone data.
+    record_format   integer NOT NULL,
+    snapshot_format integer NOT NULL,
+    tzdata      text COLLATE "C" NOT NULL,
     beat        bigint NOT NULL DEFAULT 0,
     beaten_at   timestamptz NOT NULL DEFAULT now(),
     -- Last row of the journal that it has applied.
-    applied     bigint NOT NULL DEFAULT 0
+    applied     bigint NOT NULL DEFAULT 0,
+    -- Whether it has left, and has not joined again since.
+    has_left    boolean NOT NULL DEFAULT false
 );
 
 -- The server that decides. Its beat is counted here as well, and a server that takes over locks the
@@ -108,24 +119,29 @@ BEGIN
 END $$;
 
 CREATE FUNCTION slotbook.join_cluster(
-    node_url text, node_incarnation uuid, node_version text, node_formats text
+    node_url text, node_incarnation uuid, node_version text,
+    node_record_format integer, node_snapshot_format integer, node_tzdata text
 ) RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
-    INSERT INTO node (url, incarnation, version, formats)
-    VALUES (node_url, node_incarnation, node_version, node_formats)
+    INSERT INTO node (url, incarnation, version, record_format, snapshot_format, tzdata)
+    VALUES (node_url, node_incarnation, node_version, node_record_format, node_snapshot_format,
+            node_tzdata)
     ON CONFLICT (url) DO UPDATE SET
         incarnation = excluded.incarnation, version = excluded.version,
-        formats = excluded.formats, beat = node.beat + 1, beaten_at = now(), applied = 0
+        record_format = excluded.record_format, snapshot_format = excluded.snapshot_format,
+        tzdata = excluded.tzdata, beat = node.beat + 1, beaten_at = now(), applied = 0,
+        has_left = false
     RETURNING id
 $$;
 
 -- Counts a beat of a server, which has applied the rows up to `my_applied`, and returns who
--- decides.
+-- decides, and what is in force.
 CREATE FUNCTION slotbook.beat(
     p integer, me integer, my_incarnation uuid, my_applied bigint,
     OUT holder_node integer, OUT holder_incarnation uuid, OUT holder_beat bigint,
     OUT holder_released boolean, OUT holder_successor integer, OUT holder_url text,
-    OUT last_row bigint
+    OUT last_row bigint,
+    OUT in_force_records integer, OUT in_force_snapshots integer, OUT in_force_tzdata text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
 SET lock_timeout = '2s' AS $$
@@ -144,6 +160,29 @@ BEGIN
         INTO holder_node, holder_incarnation, holder_beat, holder_released, holder_successor,
              holder_url, last_row
         FROM holder h LEFT JOIN node o ON o.id = h.node WHERE h.part = p;
+    SELECT c.record_format, c.snapshot_format, c.tzdata
+        INTO in_force_records, in_force_snapshots, in_force_tzdata FROM cluster c;
+END $$;
+
+-- Whether a server knows the formats in force, and has no older time zone data.
+CREATE FUNCTION slotbook.may_decide(of_node integer) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    SELECT EXISTS (
+        SELECT 1 FROM cluster c, node o WHERE o.id = of_node
+            AND o.record_format >= c.record_format AND o.snapshot_format >= c.snapshot_format
+            AND o.tzdata >= c.tzdata)
+$$;
+
+-- Refuses a server that may not decide. Of one that may, the time zone data are in force from now
+-- on.
+CREATE FUNCTION slotbook.admit(me integer) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+BEGIN
+    IF NOT may_decide(me) THEN
+        RAISE EXCEPTION 'the server is older than what is in force in the cluster'
+            USING ERRCODE = 'SB007';
+    END IF;
+    UPDATE cluster c SET tzdata = o.tzdata FROM node o WHERE o.id = me AND o.tzdata > c.tzdata;
 END $$;
 
 -- Adds a row of a new owner after the last one; where `mine` is given, only if that is of one of
@@ -183,12 +222,14 @@ BEGIN
         successor = NULL
         WHERE part = p AND beat = seen;
     IF FOUND THEN
+        -- Others wait for the row of the holder: what they see here is what this one leaves.
+        PERFORM admit(me);
         RETURN QUERY SELECT t.n, t.epoch FROM take(p, o, NULL) t;
     END IF;
 END $$;
 
 -- Asks the server that decides to hand over: to the one at `to_url`, or where that is empty to the
--- one of those that beat which has applied most. Returns the addresses of both.
+-- one of those that beat and may decide which has applied most. Returns the addresses of both.
 CREATE FUNCTION slotbook.ask_hand_over(
     p integer, to_url text, OUT from_url text, OUT successor_url text
 )
@@ -209,10 +250,11 @@ BEGIN
     END IF;
     SELECT o.id, o.url INTO chosen, successor_url FROM node o
         WHERE o.url <> from_url AND to_url IN ('', o.url)
-            AND o.beaten_at > clock_timestamp() - interval '2500 ms'
+            AND o.beaten_at > clock_timestamp() - interval '2500 ms' AND may_decide(o.id)
         ORDER BY o.applied DESC, o.beaten_at DESC LIMIT 1;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'no other server% follows now', coalesce(' at ' || nullif(to_url, ''), '')
+        RAISE EXCEPTION 'no other server% follows now and may take over',
+            coalesce(' at ' || nullif(to_url, ''), '')
             USING ERRCODE = 'SB006', HINT = 'start it first: slotbook cluster status';
     END IF;
     UPDATE holder SET successor = chosen WHERE part = p;
@@ -221,6 +263,7 @@ END $$;
 -- Leaves to the others, who need not wait.
 CREATE FUNCTION slotbook.release(p integer, me integer, my_incarnation uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    UPDATE node SET has_left = true WHERE id = me AND incarnation = my_incarnation;
     UPDATE holder SET released = true, beat = beat + 1
         WHERE part = p AND node = me AND incarnation = my_incarnation
 $$;
@@ -346,21 +389,46 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
 $$;
 
 CREATE FUNCTION slotbook.describe_cluster()
-RETURNS TABLE (id uuid, version integer, secret bytea)
+RETURNS TABLE (
+    id uuid, version integer, secret bytea,
+    record_format integer, snapshot_format integer, tzdata text
+)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
-    SELECT c.id, c.version, c.secret FROM cluster c
+    SELECT c.id, c.version, c.secret, c.record_format, c.snapshot_format, c.tzdata FROM cluster c
 $$;
+
+-- Raises the formats in force. A server that joins meanwhile and does not know them learns of it
+-- with its first beat, and may not take.
+CREATE FUNCTION slotbook.raise_formats(records integer, snapshots integer) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
+BEGIN
+    PERFORM require_synchronous();
+    UPDATE cluster c SET record_format = greatest(c.record_format, records),
+        snapshot_format = greatest(c.snapshot_format, snapshots);
+END $$;
+
+-- Raises the time zone data in force to those of a content that the store is filled with.
+CREATE FUNCTION slotbook.raise_tzdata(filled text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
+BEGIN
+    PERFORM require_synchronous();
+    UPDATE cluster c SET tzdata = filled WHERE c.tzdata < filled;
+END $$;
 
 -- The servers that have joined, with the milliseconds since the last beat of each, and the rows that
 -- it had not applied then.
 CREATE FUNCTION slotbook.list_nodes(p integer)
 RETURNS TABLE (
-    url text, version text, formats text, silent_ms bigint, is_holder boolean, lag bigint
+    url text, version text, record_format integer, snapshot_format integer, tzdata text,
+    silent_ms bigint, is_holder boolean, has_left boolean, lag bigint
 )
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
-    SELECT o.url, o.version, o.formats,
+    SELECT o.url, o.version, o.record_format, o.snapshot_format, o.tzdata,
            (extract(epoch FROM clock_timestamp() - o.beaten_at) * 1000)::bigint,
            coalesce(h.node = o.id AND h.incarnation = o.incarnation AND NOT h.released, false),
+           o.has_left,
            CASE WHEN h.node = o.id THEN 0
                 ELSE greatest((SELECT max(j.n) FROM journal j WHERE j.part = p) - o.applied, 0) END
     FROM node o LEFT JOIN holder h ON h.part = p ORDER BY o.id

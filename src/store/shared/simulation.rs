@@ -14,11 +14,13 @@ use uuid::Uuid;
 
 use crate::store::batch;
 use crate::store::error::StoreError;
+use crate::store::formats::Formats;
 use crate::store::journal::Log as _;
 use crate::store::record::{BatchNumber, JournalRecord, Position, Stream};
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::connection::CallError;
 use crate::store::shared::follower::{Follower, Takeover};
+use crate::store::shared::in_force::{InForce, InForceView};
 use crate::store::shared::lease::{HolderReport, Lease, NamedSuccessor};
 use crate::store::shared::log::SharedLog;
 use crate::store::shared::rows::{OwnedRow, SharedRows};
@@ -352,8 +354,10 @@ fn run_server(mut server: Server) {
             world.incarnations += 1;
             world.incarnations
         };
+        let in_force = InForce { formats: Formats::NEWEST, tzdata: String::new() };
+        let in_force = Arc::new(InForceView::new(in_force));
         let mut follower =
-            Follower::<Writes, Server>::new(server.clone(), Arc::clone(&server.lease));
+            Follower::<Writes, Server>::new(server.clone(), Arc::clone(&server.lease), in_force);
         let owned = loop {
             server.beat();
             match follower.follow().and_then(|()| follower.take_over()) {

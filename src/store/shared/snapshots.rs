@@ -248,6 +248,8 @@ impl Frames for SharedFrames<'_, '_> {
 pub(crate) struct SharedSnapshotsWriter<'a> {
     connection: &'a mut SharedConnection,
     number: BatchNumber,
+    /// Format of the frames of its streams: the one in force.
+    format: u16,
     /// Bytes that were not yet written.
     buffer: Vec<u8>,
     frames: i64,
@@ -257,13 +259,15 @@ pub(crate) struct SharedSnapshotsWriter<'a> {
 }
 
 impl<'a> SharedSnapshotsWriter<'a> {
-    /// Begins a snapshot of states that hold at least all rows of the journal up to `number`.
+    /// Begins a snapshot, in a format that this release writes, of states that hold at least all
+    /// rows of the journal up to `number`.
     ///
     /// # Errors
     /// PostgreSQL refuses.
     pub(crate) fn begin(
         connection: &'a mut SharedConnection,
         number: BatchNumber,
+        format: u16,
     ) -> Result<Self, StoreError> {
         let begun = connection
             .call("SELECT slotbook.begin_snapshot($1, $2)", &[&PART, &number_i64(number)]);
@@ -271,6 +275,7 @@ impl<'a> SharedSnapshotsWriter<'a> {
         Ok(Self {
             connection,
             number,
+            format,
             buffer: Vec::with_capacity(FRAME_BYTES),
             frames: 0,
             bytes: 0,
@@ -305,9 +310,9 @@ impl<'a> SharedSnapshotsWriter<'a> {
         let streams = self.streams;
         self.push(&streams.to_be_bytes())?;
         self.write_frame()?;
-        let Self { connection, number, frames, bytes, hasher, .. } = self;
+        let Self { connection, number, format, frames, bytes, hasher, .. } = self;
         let sha256 = hasher.finalize().to_vec();
-        let row = SnapshotRow { number, format: SNAPSHOT_FORMAT, frames, bytes, sha256 };
+        let row = SnapshotRow { number, format, frames, bytes, sha256 };
         read_snapshot(connection, &row, &mut NoVisitor)?;
         let published = connection.commit(
             "SELECT slotbook.publish_snapshot($1, $2, $3, $4, $5, $6)",
@@ -373,6 +378,10 @@ pub(crate) struct SharedSnapshot<'w, 'a> {
 }
 
 impl SnapshotWriter for SharedSnapshot<'_, '_> {
+    fn format(&self) -> u16 {
+        self.writer.format
+    }
+
     fn write_frame(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let length = u32::try_from(bytes.len()).expect("a frame stays below 4 GiB");
         self.frames += 1;

@@ -9,5 +9,6 @@ mod postgres;
 mod postgres_programs;
 mod promotions;
 mod proxy;
+mod releases;
 mod servers;
 mod trials;
