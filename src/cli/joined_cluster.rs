@@ -1,5 +1,6 @@
 //! A server of a cluster: how it joins, and follows the one that decides. Reference 11.1.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use crate::cli::runtime::start_thread;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::{ServeOptions, SharedStoreOptions};
 use crate::engine::{RecoveredStates, StateRebuilder};
-use crate::http::Departure;
+use crate::http::{self, Departure, StartProof};
 use crate::store::{
     EmptyDirectory, Lease, Membership, Release, SharedAddress, SharedLog, SharedStore, Store,
     StoreError, Takeover,
@@ -20,13 +21,21 @@ use crate::store::{
 
 /// Interval at which a follower reads what was added.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
-
 /// The same while the server that decides is about to hand over to this one.
 const PASSING_FOLLOW_INTERVAL: Duration = Duration::from_millis(5);
+
+/// A cluster that a server may join: its store is checked, and nothing in it is changed.
+pub(crate) struct OpenedCluster {
+    store: SharedStore,
+    /// Excludes other processes from the directory of the operator's socket.
+    directory: EmptyDirectory,
+}
 
 /// A server that has joined its cluster.
 pub(crate) struct JoinedCluster {
     pub(crate) store: SharedStore,
+    /// Proves this start to the server itself.
+    pub(crate) start_proof: StartProof,
     pub(crate) membership: Arc<Membership>,
     /// Dropped, it ends the beats.
     _beats: Sender<()>,
@@ -72,11 +81,11 @@ pub(crate) fn shared_address(options: &SharedStoreOptions) -> Result<SharedAddre
     Ok(SharedAddress::parse(&options.shared, &password)?)
 }
 
-/// Checks the shared store, joins its cluster and begins to beat.
+/// Checks the options of a server in a cluster, its directory and the shared store.
 ///
 /// # Errors
 /// The first reason against it, with the remedy.
-pub(crate) fn join(options: &ServeOptions) -> Result<JoinedCluster, CommandError> {
+pub(crate) fn open_cluster(options: &ServeOptions) -> Result<OpenedCluster, CommandError> {
     let refuse = |what: &str| Err(CommandError::Refused(what.to_owned()));
     if options.demo {
         return refuse("--demo and --shared: the demonstration has a store of its own; leave one");
@@ -90,16 +99,52 @@ pub(crate) fn join(options: &ServeOptions) -> Result<JoinedCluster, CommandError
     }
     let directory = claim_directory(&options.store.data)?;
     let store = SharedStore::open(shared_address(&options.shared)?, SystemClock.now())?;
-    let membership = store.join(own_url(options))?;
-    let beats = store.beats(&membership)?;
-    let (running, stop) = mpsc::channel();
-    start_thread("beats", move || match beats.run(&stop) {
-        Ok(()) => {}
-        Err(StoreError::Fenced) => end_fenced(),
-        Err(error) => end_process(&error),
-    })?;
-    tracing::info!(cluster = %store.id, url, "joined the cluster; following it");
-    Ok(JoinedCluster { store, membership, _beats: running, _directory: directory })
+    Ok(OpenedCluster { store, directory })
+}
+
+/// Checks that `--advertise` leads to this server, which is served meanwhile with `proof`. A wrong
+/// one would otherwise end the server that it leads to: each address has one server.
+///
+/// # Errors
+/// It does not, with what answers there and the remedy.
+pub(crate) async fn check_advertise(
+    options: &ServeOptions,
+    listen: SocketAddr,
+    proof: &StartProof,
+) -> Result<(), CommandError> {
+    let url = own_url(options);
+    http::check_own_url(url, proof).await.map_err(|reason| {
+        CommandError::Refused(format!(
+            "--advertise {url} does not lead to this server, which listens on {listen}: {reason}. \
+             Set --advertise to the address at which the other servers of the cluster reach this \
+             one, and it itself; nothing was changed in the cluster"
+        ))
+    })
+}
+
+impl OpenedCluster {
+    /// Joins the cluster and begins to beat.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses, or a thread cannot be started.
+    pub(crate) fn join(
+        self,
+        options: &ServeOptions,
+        start_proof: StartProof,
+    ) -> Result<JoinedCluster, CommandError> {
+        let Self { store, directory } = self;
+        let url = own_url(options);
+        let membership = store.join(url)?;
+        let beats = store.beats(&membership)?;
+        let (running, stop) = mpsc::channel();
+        start_thread("beats", move || match beats.run(&stop) {
+            Ok(()) => {}
+            Err(StoreError::Fenced) => end_fenced(),
+            Err(error) => end_process(&error),
+        })?;
+        tracing::info!(cluster = %store.id, url, "joined the cluster; following it");
+        Ok(JoinedCluster { store, start_proof, membership, _beats: running, _directory: directory })
+    }
 }
 
 /// Claims the directory of the operator's socket, which has to hold no store.

@@ -10,7 +10,8 @@ use tokio::runtime::Runtime;
 
 use crate::cli::error::CommandError;
 use crate::cli::joined_cluster::{
-    JoinedCluster, ServedCluster, TakenOver, follow_until_takeover, join, own_url,
+    JoinedCluster, OpenedCluster, ServedCluster, TakenOver, check_advertise, follow_until_takeover,
+    open_cluster, own_url,
 };
 use crate::cli::messages;
 use crate::cli::operator::socket::OperatorSocket;
@@ -29,7 +30,7 @@ use crate::engine::RecoveredStates;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery;
 use crate::engine::steady_clock::{find_last_stamp, initial_time};
-use crate::http::{self, Departure, Forwarder};
+use crate::http::{self, Departure, Forwarder, StartProof};
 use crate::notify::Gateways;
 
 /// Joins a cluster, follows it, and serves its store once this server decides. Until then it
@@ -44,7 +45,10 @@ pub(crate) fn serve(
     gateways: Gateways,
     mut signals: StopSignals,
 ) -> Result<(), CommandError> {
-    let joined = join(options)?;
+    let Some(joined) = join(options, runtime, &listener, &mut signals)? else {
+        tracing::info!("stopped before it had joined the cluster: no request was answered");
+        return Ok(());
+    };
     let store = joined.store.clone();
     let membership = Arc::clone(&joined.membership);
     let is_stopping = Arc::new(AtomicBool::new(false));
@@ -96,6 +100,33 @@ pub(crate) fn serve(
     )
 }
 
+/// Joins the cluster once its store and the address of this server are checked. Meanwhile health
+/// checks are answered. Returns `None` if a signal to stop comes first.
+fn join(
+    options: &ServeOptions,
+    runtime: &Runtime,
+    listener: &TcpListener,
+    signals: &mut StopSignals,
+) -> Result<Option<JoinedCluster>, CommandError> {
+    let proof = StartProof::new(Randomness::from_os().bytes());
+    let address = listener.local_addr()?;
+    let given = options.clone();
+    let opening = start_thread("open", move || open_cluster(&given))?;
+    let checking = async {
+        let opened = opening.await.expect("the thread sends what it has opened")?;
+        check_advertise(options, address, &proof).await?;
+        Ok(opened)
+    };
+    let checked: Option<Result<OpenedCluster, CommandError>> = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            () = signals.received() => None,
+            opened = http::serve_until_recovered(checking, listener, Some(&proof)) => Some(opened),
+        }
+    });
+    checked.map(|opened| opened?.join(options, proof)).transpose()
+}
+
 /// Forwards the operator's commands for ever. Without a socket there are none.
 async fn forward_commands(
     operator: Option<&(UnixListener, OperatorSocket)>,
@@ -130,6 +161,7 @@ fn create_forwarder(
         .reached_at(own_url)
         .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
         .limited_per_source(source_connections_max(options, connections_max))
+        .proving(joined.start_proof.clone())
 }
 
 /// A server that has its port, and no states yet.

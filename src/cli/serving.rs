@@ -93,7 +93,9 @@ pub(crate) async fn serve_until_signal(
         .offering_first_run(first_run_site(options, address))
         .metered(metrics.http_metrics());
     if let Some(cluster) = &cluster {
-        server = server.in_cluster(&cluster.joined.store.secret, Arc::clone(&cluster.departure));
+        let ServedCluster { joined, departure, .. } = cluster;
+        let proof = joined.start_proof.clone();
+        server = server.in_cluster(&joined.store.secret, Arc::clone(departure), proof);
     }
     let routes = web::service(server);
     let counts = take_over_counts(&routes.server, cluster.as_ref())?;

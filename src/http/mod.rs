@@ -42,6 +42,7 @@ pub use connection::forwarding::{
 };
 pub use connection::listener::{serve, serve_operator, serve_stream};
 pub(crate) use connection::request_id::write_current;
+pub use connection::start_proof::{StartProof, WrongAddress, check_own_url};
 pub use connection::startup::serve_until_recovered;
 pub use endpoint::Route;
 pub(crate) use error::ApiError;

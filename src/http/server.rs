@@ -34,6 +34,7 @@ use crate::http::auth::source_hasher::SourceHasher;
 use crate::http::connection::departure::Departure;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, UnbelievedHeaders};
 use crate::http::connection::forwarding_seal::ForwardingSeal;
+use crate::http::connection::start_proof::StartProof;
 use crate::http::limits::blocking_pool::BlockingPool;
 use crate::http::limits::body_limits::BodyLimits;
 use crate::http::limits::booking_limit::BookingLimit;
@@ -74,6 +75,8 @@ pub(crate) struct ClusterRequests {
     pub(crate) seal: ForwardingSeal,
     /// Answers requests here until this server hands over.
     pub(crate) departure: Arc<Departure>,
+    /// Proves this start to a server that asks for itself.
+    pub(crate) proof: StartProof,
 }
 
 /// The state that all requests share.
@@ -322,11 +325,17 @@ impl Server {
     }
 
     /// Believes the other servers of a cluster, which share its secret, whose requests they
-    /// forward; answers requests until `departure`. The engine has to need a lease. Reference 11.1.
+    /// forward; answers requests until `departure`, and those of a server that asks for itself with
+    /// `proof`. The engine has to need a lease. Reference 8.11, 11.1.
     #[must_use]
-    pub(crate) fn in_cluster(self, secret: &ClusterSecret, departure: Arc<Departure>) -> Self {
+    pub(crate) fn in_cluster(
+        self,
+        secret: &ClusterSecret,
+        departure: Arc<Departure>,
+        proof: StartProof,
+    ) -> Self {
         let seal = ForwardingSeal::new(secret);
-        Self { cluster: Some(ClusterRequests { seal, departure }), ..self }
+        Self { cluster: Some(ClusterRequests { seal, departure, proof }), ..self }
     }
 
     /// The counts of limits that the servers of a cluster pass on.

@@ -143,7 +143,7 @@ impl HttpService {
         };
         let departure = &cluster.departure;
         let _under_way = match (request.uri().path(), departure.begun()) {
-            ("/readyz", Some(successor)) => return successor.readiness(),
+            ("/readyz", Some(successor)) => return successor.readiness(request.headers()),
             ("/healthz" | "/readyz", _) => None,
             _ => match departure.enter().await {
                 AnsweredBy::This(permit) => Some(permit),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use futures_util::future::BoxFuture;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -30,7 +30,7 @@ pub(crate) trait Successor: Send + Sync {
     fn pass_command_on(&self, request: Request<Body>) -> BoxFuture<'_, Response>;
 
     /// Answers GET /readyz.
-    fn readiness(&self) -> Response;
+    fn readiness(&self, headers: &HeaderMap) -> Response;
 }
 
 /// The place of the requests of a server that decides, until it hands over.

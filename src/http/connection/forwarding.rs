@@ -12,8 +12,7 @@ use axum::http::header::{
     CONNECTION, EXPECT, HOST, HeaderName, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
     TRANSFER_ENCODING, UPGRADE,
 };
-use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Uri, Version, request};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Version, request};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -32,7 +31,7 @@ use crate::http::connection::connection_table::{ConnectionPlace, ConnectionTable
 use crate::http::connection::departure::Successor;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies};
 use crate::http::connection::forwarding_body::RetainedBody;
-use crate::http::connection::forwarding_client::ForwardingClient;
+use crate::http::connection::forwarding_client::{ForwardingClient, uri_at};
 use crate::http::connection::forwarding_seal::{
     ForwardedFrom, ForwardingSeal, WrongSeal, X_SLOTBOOK_FORWARDED,
 };
@@ -42,6 +41,7 @@ use crate::http::connection::listener::{
 };
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
+use crate::http::connection::start_proof::StartProof;
 use crate::http::error::ApiError;
 use crate::http::resources::health;
 use crate::http::resources::operator::store::BACKUPS;
@@ -80,6 +80,8 @@ pub struct Forwarder {
     is_closing: AtomicBool,
     connections_max: usize,
     source_connections_max: usize,
+    /// Proves to this server that it is the one that it has asked; `None` in tests without a check.
+    start_proof: Option<StartProof>,
 }
 
 /// The servers that may answer a request.
@@ -111,6 +113,7 @@ impl Forwarder {
             is_closing: AtomicBool::new(false),
             connections_max,
             source_connections_max: 0,
+            start_proof: None,
         }
     }
 
@@ -133,10 +136,16 @@ impl Forwarder {
         Self { source_connections_max: connections_max, ..self }
     }
 
+    /// Answers with the proof of this start, where it is asked for.
+    #[must_use]
+    pub fn proving(self, proof: StartProof) -> Self {
+        Self { start_proof: Some(proof), ..self }
+    }
+
     async fn answer(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response {
         match request.uri().path() {
             "/healthz" => return health::alive(),
-            "/readyz" => return self.readiness(),
+            "/readyz" => return self.readiness(request.headers()),
             _ => {}
         }
         let request_from = self.seal.take(&mut request, SystemClock.now());
@@ -277,8 +286,12 @@ impl Successor for Forwarder {
         self.answer_operator(request).boxed()
     }
 
-    fn readiness(&self) -> Response {
-        health::following((self.holder)().as_deref())
+    fn readiness(&self, headers: &HeaderMap) -> Response {
+        let mut response = health::following((self.holder)().as_deref());
+        if let Some(proof) = &self.start_proof {
+            proof.answer(headers, &mut response);
+        }
+        response
     }
 }
 
@@ -289,15 +302,6 @@ struct NotSent(&'static str);
 fn closing(mut response: Response) -> Response {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
-}
-
-/// Returns the address of a request's target at another server.
-fn uri_at(server: &str, target: &Uri) -> Option<Uri> {
-    let mut parts = server.parse::<Uri>().ok()?.into_parts();
-    let target = target.path_and_query().cloned();
-    parts.path_and_query = Some(target.unwrap_or_else(|| PathAndQuery::from_static("/")));
-    parts.scheme.as_ref()?;
-    Uri::from_parts(parts).ok()
 }
 
 /// Makes the head of a request one to another server. Its host stays.

@@ -1,12 +1,14 @@
 //! The client by which a server of a cluster forwards requests, with a time for connecting.
 
+use std::error::Error as StdError;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::http::uri::PathAndQuery;
 use axum::http::{Request, Response, Uri};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
@@ -27,14 +29,17 @@ const PROBES: u32 = 4;
 /// Longest time for which sent bytes may stay unconfirmed.
 const UNCONFIRMED_TIME: Duration = Duration::from_secs(5);
 
-/// A pool of connections to the server that decides.
-pub(crate) enum ForwardingClient {
+/// A pool of connections to the server that decides, for requests with bodies of one type.
+pub(crate) enum ForwardingClient<B = RetainedBody> {
     /// Without TLS, for a machine without root certificates.
-    Http(Client<TimedConnector<HttpConnector>, RetainedBody>),
-    Https(Client<TimedConnector<HttpsConnector<HttpConnector>>, RetainedBody>),
+    Http(Client<TimedConnector<HttpConnector>, B>),
+    Https(Client<TimedConnector<HttpsConnector<HttpConnector>>, B>),
 }
 
-impl ForwardingClient {
+impl<B> ForwardingClient<B>
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + Unpin + 'static,
+{
     /// A pool without connections.
     pub(crate) fn new() -> Self {
         let mut http = HttpConnector::new();
@@ -65,10 +70,7 @@ impl ForwardingClient {
     ///
     /// # Errors
     /// The server cannot be reached, or it has not answered.
-    pub(crate) async fn send(
-        &self,
-        request: Request<RetainedBody>,
-    ) -> Result<Response<Incoming>, Error> {
+    pub(crate) async fn send(&self, request: Request<B>) -> Result<Response<Incoming>, Error> {
         match self {
             Self::Http(client) => client.request(request).await,
             Self::Https(client) => client.request(request).await,
@@ -76,12 +78,21 @@ impl ForwardingClient {
     }
 }
 
+/// Returns the address of a request's target at another server.
+pub(crate) fn uri_at(server: &str, target: &Uri) -> Option<Uri> {
+    let mut parts = server.parse::<Uri>().ok()?.into_parts();
+    let target = target.path_and_query().cloned();
+    parts.path_and_query = Some(target.unwrap_or_else(|| PathAndQuery::from_static("/")));
+    parts.scheme.as_ref()?;
+    Uri::from_parts(parts).ok()
+}
+
 /// A connector whose connections fail after a time.
 #[derive(Clone)]
 pub(crate) struct TimedConnector<C>(C);
 
 /// The reason why there is no connection.
-type ConnectError = Box<dyn std::error::Error + Send + Sync>;
+type ConnectError = Box<dyn StdError + Send + Sync>;
 
 impl<C> Service<Uri> for TimedConnector<C>
 where

@@ -13,4 +13,5 @@ pub(crate) mod request_id;
 pub(crate) mod request_target;
 pub(crate) mod shared_timer;
 pub(crate) mod slow_reader_timeout;
+pub(crate) mod start_proof;
 pub(crate) mod startup;

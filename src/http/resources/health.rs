@@ -1,6 +1,6 @@
 //! GET /healthz and GET /readyz. Reference 11.4.
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,7 +21,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(&[EndpointPath::current("/healthz")], Handler::Open(|_, _| alive()))
         .named("Alive", "Check that the process is alive")
         .answers(&[STATE]),
-    Endpoint::get(&[EndpointPath::current("/readyz")], Handler::Open(|server, _| ready(server)))
+    Endpoint::get(&[EndpointPath::current("/readyz")], Handler::Open(ready))
         .named("Ready", "Check that the server accepts writes")
         .answers(&[STATE, NOT_READY]),
 ];
@@ -72,7 +72,7 @@ pub(crate) fn following(holder: Option<&str>) -> Response {
 
 /// GET /readyz after recovery: whether the store accepts writes, and the first run is over. Groups
 /// in quarantine are listed; they do not affect the others.
-fn ready(server: &Server) -> Response {
+fn ready(server: &Server, headers: &HeaderMap) -> Response {
     let mut status = match server.engine.health().writes_unavailable() {
         None if server.lacks_first_run() => Status::not_ready(
             "the store has no group: open the link that `slotbook first-run` prints, or add one \
@@ -90,5 +90,9 @@ fn ready(server: &Server) -> Response {
     status.quarantined = server.engine.published().quarantined().keys().copied().collect();
     let is_ready = status.reason.is_none();
     let code = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    json_response(code, to_json(&status))
+    let mut response = json_response(code, to_json(&status));
+    if let Some(cluster) = &server.cluster {
+        cluster.proof.answer(headers, &mut response);
+    }
+    response
 }

@@ -5,6 +5,7 @@
 mod counts;
 mod faults;
 mod hand_over;
+mod joins;
 mod postgres;
 mod postgres_programs;
 mod promotions;

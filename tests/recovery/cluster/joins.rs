@@ -1,0 +1,99 @@
+//! Servers that may not join a cluster: by an address that leads elsewhere.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+
+use super::postgres::{Pair, free_port};
+use super::servers::Servers;
+use crate::server::{practice, slotbook};
+
+/// Longest time until something is seen to happen.
+const WAITING_MAX: Duration = Duration::from_secs(30);
+const NODES: &str = "SELECT string_agg(url || incarnation, ' ' ORDER BY id) FROM slotbook.node";
+
+/// Starts a server whose words are kept.
+fn start(pair: &Pair, data: &Path, port: u16, advertise: &str) -> Child {
+    let mut command: Command = slotbook();
+    command
+        .env("SLOTBOOK_DATA", data)
+        .env("SLOTBOOK_SHARED", Pair::url("slotbook_server", pair.ports))
+        .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--advertise", advertise])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts")
+}
+
+/// Waits for the end of a server that was refused, and returns what it has said.
+async fn refusal(mut child: Child) -> String {
+    let began = Instant::now();
+    while child.try_wait().expect("it is our child").is_none() && began.elapsed() < WAITING_MAX {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // One that was not refused serves on.
+    drop(child.kill());
+    let output = child.wait_with_output().expect("it has ended");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    said
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_leads_elsewhere_is_refused_and_disturbs_no_other_server() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 2).await;
+    let deciding = servers.deciding().await;
+    let began = Instant::now();
+    while pair.query("SELECT count(*) FROM slotbook.node") != "2" {
+        assert!(began.elapsed() < WAITING_MAX, "{}", servers.members[1 - deciding].said());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let nodes = pair.query(NODES);
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let page_url = format!("http://{}", page.local_addr().expect("bound"));
+    let pages = serve_page(page);
+    let nowhere = format!("http://127.0.0.1:{}", free_port());
+    let port = free_port();
+    let silent = start(&pair, &folder.path().join("a"), port, &nowhere);
+    let elsewhere = start(&pair, &folder.path().join("b"), free_port(), &page_url);
+    // The address of the one that decides, and of the one that follows.
+    for index in [deciding, 1 - deciding] {
+        let url = servers.members[index].base();
+        let said = refusal(start(&pair, &folder.path().join("c"), free_port(), &url)).await;
+        let named = format!("--advertise {url} does not lead to this server");
+        assert!(said.contains(&named), "{said}");
+        assert!(said.contains("another server of a cluster answers there"), "{said}");
+    }
+    let health = format!("http://127.0.0.1:{port}/healthz");
+    let alive = reqwest::get(health).await.expect("it is answered while the address is tried");
+    assert_eq!(alive.status(), 200);
+    let said = refusal(silent).await;
+    assert!(said.contains("nothing answers there: Connection refused"), "{said}");
+    let said = refusal(elsewhere).await;
+    assert!(said.contains("no server of a cluster answers there, with status 404"), "{said}");
+    pages.abort();
+    assert_eq!(pair.query(NODES), nodes, "no row was changed");
+    assert_eq!(servers.deciding().await, deciding, "it decides on");
+}
+
+/// Serves a page that answers everything with 404.
+fn serve_page(listener: TcpListener) -> tokio::task::JoinHandle<()> {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = [0; 4096];
+            let answer =
+                b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            if stream.read(&mut head).await.is_ok() {
+                drop(stream.write_all(answer).await);
+            }
+        }
+    })
+}
