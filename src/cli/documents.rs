@@ -19,7 +19,7 @@ use crate::engine::quarantine::IncompleteDocument;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
 use crate::password::hash_password;
-use crate::store::{EmptyDirectory, Store, StoreError};
+use crate::store::{EmptyDirectory, Store, StoreError, refuse_cluster_directory};
 use crate::transfer::StoreContent;
 use crate::transfer::demo;
 use crate::transfer::import::{Import, UsedIds};
@@ -146,6 +146,7 @@ pub(crate) fn open_to_serve(
     create: bool,
 ) -> Result<OpenedDirectory, CommandError> {
     if Store::is_empty(data)? {
+        refuse_cluster_directory(data)?;
         if !demo && !create {
             return Err(CommandError::NoStore { data: data.to_owned() });
         }

@@ -92,6 +92,8 @@ pub(crate) fn is_refusal(error: &StoreError) -> bool {
         error,
         StoreError::Locked { .. }
             | StoreError::Empty { .. }
+            | StoreError::OfCluster { .. }
+            | StoreError::OtherCluster { .. }
             | StoreError::Occupied { .. }
             | StoreError::Foreign { .. }
             | StoreError::Newer { .. }

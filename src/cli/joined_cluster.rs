@@ -99,6 +99,7 @@ pub(crate) fn open_cluster(options: &ServeOptions) -> Result<OpenedCluster, Comm
     }
     let directory = claim_directory(&options.store.data)?;
     let store = SharedStore::open(shared_address(&options.shared)?, SystemClock.now())?;
+    directory.check_cluster(store.id)?;
     Ok(OpenedCluster { store, directory })
 }
 
@@ -135,6 +136,7 @@ impl OpenedCluster {
         let Self { store, directory } = self;
         let url = own_url(options);
         let membership = store.join(url)?;
+        directory.note_cluster(store.id)?;
         let beats = store.beats(&membership)?;
         let (running, stop) = mpsc::channel();
         start_thread("beats", move || match beats.run(&stop) {
@@ -157,7 +159,7 @@ fn claim_directory(data: &Path) -> Result<EmptyDirectory, CommandError> {
         );
         return Err(CommandError::Refused(what));
     }
-    Ok(EmptyDirectory::claim(data)?)
+    Ok(EmptyDirectory::claim_for_cluster(data)?)
 }
 
 impl JoinedCluster {

@@ -4,7 +4,10 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use crate::store::cleaned::CLEANED;
+use crate::store::cluster_id::{check_cluster, note_cluster, refuse_cluster_directory};
 use crate::store::database::Database;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::StoreError;
@@ -48,9 +51,35 @@ impl EmptyDirectory {
     ///
     /// As [`NewGeneration::create`].
     pub fn claim(directory: &Path) -> Result<Self, StoreError> {
+        refuse_cluster_directory(directory)?;
+        Self::claim_for_cluster(directory)
+    }
+
+    /// Takes a directory for a server in a cluster, which has been the directory of one before or
+    /// not. No store is made in it.
+    ///
+    /// # Errors
+    /// As [`NewGeneration::create`], save [`StoreError::OfCluster`].
+    pub(crate) fn claim_for_cluster(directory: &Path) -> Result<Self, StoreError> {
         create_directory(directory)?;
         let lock = lock_empty(directory)?;
         Ok(Self { directory: directory.to_owned(), lock })
+    }
+
+    /// Checks that no server of another cluster than `id` has used the directory.
+    ///
+    /// # Errors
+    /// [`StoreError::OtherCluster`]; or the file that names it cannot be read.
+    pub(crate) fn check_cluster(&self, id: Uuid) -> Result<(), StoreError> {
+        check_cluster(&self.directory, id)
+    }
+
+    /// Notes durably that the directory is that of a server in the cluster `id`.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub(crate) fn note_cluster(&self, id: Uuid) -> Result<(), StoreError> {
+        note_cluster(&self.directory, id)
     }
 
     /// Begins the first generation of a store in the directory.
@@ -158,8 +187,10 @@ impl NewGeneration {
     /// # Errors
     ///
     /// [`StoreError::Occupied`] when the directory has a store, [`StoreError::Foreign`] when it has
-    /// foreign files. [`StoreError::Locked`] while another process uses the directory.
+    /// foreign files. [`StoreError::OfCluster`] when it is that of a server in a cluster.
+    /// [`StoreError::Locked`] while another process uses the directory.
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
+        refuse_cluster_directory(directory)?;
         let created = CreationCleanup::create_directories(directory)?;
         let lock = lock_empty(directory)?;
         Self::begin_first(directory, lock, created)

@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use uuid::Uuid;
+
 use crate::store::codec::DecodeError;
 use crate::store::formats::Formats;
 use crate::store::record::{BatchNumber, Stream};
@@ -92,6 +94,34 @@ pub enum StoreError {
     Empty {
         /// The data directory.
         directory: PathBuf,
+    },
+    /// The directory is that of a server in a cluster, and has no store.
+    #[error(
+        "{} is the directory of a server in the cluster {id}, and holds no store: serve it with \
+         --shared and --advertise, then commands reach the cluster through that server; or name \
+         another directory by --data",
+        directory.display()
+    )]
+    OfCluster {
+        /// The data directory.
+        directory: PathBuf,
+        /// The id of the cluster.
+        id: String,
+    },
+    /// The shared store is that of another cluster than the directory names.
+    #[error(
+        "the shared store is that of the cluster {id}, and {} names the cluster {noted:?}, in which \
+         this server was before: correct --shared, or restore that cluster's database; to have the \
+         server join another cluster for good, remove the file",
+        path.display()
+    )]
+    OtherCluster {
+        /// The file that names a cluster.
+        path: PathBuf,
+        /// The id in it.
+        noted: String,
+        /// The id in the shared store.
+        id: Uuid,
     },
     /// The directory for a new store has a store already.
     #[error(
@@ -365,6 +395,8 @@ impl StoreError {
             | Self::ForeignOwner { directory: path, .. }
             | Self::Locked { directory: path, .. }
             | Self::Empty { directory: path }
+            | Self::OfCluster { directory: path, .. }
+            | Self::OtherCluster { path, .. }
             | Self::Occupied { directory: path }
             | Self::Foreign { directory: path, .. }
             | Self::NoRoom { directory: path } => {

@@ -9,6 +9,7 @@
 //! journal-000001/    sled: the batches since
 //! forgotten          the records of erased clients, part of no generation
 //! cleaned            the erasures that no generation holds any more
+//! cluster            the id of the cluster that a server without a store of its own belongs to
 //! ```
 //!
 //! Generation numbers only grow. A journal is made under the name `….new` and renamed when it is
@@ -19,6 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::store::cleaned::CLEANED;
+use crate::store::cluster_id::CLUSTER;
 use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{list_paths, remove_directory, replace_file};
 use crate::store::forgotten::FORGOTTEN;
@@ -27,13 +29,15 @@ use crate::store::forgotten::FORGOTTEN;
 pub(crate) const COPY: &str = ".slotbook-copy-to-read";
 
 /// Names of files beside the generations, which are no reason to refuse a directory.
-const KNOWN_FILES: [&str; 8] = [
+const KNOWN_FILES: [&str; 10] = [
     "lock",
     "mark",
     "CURRENT.new",
     "lost+found",
     FORGOTTEN,
     CLEANED,
+    CLUSTER,
+    "cluster.new",
     // The socket for the operator's commands, and the directory that it is made in.
     "operator.sock",
     "operator.new",

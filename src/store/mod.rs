@@ -45,6 +45,7 @@
 mod batch;
 mod checkpoint;
 mod cleaned;
+mod cluster_id;
 pub mod codec;
 mod compaction;
 mod creation;
@@ -76,6 +77,7 @@ mod tests;
 
 pub use checkpoint::Checkpoint;
 pub use cleaned::{CleanedMarks, ErasureMarks};
+pub(crate) use cluster_id::refuse_cluster_directory;
 pub use compaction::{Compaction, Generations, StoreSizes, store_sizes};
 pub use creation::{EmptyDirectory, NewGeneration};
 pub(crate) use error::panic_message;

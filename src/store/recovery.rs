@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::store::checkpoint::JournalHandover;
+use crate::store::cluster_id::refuse_cluster_directory;
 use crate::store::durable_watermark::{DurableWatermark, Watermark};
 use crate::store::error::{DamageLocation, StoreError};
 use crate::store::files::{DirectoryLock, drop_page_cache, find_metadata};
@@ -100,6 +101,7 @@ impl Store {
     /// [`StoreError::Empty`] without a store, [`StoreError::Locked`] while another process uses it.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         if Self::is_empty(directory)? {
+            refuse_cluster_directory(directory)?;
             return Err(StoreError::Empty { directory: directory.to_owned() });
         }
         let lock = DirectoryLock::acquire(directory)?;

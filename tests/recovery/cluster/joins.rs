@@ -1,4 +1,4 @@
-//! Servers that may not join a cluster: by an address that leads elsewhere.
+//! Servers that may not join a cluster: by an address that leads elsewhere, with a directory of another cluster.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 
 use super::postgres::{Pair, free_port};
 use super::servers::Servers;
-use crate::server::{practice, slotbook};
+use crate::server::{complaint, practice, run, slotbook};
 
 /// Longest time until something is seen to happen.
 const WAITING_MAX: Duration = Duration::from_secs(30);
@@ -81,6 +81,54 @@ async fn an_address_that_leads_elsewhere_is_refused_and_disturbs_no_other_server
     pages.abort();
     assert_eq!(pair.query(NODES), nodes, "no row was changed");
     assert_eq!(servers.deciding().await, deciding, "it decides on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_stays_that_of_its_cluster() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let deciding = servers.deciding().await;
+    servers.members[deciding].signal("TERM");
+    assert_eq!(servers.members[deciding].left(), Some(0));
+    let data = servers.members[deciding].data.clone();
+    let id = pair.query("SELECT id FROM slotbook.cluster");
+    let file = data.join("cluster");
+    assert_eq!(std::fs::read_to_string(&file).expect("it was noted"), format!("{id}\n"));
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    let add = ["group", "add", "Practice", "--timezone", "Paris"];
+    let commands: [&[&str]; 5] = [
+        &serve,
+        &[serve.as_slice(), &["--create"]].concat(),
+        &["serve", "--demo"],
+        &add,
+        &["check"],
+    ];
+    for arguments in commands {
+        let output = run(arguments, &data);
+        let said = complaint(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(
+            said.contains(&format!("of a server in the cluster {id}")),
+            "{arguments:?}: {said}"
+        );
+    }
+    // Another database, or one that was made anew.
+    let other = "11111111-2222-3333-4444-555555555555";
+    let nodes = pair.query(NODES);
+    pair.query(&format!("UPDATE slotbook.cluster SET id = '{other}'"));
+    servers.members[deciding].restart();
+    assert_eq!(servers.members[deciding].left(), Some(1));
+    let said = servers.members[deciding].said();
+    for named in [id.as_str(), other, file.to_str().expect("a plain path"), "correct --shared"] {
+        assert!(said.contains(named), "{named}: {said}");
+    }
+    assert_eq!(pair.query(NODES), nodes, "it has not joined");
+    pair.query(&format!("UPDATE slotbook.cluster SET id = '{id}'"));
+    servers.members[deciding].restart();
+    servers.deciding().await;
 }
 
 /// Serves a page that answers everything with 404.

@@ -27,7 +27,7 @@ pub(crate) struct Member {
     port: u16,
     ways: [Way; 2],
     child: Child,
-    data: PathBuf,
+    pub(super) data: PathBuf,
     log: PathBuf,
 }
 
