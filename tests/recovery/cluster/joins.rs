@@ -1,4 +1,5 @@
-//! Servers that may not join a cluster: by an address that leads elsewhere, with a directory of another cluster.
+//! Servers that may not join a cluster: by an address that leads elsewhere, with a directory of another cluster, through a
+//! pooler, with a wrong clock.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -6,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 
+use super::pooler::Pooler;
 use super::postgres::{Pair, free_port};
+use super::postgres_programs::{find_faketime, skip_or_fail};
 use super::servers::Servers;
 use crate::server::{complaint, practice, run, slotbook};
 
@@ -129,6 +132,54 @@ async fn a_directory_stays_that_of_its_cluster() {
     pair.query(&format!("UPDATE slotbook.cluster SET id = '{id}'"));
     servers.members[deciding].restart();
     servers.deciding().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pooler_that_changes_sessions_is_refused_and_one_that_keeps_them_is_not() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let servers = Servers::start(&pair, &practice(1), 0).await;
+    for (mode, sessions, is_refused) in
+        [("transaction", 1, true), ("statement", 1, true), ("session", 10, false)]
+    {
+        let pooler = match Pooler::start(&pair, mode, sessions) {
+            Ok(pooler) => pooler,
+            Err(reason) => return println!("skipped: {reason}"),
+        };
+        let url = Pair::url("slotbook_server", [pooler.port; 2]);
+        let output = run(&["cluster", "status", "--shared", &url], &servers.store());
+        let said = complaint(&output);
+        assert_eq!(output.status.code(), Some(i32::from(is_refused)), "{mode}: {said}");
+        assert_eq!(said.contains("pool by session"), is_refused, "{mode}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_is_off_is_refused_with_the_difference() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let Some(library) = find_faketime() else {
+        return println!("skipped: {}", skip_or_fail("libfaketime is not installed"));
+    };
+    let servers = Servers::start(&pair, &practice(1), 0).await;
+    let url = Pair::url("slotbook_server", pair.ports);
+    for (offset, is_refused) in [("+5", false), ("-5", false), ("+14", true), ("-14", true)] {
+        let mut command = slotbook();
+        command.args(["cluster", "status", "--shared", &url]).env("LD_PRELOAD", &library);
+        command.env("FAKETIME", offset).env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        let output = command.current_dir(servers.store()).output().expect("the program runs");
+        let said = complaint(&output);
+        assert_eq!(output.status.code(), Some(i32::from(is_refused)), "{offset}: {said}");
+        assert_eq!(
+            said.contains("s off its clock: set both by NTP"),
+            is_refused,
+            "{offset}: {said}"
+        );
+    }
 }
 
 /// Serves a page that answers everything with 404.

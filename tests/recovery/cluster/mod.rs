@@ -6,6 +6,7 @@ mod counts;
 mod faults;
 mod hand_over;
 mod joins;
+mod pooler;
 mod postgres;
 mod postgres_programs;
 mod promotions;

@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::postgres_programs::{Account, find_account, find_programs};
+use super::postgres_programs::{Account, find_account, find_programs, skip_or_fail};
 
 /// A primary and a standby.
 pub(crate) struct Pair {
     programs: PathBuf,
-    account: Account,
-    folder: TempDir,
+    pub(super) account: Account,
+    pub(super) folder: TempDir,
     /// Ports of both.
     pub(crate) ports: [u16; 2],
     /// Which of them is the primary.
@@ -26,9 +26,7 @@ impl Pair {
     /// Starts both and makes an empty database; the reason where PostgreSQL is not installed.
     pub(crate) fn start() -> Result<Self, &'static str> {
         let Some(programs) = find_programs() else {
-            let is_required = std::env::var_os("SLOTBOOK_REQUIRE_POSTGRES").is_some();
-            assert!(!is_required, "PostgreSQL is not installed");
-            return Err("PostgreSQL is not installed");
+            return Err(skip_or_fail("PostgreSQL is not installed"));
         };
         let account = find_account().expect("id is there, and so is the account");
         let folder = tempfile::tempdir().expect("a folder");
@@ -56,7 +54,12 @@ impl Pair {
 
     /// Makes the primary wait for these standbys, or for none.
     pub(crate) fn set_standby_names(&self, names: &str) {
-        self.query(&format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"));
+        self.set("synchronous_standby_names", names);
+    }
+
+    /// Sets a setting of the primary that needs no restart.
+    pub(crate) fn set(&self, setting: &str, value: &str) {
+        self.query(&format!("ALTER SYSTEM SET {setting} = '{value}'"));
         self.query("SELECT pg_reload_conf()");
     }
 

@@ -1,6 +1,6 @@
 //! The programs of PostgreSQL, and the account that may run them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// User and group of PostgreSQL where this process is root's, which PostgreSQL refuses; otherwise none.
@@ -19,8 +19,29 @@ pub(crate) fn find_programs() -> Option<PathBuf> {
     if let Some(newest) = found.pop() {
         return Some(newest);
     }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).find(|folder| folder.join("initdb").exists())
+    find_in_path("initdb").and_then(|program| program.parent().map(Path::to_owned))
+}
+
+/// Returns a program of `PATH`, or of the folder of servers, which not every `PATH` has.
+pub(crate) fn find_in_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    folders.map(|folder| folder.join(name)).find(|program| program.exists())
+}
+
+/// Returns the library that shows a program another time, which Debian has in a folder of the machine's architecture.
+pub(crate) fn find_faketime() -> Option<PathBuf> {
+    let mut folders = std::fs::read_dir("/usr/lib").ok()?.flatten();
+    folders.find_map(|folder| {
+        let library = folder.path().join("faketime/libfaketimeMT.so.1");
+        library.exists().then_some(library)
+    })
+}
+
+/// Returns the reason why a test is skipped; a failure where `SLOTBOOK_REQUIRE_POSTGRES` is set.
+pub(crate) fn skip_or_fail(reason: &'static str) -> &'static str {
+    assert!(std::env::var_os("SLOTBOOK_REQUIRE_POSTGRES").is_none(), "{reason}");
+    reason
 }
 
 /// Returns the account `postgres` if this process is root's, and none otherwise.

@@ -231,6 +231,10 @@ async fn a_start_refuses_what_would_lose_writes_and_names_the_remedy() {
     let said = refusal(&empty, &advertised);
     assert!(said.contains("synchronous_commit is local"), "{said}");
     pair.query("ALTER ROLE slotbook_server RESET synchronous_commit");
+    pair.set("fsync", "off");
+    let said = refusal(&empty, &advertised);
+    assert!(said.contains("set fsync = on"), "{said}");
+    pair.set("fsync", "on");
     pair.query("UPDATE slotbook.cluster SET version = 99");
     let said = refusal(&empty, &advertised);
     assert!(said.contains("version 99"), "{said}");
