@@ -5,6 +5,7 @@
 mod counts;
 mod faults;
 mod hand_over;
+mod from_one_to_three;
 mod joins;
 mod pooler;
 mod postgres;

@@ -25,6 +25,15 @@ pub(crate) struct Pair {
 impl Pair {
     /// Starts both and makes an empty database; the reason where PostgreSQL is not installed.
     pub(crate) fn start() -> Result<Self, &'static str> {
+        let pair = Self::start_bare()?;
+        pair.query("CREATE ROLE slotbook_server LOGIN");
+        pair.query("CREATE DATABASE slots");
+        pair.set_standby_names("*");
+        Ok(pair)
+    }
+
+    /// Starts both, as they are after their installation: commits wait for no standby.
+    pub(crate) fn start_bare() -> Result<Self, &'static str> {
         let Some(programs) = find_programs() else {
             return Err(skip_or_fail("PostgreSQL is not installed"));
         };
@@ -39,10 +48,7 @@ impl Pair {
         pair.run("initdb", &["-U", "postgres", "-A", "trust", "-E", "UTF8", "-D", &data]);
         pair.configure(0, "synchronous_standby_names = ''\nmax_wal_senders = 10\n");
         pair.start_server(0);
-        pair.query("CREATE ROLE slotbook_server LOGIN");
-        pair.query("CREATE DATABASE slots");
         pair.add_standby(1);
-        pair.set_standby_names("*");
         Ok(pair)
     }
 
@@ -79,6 +85,26 @@ impl Pair {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
              WHERE application_name = 'slotbook'",
         );
+    }
+
+    /// Runs statements on one of them.
+    pub(crate) fn run_script(&self, index: usize, script: &str) {
+        let file = self.folder.path().join("script.sql");
+        fs::write(&file, script).expect("there is room");
+        let (port, file) = (self.ports[index].to_string(), file.to_string_lossy().into_owned());
+        let database = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", "postgres"];
+        let script = ["-X", "-v", "ON_ERROR_STOP=1", "-f", &file];
+        self.run("psql", &[database.as_slice(), &script].concat());
+    }
+
+    /// Puts a line before those of `pg_hba.conf` on both.
+    pub(crate) fn allow(&self, line: &str) {
+        for index in 0..2 {
+            let path = Path::new(&self.data(index)).join("pg_hba.conf");
+            let lines = fs::read_to_string(&path).expect("it was made");
+            fs::write(&path, format!("{line}{lines}")).expect("there is room");
+            self.run_script(index, "SELECT pg_reload_conf();");
+        }
     }
 
     /// Runs a statement on the primary, and returns what it prints.
