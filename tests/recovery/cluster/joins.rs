@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use super::pooler::Pooler;
 use super::postgres::{Pair, free_port};
-use super::postgres_programs::{find_faketime, skip_or_fail};
+use super::required::{find_faketime, skip_or_fail};
 use super::servers::Servers;
 use crate::server::{complaint, practice, run, slotbook};
 

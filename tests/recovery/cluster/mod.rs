@@ -13,5 +13,6 @@ mod postgres_programs;
 mod promotions;
 mod proxy;
 mod releases;
+mod required;
 mod servers;
 mod trials;

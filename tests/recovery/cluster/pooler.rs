@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::postgres::{Pair, free_port};
-use super::postgres_programs::{find_in_path, skip_or_fail};
+use super::postgres_programs::find_in_path;
+use super::required::skip_or_fail;
 
 /// Longest time until it listens.
 const START_MAX: Duration = Duration::from_secs(10);

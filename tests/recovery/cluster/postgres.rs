@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::postgres_programs::{Account, find_account, find_programs, skip_or_fail};
+use super::postgres_programs::{Account, find_account, find_programs};
+use super::required::skip_or_fail;
 
 /// A primary and a standby.
 pub(crate) struct Pair {
