@@ -192,7 +192,8 @@ impl Leave {
 }
 
 /// Follows the cluster until this server decides, and returns all states; `None` once it is to
-/// stop. It blocks its thread.
+/// stop. `tail_bytes` gets the bytes of the journal since the newest snapshot. It blocks its
+/// thread.
 ///
 /// # Errors
 /// Damage, with its place; another server has taken over right after this one; or the formats in
@@ -200,9 +201,10 @@ impl Leave {
 pub(crate) fn follow_until_takeover(
     store: &SharedStore,
     membership: &Arc<Membership>,
+    tail_bytes: Arc<AtomicU64>,
     is_stopping: &AtomicBool,
 ) -> Result<Option<TakenOver>, StoreError> {
-    let mut follower = store.follower::<StateRebuilder>(membership)?;
+    let mut follower = store.follower::<StateRebuilder>(membership, tail_bytes)?;
     let mut has_warned = false;
     let owned = loop {
         if is_stopping.load(Ordering::SeqCst) {

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Key, KeyName, Label, Level, Metadata, Recorder as _, Unit};
-use metrics_exporter_prometheus::{
-    BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
-};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusRecorder};
+use parking_lot::Mutex;
 use strum::IntoEnumIterator as _;
 use tokio::net::TcpListener;
 
@@ -17,6 +17,7 @@ use crate::domain::records::channel::Channel;
 use crate::domain::records::message::MessageKind;
 use crate::engine::Engine;
 use crate::http::serve_metrics;
+use crate::store::Lease;
 use crate::wire::message::PLANNED_SECONDS;
 
 /// Upper bounds of histogram buckets for durations, in seconds: 50 µs to 10 s.
@@ -29,25 +30,79 @@ const ENTRIES_BUCKETS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1_024.
 /// Interval at which samples are folded into histograms. Until then each sample takes memory.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The metrics and the listener on which they are served. Without a listener nothing is measured.
-pub(crate) struct MetricsExporter(Option<(Arc<PrometheusRecorder>, TcpListener)>);
+/// The metrics, and where they are served. Without a listener nothing is measured.
+pub(crate) struct MetricsExporter(Option<ServedMetrics>);
+
+/// Sets gauges of values that exist elsewhere.
+type Sampler = Box<dyn Fn() + Send + Sync>;
+
+struct ServedMetrics {
+    recorder: Arc<PrometheusRecorder>,
+    /// They sample as the metrics are read.
+    samplers: Arc<Mutex<Vec<Sampler>>>,
+    /// `None` once the metrics are served.
+    listener: Option<TcpListener>,
+}
+
+impl ServedMetrics {
+    /// Has a sampler run before each reading, and serves the metrics from now on until the runtime
+    /// ends.
+    fn add(&mut self, sampler: Sampler) {
+        self.samplers.lock().push(sampler);
+        let Some(listener) = self.listener.take() else { return };
+        let handle = self.recorder.handle();
+        let samplers = Arc::clone(&self.samplers);
+        let render = move || {
+            samplers.lock().iter().for_each(|sample| sample());
+            handle.render()
+        };
+        let handle = self.recorder.handle();
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(UPKEEP_INTERVAL).await;
+                handle.run_upkeep();
+            }
+        });
+        tokio::spawn(serve_metrics(listener, Arc::new(render)));
+    }
+}
 
 impl MetricsExporter {
     /// Returns an exporter without samples.
     pub(crate) fn new(listener: Option<TcpListener>) -> Self {
-        match listener {
-            Some(listener) => {
-                let recorder = create_recorder().expect("every histogram has buckets");
-                Self(Some((Arc::new(recorder), listener)))
-            }
-            None => Self(None),
-        }
+        Self(listener.map(|listener| {
+            let recorder = Arc::new(create_recorder().expect("every histogram has buckets"));
+            ServedMetrics { recorder, samplers: Arc::default(), listener: Some(listener) }
+        }))
+    }
+
+    /// Serves the metrics of a server in a cluster, while it follows and later. Only within a
+    /// runtime.
+    pub(crate) fn serve_cluster(&mut self, lease: Arc<Lease>, tail_bytes: Arc<AtomicU64>) {
+        let Some(served) = &mut self.0 else { return };
+        let gauge = |name: &'static str, description: &'static str| {
+            register_gauge(&served.recorder, name, description, Vec::new())
+        };
+        let decides = gauge("slotbook_cluster_decides", "1 while this server decides, else 0.");
+        let lease_age = gauge(
+            "slotbook_cluster_lease_age_seconds",
+            "Seconds since the last good beat of a server that has taken over, else 0.",
+        );
+        let tail = gauge(
+            "slotbook_cluster_tail_bytes",
+            "Bytes of the journal since the newest snapshot, as far as they are applied here.",
+        );
+        served.add(Box::new(move || {
+            decides.set(if lease.is_held() { 1.0 } else { 0.0 });
+            lease_age.set(lease.age().unwrap_or_default().as_secs_f64());
+            tail.set(to_f64(tail_bytes.load(Ordering::Relaxed)));
+        }));
     }
 
     /// Returns the meters of the engine.
     pub(crate) fn engine_metrics(&self) -> crate::engine::metrics::EngineMetrics {
         match &self.0 {
-            Some((recorder, _)) => {
+            Some(ServedMetrics { recorder, .. }) => {
                 crate::engine::metrics::EngineMetrics::from_recorder(recorder.as_ref())
             }
             None => crate::engine::metrics::EngineMetrics::default(),
@@ -57,7 +112,7 @@ impl MetricsExporter {
     /// Returns the meters of the HTTP API.
     pub(crate) fn http_metrics(&self) -> crate::http::HttpMetrics {
         match &self.0 {
-            Some((recorder, _)) => {
+            Some(ServedMetrics { recorder, .. }) => {
                 crate::http::HttpMetrics::from_recorder(Arc::clone(recorder) as _)
             }
             None => crate::http::HttpMetrics::default(),
@@ -67,23 +122,16 @@ impl MetricsExporter {
     /// Serves the metrics until the runtime ends. `recovery` is the time that reading the store
     /// took.
     pub(crate) fn serve(self, engine: Engine, data: PathBuf, recovery: Duration) {
-        let Some((recorder, listener)) = self.0 else { return };
-        let sampler = GaugeSampler::new(&recorder, engine, data);
+        let Some(mut served) = self.0 else { return };
+        let sampler = GaugeSampler::new(&served.recorder, engine, data);
         let recovery_seconds = register_gauge(
-            &recorder,
+            &served.recorder,
             "slotbook_recovery_seconds",
             "Duration of reading the store at the last start.",
             Vec::new(),
         );
         recovery_seconds.set(recovery.as_secs_f64());
-        let handle = recorder.handle();
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(UPKEEP_INTERVAL).await;
-                handle.run_upkeep();
-            }
-        });
-        tokio::spawn(serve_metrics(listener, Arc::new(move || sampler.render())));
+        served.add(Box::new(move || sampler.sample()));
     }
 }
 
@@ -139,7 +187,6 @@ struct GaugeSampler {
     engine: Engine,
     /// The data directory.
     data: PathBuf,
-    handle: PrometheusHandle,
 }
 
 impl GaugeSampler {
@@ -196,12 +243,11 @@ impl GaugeSampler {
             unconfirmed_holds: register_holds(recorder, "unconfirmed"),
             engine,
             data,
-            handle: recorder.handle(),
         }
     }
 
-    /// Samples every gauge, and returns all metrics in the text format of Prometheus.
-    fn render(&self) -> String {
+    /// Samples every gauge.
+    fn sample(&self) {
         self.accepting.set(if self.engine.health().writes_unavailable().is_none() {
             1.0
         } else {
@@ -232,7 +278,6 @@ impl GaugeSampler {
             gauges[0].set(to_f64(live.count));
             gauges[1].set(to_f64(live.seconds));
         }
-        self.handle.render()
     }
 
     fn sample_messages(&self) {

@@ -15,7 +15,7 @@ use crate::cli::runtime::{CommandRuntime, start_thread};
 use crate::cli::serve_cluster;
 use crate::cli::served_log::{AwaitedStore, ServedLog, StoreParts};
 use crate::cli::service_parts::engine_parts;
-use crate::cli::serving::{StartedServer, StopSignals, bind, serve_until_signal};
+use crate::cli::serving::{StartedServer, StopSignals, bind, bind_metrics, serve_until_signal};
 use crate::cli::startup_warnings::{
     warn_of_access, warn_of_demo, warn_of_open_keys, warn_of_unknown_holders,
 };
@@ -55,9 +55,10 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     let runtime = CommandRuntime::start(Builder::new_multi_thread())?;
     let mut signals = runtime.block_on(async { StopSignals::new() })?;
     let listener = runtime.block_on(async { bind(options.listen, "--listen") })?;
+    let metrics = runtime.block_on(async { bind_metrics(options) })?;
     let began = tokio::time::Instant::now();
     if !options.shared.shared.is_empty() {
-        return serve_cluster::serve(options, &runtime, listener, gateways, signals);
+        return serve_cluster::serve(options, &runtime, listener, gateways, metrics, signals);
     }
     let Some(opened) = read_store(options, &runtime, &listener, &mut signals)? else {
         tracing::info!("stopped while the store was read: no request was answered");
@@ -65,8 +66,15 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     };
     let recovery_time = began.elapsed();
     warn_of_access(&options.store.data);
-    let started =
-        StartedServer { listener, gateways, signals, recovery_time, operator: None, cluster: None };
+    let started = StartedServer {
+        listener,
+        gateways,
+        signals,
+        recovery_time,
+        metrics,
+        operator: None,
+        cluster: None,
+    };
     match opened {
         OpenedDirectory::Store(loaded) => serve_store(options, &runtime, *loaded, started),
         OpenedDirectory::Empty(directory) => serve_empty(options, &runtime, directory, started),

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use tokio::net::{TcpListener, UnixListener};
@@ -14,6 +14,7 @@ use crate::cli::joined_cluster::{
     open_cluster, own_url,
 };
 use crate::cli::messages;
+use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket::OperatorSocket;
 use crate::cli::runtime::start_thread;
 use crate::cli::served_log::ServedLog;
@@ -43,6 +44,7 @@ pub(crate) fn serve(
     runtime: &Runtime,
     listener: TcpListener,
     gateways: Gateways,
+    mut metrics: MetricsExporter,
     mut signals: StopSignals,
 ) -> Result<(), CommandError> {
     let Some(joined) = join(options, runtime, &listener, &mut signals)? else {
@@ -51,9 +53,11 @@ pub(crate) fn serve(
     };
     let store = joined.store.clone();
     let membership = Arc::clone(&joined.membership);
+    let tail_bytes = Arc::new(AtomicU64::new(0));
+    runtime.block_on(async { metrics.serve_cluster(joined.lease(), Arc::clone(&tail_bytes)) });
     let is_stopping = Arc::new(AtomicBool::new(false));
     let stopping = Arc::clone(&is_stopping);
-    let follow = move || follow_until_takeover(&store, &membership, &stopping);
+    let follow = move || follow_until_takeover(&store, &membership, tail_bytes, &stopping);
     let mut following = start_thread("follow", move || catch_unwind(AssertUnwindSafe(follow)))?;
     let followed_or_stopped = async {
         tokio::select! {
@@ -96,7 +100,7 @@ pub(crate) fn serve(
         runtime,
         joined,
         taken,
-        WaitingServer { listener, gateways, signals, operator, forwarder },
+        WaitingServer { listener, gateways, metrics, signals, operator, forwarder },
     )
 }
 
@@ -168,6 +172,7 @@ fn create_forwarder(
 struct WaitingServer {
     listener: TcpListener,
     gateways: Gateways,
+    metrics: MetricsExporter,
     signals: StopSignals,
     /// Commands wait in it until they are answered here.
     operator: Option<(UnixListener, OperatorSocket)>,
@@ -183,7 +188,7 @@ fn serve_taken(
     waiting: WaitingServer,
 ) -> Result<(), CommandError> {
     let TakenOver { states, mut log, snapshot_bytes } = taken;
-    let WaitingServer { listener, mut gateways, signals, operator, forwarder } = waiting;
+    let WaitingServer { listener, mut gateways, metrics, signals, operator, forwarder } = waiting;
     let began = tokio::time::Instant::now();
     let RecoveredStates { mut directory, mut group_states, quarantined } = states;
     warn_of_unknown_holders(&directory);
@@ -200,7 +205,8 @@ fn serve_taken(
     let tail_bytes = log.tail_bytes();
     let cluster = Some(ServedCluster { joined, departure, tail_bytes, snapshot_bytes });
     let recovery_time = began.elapsed();
-    let started = StartedServer { listener, gateways, signals, recovery_time, operator, cluster };
+    let started =
+        StartedServer { listener, gateways, signals, recovery_time, metrics, operator, cluster };
     let parts = engine_parts(directory, group_states, randomness);
     let log = ServedLog::Shared(Box::new(log));
     // Files of a store are never made.

@@ -51,6 +51,7 @@ pub(crate) struct StartedServer {
     pub(crate) signals: StopSignals,
     /// Duration of reading the store.
     pub(crate) recovery_time: Duration,
+    pub(crate) metrics: MetricsExporter,
     /// The operator's socket, if it is open already.
     pub(crate) operator: Option<(UnixListener, OperatorSocket)>,
     /// The cluster of a server that has taken over in one.
@@ -67,11 +68,17 @@ pub(crate) async fn serve_until_signal(
     made: Receiver<StoreParts>,
     started: StartedServer,
 ) -> Result<(), CommandError> {
-    let StartedServer { listener, gateways, mut signals, recovery_time, operator, cluster } =
-        started;
+    let StartedServer {
+        listener,
+        gateways,
+        mut signals,
+        recovery_time,
+        metrics,
+        operator,
+        cluster,
+    } = started;
     let gateways = Arc::new(gateways);
     let data = &options.store.data;
-    let metrics = MetricsExporter::new(bind_metrics_listener(options)?);
     let (engine, journal) =
         Engine::start_with_quarantined(quarantined, parts, log, metrics.engine_metrics()).await;
     if let Some(cluster) = &cluster {
@@ -339,11 +346,15 @@ pub(crate) fn bind(address: SocketAddr, option: &'static str) -> Result<TcpListe
     listen().map_err(|reason| CommandError::Listen { address, option, reason })
 }
 
-fn bind_metrics_listener(options: &ServeOptions) -> Result<Option<TcpListener>, CommandError> {
-    let Some(address) = options.metrics_listen.0 else { return Ok(None) };
+/// Binds the address of the metrics. Only within a runtime.
+///
+/// # Errors
+/// The address cannot be used.
+pub(crate) fn bind_metrics(options: &ServeOptions) -> Result<MetricsExporter, CommandError> {
+    let Some(address) = options.metrics_listen.0 else { return Ok(MetricsExporter::new(None)) };
     let listener = bind(address, "--metrics-listen")?;
     tracing::info!("metrics are served on http://{}/metrics", listener.local_addr()?);
-    Ok(Some(listener))
+    Ok(MetricsExporter::new(Some(listener)))
 }
 
 /// Raises the limit on open files as far as possible. Returns the number of connections that it

@@ -200,19 +200,21 @@ impl SharedStore {
         Beats::new(self.address.clone(), Arc::clone(membership))
     }
 
-    /// Returns a follower that has read nothing yet, over a connection of its own.
+    /// Returns a follower that has read nothing yet, over a connection of its own. `tail_bytes` gets
+    /// the bytes that it has read since the newest snapshot.
     ///
     /// # Errors
     /// The connection's runtime cannot be made.
     pub(crate) fn follower<V: RecoveryVisitor + Default>(
         &self,
         membership: &Arc<Membership>,
+        tail_bytes: Arc<AtomicU64>,
     ) -> Result<Follower<V>, StoreError> {
         let lease = Arc::clone(&membership.lease);
         let in_force = Arc::clone(&membership.in_force);
         let membership = Some(Arc::clone(membership));
         let rows = PostgresRows { connection: self.connect(COMMIT_DEADLINE)?, membership };
-        Ok(Follower::new(rows, lease, in_force))
+        Ok(Follower::new(rows, lease, in_force, tail_bytes))
     }
 
     /// Returns the counts of limits that its servers pass on, over a connection of their own.

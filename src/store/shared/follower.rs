@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::planted_faults::PlantedFault;
@@ -32,6 +32,8 @@ pub(crate) struct Follower<V, R = PostgresRows> {
     in_force: Arc<InForceView>,
     /// Whether it was logged that none decides that this server may follow.
     has_warned: bool,
+    /// Bytes of the journal since the snapshot, for others.
+    tail_bytes: Arc<AtomicU64>,
     read: Option<ReadStates<V>>,
 }
 
@@ -72,8 +74,13 @@ impl From<StoreError> for FollowError {
 
 impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
     /// Creates a follower that has read nothing.
-    pub(crate) fn new(rows: R, lease: Arc<Lease>, in_force: Arc<InForceView>) -> Self {
-        Self { rows, lease, in_force, has_warned: false, read: None }
+    pub(crate) fn new(
+        rows: R,
+        lease: Arc<Lease>,
+        in_force: Arc<InForceView>,
+        tail_bytes: Arc<AtomicU64>,
+    ) -> Self {
+        Self { rows, lease, in_force, tail_bytes, has_warned: false, read: None }
     }
 
     /// Reads what was added since the last call; the first call reads the newest snapshot as well.
@@ -86,6 +93,7 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
             match read.follow(&mut self.rows) {
                 Ok(()) => {
                     self.lease.note_applied(read.replay.last);
+                    self.tail_bytes.store(read.tail_bytes, Ordering::Relaxed);
                     return Ok(());
                 }
                 Err(FollowError::Diverged(error)) => {
@@ -102,6 +110,7 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
             match read.follow(&mut self.rows) {
                 Ok(()) => {
                     self.lease.note_applied(read.replay.last);
+                    self.tail_bytes.store(read.tail_bytes, Ordering::Relaxed);
                     self.read = Some(read);
                     return Ok(());
                 }
@@ -178,13 +187,12 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
                 _ => return Err(StoreError::Fenced),
             }
         }
-        let ReadStates { visitor, mut replay, tail_bytes, snapshot_bytes, .. } =
+        let ReadStates { visitor, mut replay, snapshot_bytes, .. } =
             self.read.expect("it was read");
         replay.finish(Path::new(JOURNAL))?;
-        let tail_bytes = Arc::new(AtomicU64::new(tail_bytes));
         let Replay { positions, .. } = replay;
         let record_format = Arc::clone(&self.in_force.record_format);
-        let log = SharedLog::new(self.rows, last, positions, tail_bytes, record_format);
+        let log = SharedLog::new(self.rows, last, positions, self.tail_bytes, record_format);
         Ok(Takeover { visitor, log, snapshot_bytes })
     }
 }

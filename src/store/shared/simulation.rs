@@ -356,8 +356,12 @@ fn run_server(mut server: Server) {
         };
         let in_force = InForce { formats: Formats::NEWEST, tzdata: String::new() };
         let in_force = Arc::new(InForceView::new(in_force));
-        let mut follower =
-            Follower::<Writes, Server>::new(server.clone(), Arc::clone(&server.lease), in_force);
+        let mut follower = Follower::<Writes, Server>::new(
+            server.clone(),
+            Arc::clone(&server.lease),
+            in_force,
+            Arc::default(),
+        );
         let owned = loop {
             server.beat();
             match follower.follow().and_then(|()| follower.take_over()) {

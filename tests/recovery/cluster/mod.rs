@@ -4,9 +4,10 @@
 
 mod counts;
 mod faults;
-mod hand_over;
 mod from_one_to_three;
+mod hand_over;
 mod joins;
+mod metrics;
 mod pooler;
 mod postgres;
 mod postgres_programs;

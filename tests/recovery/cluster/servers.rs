@@ -25,6 +25,7 @@ pub(crate) struct Servers {
 /// One of them.
 pub(crate) struct Member {
     port: u16,
+    metrics_port: u16,
     ways: [Way; 2],
     child: Child,
     pub(super) data: PathBuf,
@@ -117,17 +118,26 @@ impl Member {
         let data = folder.join(format!("server{index}"));
         let log = folder.join(format!("server{index}.log"));
         let port = free_port();
-        let child = spawn(port, &ways, &data, &log);
-        Self { port, ways, child, data, log }
+        let metrics_port = free_port();
+        let child = spawn(port, metrics_port, &ways, &data, &log);
+        Self { port, metrics_port, ways, child, data, log }
     }
 
     pub(crate) fn base(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// Returns a metric of the server, if it has it.
+    pub(crate) async fn metric(&self, name: &str) -> Option<f64> {
+        let url = format!("http://127.0.0.1:{}/metrics", self.metrics_port);
+        let text = reqwest::get(url).await.expect("it is served").text().await.expect("text");
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.map(|value| value.parse().expect("a number"))
+    }
+
     /// Starts the process once more, after its end.
     pub(crate) fn restart(&mut self) {
-        self.child = spawn(self.port, &self.ways, &self.data, &self.log);
+        self.child = spawn(self.port, self.metrics_port, &self.ways, &self.data, &self.log);
     }
 
     /// Ends the process at once, and starts it again.
@@ -163,13 +173,14 @@ impl Drop for Member {
     }
 }
 
-fn spawn(port: u16, ways: &[Way; 2], data: &Path, log: &Path) -> Child {
+fn spawn(port: u16, metrics_port: u16, ways: &[Way; 2], data: &Path, log: &Path) -> Child {
     let log = File::options().create(true).append(true).open(log).expect("there is room");
     let url = Pair::url("slotbook_server", [ways[0].port, ways[1].port]);
     let mut command: Command = slotbook();
     unlimited(&mut command)
         .env("SLOTBOOK_DATA", data)
         .env("SLOTBOOK_SHARED", url)
+        .env("SLOTBOOK_METRICS_LISTEN", format!("127.0.0.1:{metrics_port}"))
         .env("SLOTBOOK_ADVERTISE", format!("http://127.0.0.1:{port}"))
         .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
         .stdout(Stdio::null())
