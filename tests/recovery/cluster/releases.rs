@@ -116,6 +116,8 @@ async fn a_server_with_older_time_zone_data_follows_and_never_takes_over() {
     pair.query("UPDATE slotbook.cluster SET tzdata = '2999z'");
     expect_said(&servers, second, "older time zone data than the cluster").await;
     book(&servers, second, 1).await;
+    let said = refusal(&cluster(&pair, "hand-over", &[]));
+    assert!(said.contains("no other server follows now and may take over"), "{said}");
     // It leaves, so that another one need not wait.
     servers.members[first].signal("TERM");
     assert_eq!(servers.members[first].left(), Some(0));
