@@ -12,6 +12,7 @@ use crate::cli::process_end::{end_fenced, end_process};
 use crate::cli::runtime::start_thread;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::{ServeOptions, SharedStoreOptions};
+use crate::engine::randomness::Randomness;
 use crate::engine::{RecoveredStates, StateRebuilder};
 use crate::http::{self, Departure, StartProof};
 use crate::store::{
@@ -26,7 +27,11 @@ const PASSING_FOLLOW_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A cluster that a server may join: its store is checked, and nothing in it is changed.
 pub(crate) struct OpenedCluster {
-    store: SharedStore,
+    pub(crate) store: SharedStore,
+    /// The lease of this server, which it does not hold yet.
+    pub(crate) lease: Arc<Lease>,
+    /// Proves this start to the server itself.
+    pub(crate) start_proof: StartProof,
     /// Excludes other processes from the directory of the operator's socket.
     directory: EmptyDirectory,
 }
@@ -100,7 +105,8 @@ pub(crate) fn open_cluster(options: &ServeOptions) -> Result<OpenedCluster, Comm
     let directory = claim_directory(&options.store.data)?;
     let store = SharedStore::open(shared_address(&options.shared)?, SystemClock.now())?;
     directory.check_cluster(store.id)?;
-    Ok(OpenedCluster { store, directory })
+    let start_proof = StartProof::new(Randomness::from_os().bytes());
+    Ok(OpenedCluster { store, lease: Arc::default(), start_proof, directory })
 }
 
 /// Checks that `--advertise` leads to this server, which is served meanwhile with `proof`. A wrong
@@ -124,18 +130,13 @@ pub(crate) async fn check_advertise(
 }
 
 impl OpenedCluster {
-    /// Joins the cluster and begins to beat.
+    /// Joins the cluster as the server that others reach at `url`, and begins to beat.
     ///
     /// # Errors
     /// PostgreSQL refuses, or a thread cannot be started.
-    pub(crate) fn join(
-        self,
-        options: &ServeOptions,
-        start_proof: StartProof,
-    ) -> Result<JoinedCluster, CommandError> {
-        let Self { store, directory } = self;
-        let url = own_url(options);
-        let membership = store.join(url)?;
+    pub(crate) fn join(self, url: &str) -> Result<JoinedCluster, CommandError> {
+        let Self { store, lease, start_proof, directory } = self;
+        let membership = store.join(url, lease)?;
         directory.note_cluster(store.id)?;
         let beats = store.beats(&membership)?;
         let (running, stop) = mpsc::channel();

@@ -100,7 +100,7 @@ fn read_store(
         tokio::select! {
             biased;
             () = signals.received() => None,
-            read = http::serve_until_recovered(reading, listener, None) => Some(read),
+            read = http::serve_until_recovered(reading, listener) => Some(read),
         }
     });
     match read {

@@ -1,5 +1,6 @@
 //! `slotbook serve --shared`: a server that follows its cluster, and takes over. Reference 11.1.
 
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +32,7 @@ use crate::engine::RecoveredStates;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery;
 use crate::engine::steady_clock::{find_last_stamp, initial_time};
-use crate::http::{self, Departure, Forwarder, StartProof};
+use crate::http::{self, Departure, Forwarder};
 use crate::notify::Gateways;
 
 /// Joins a cluster, follows it, and serves its store once this server decides. Until then it
@@ -47,28 +48,28 @@ pub(crate) fn serve(
     mut metrics: MetricsExporter,
     mut signals: StopSignals,
 ) -> Result<(), CommandError> {
-    let Some(joined) = join(options, runtime, &listener, &mut signals)? else {
+    let Some(opened) = open(options, runtime, &mut signals)? else {
         tracing::info!("stopped before it had joined the cluster: no request was answered");
         return Ok(());
     };
-    let store = joined.store.clone();
-    let membership = Arc::clone(&joined.membership);
     let tail_bytes = Arc::new(AtomicU64::new(0));
-    runtime.block_on(async { metrics.serve_cluster(joined.lease(), Arc::clone(&tail_bytes)) });
+    let lease = Arc::clone(&opened.lease);
+    runtime.block_on(async { metrics.serve_cluster(lease, Arc::clone(&tail_bytes)) });
+    let has_taken_over = Arc::new(AtomicBool::new(false));
+    let forwarder = Arc::new(create_forwarder(options, &opened, &has_taken_over));
+    let operator = runtime.block_on(async { listen_to_commands(&options.store.data) })?;
     let is_stopping = Arc::new(AtomicBool::new(false));
-    let stopping = Arc::clone(&is_stopping);
-    let follow = move || follow_until_takeover(&store, &membership, tail_bytes, &stopping);
-    let mut following = start_thread("follow", move || catch_unwind(AssertUnwindSafe(follow)))?;
+    let address = listener.local_addr()?;
+    let mut joined = None;
     let followed_or_stopped = async {
+        let follow = FollowedJournal { tail_bytes, is_stopping: Arc::clone(&is_stopping) };
+        let following = join_and_follow(options, address, opened, follow, &mut joined);
         tokio::select! {
             biased;
             () = signals.received() => None,
-            followed = &mut following => Some(followed),
+            followed = following => Some(followed),
         }
     };
-    let has_taken_over = Arc::new(AtomicBool::new(false));
-    let forwarder = Arc::new(create_forwarder(options, &joined, &has_taken_over));
-    let operator = runtime.block_on(async { listen_to_commands(&options.store.data) })?;
     let serving = http::serve_following(followed_or_stopped, &listener, &forwarder);
     let (followed, connections) = runtime.block_on(async {
         tokio::select! {
@@ -76,21 +77,19 @@ pub(crate) fn serve(
             () = forward_commands(operator.as_ref(), &forwarder) => unreachable!("it never ends"),
         }
     });
-    let taken = match followed {
-        None => {
-            tracing::info!("stopping: requests under way are finished");
-            is_stopping.store(true, Ordering::SeqCst);
-            drop(listener);
-            runtime.block_on(connections.finish());
-            // In case that it has taken over at the last moment.
+    let Some(taken) = followed.transpose()? else {
+        tracing::info!("stopping: requests under way are finished");
+        is_stopping.store(true, Ordering::SeqCst);
+        drop(listener);
+        runtime.block_on(connections.finish());
+        // In case that it has taken over at the last moment.
+        if let Some(joined) = joined {
             joined.prepare_leave().leave();
-            tracing::info!("stopped while following the cluster");
-            return Ok(());
         }
-        Some(Ok(Ok(taken))) => taken?.expect("it follows until the signal to stop"),
-        Some(Ok(Err(panic))) => resume_unwind(panic),
-        Some(Err(_)) => unreachable!("the thread sends what it has read, or its panic"),
+        tracing::info!("stopped while following the cluster");
+        return Ok(());
     };
+    let joined = joined.expect("a server that has taken over has joined");
     // Requests of these connections are forwarded to this server's own port, from which none is
     // accepted any more without the states.
     has_taken_over.store(true, Ordering::SeqCst);
@@ -104,31 +103,54 @@ pub(crate) fn serve(
     )
 }
 
-/// Joins the cluster once its store and the address of this server are checked. Meanwhile health
-/// checks are answered. Returns `None` if a signal to stop comes first.
-fn join(
+/// Opens the cluster on a thread of its own. Returns `None` if a signal to stop comes first.
+fn open(
     options: &ServeOptions,
     runtime: &Runtime,
-    listener: &TcpListener,
     signals: &mut StopSignals,
-) -> Result<Option<JoinedCluster>, CommandError> {
-    let proof = StartProof::new(Randomness::from_os().bytes());
-    let address = listener.local_addr()?;
+) -> Result<Option<OpenedCluster>, CommandError> {
     let given = options.clone();
     let opening = start_thread("open", move || open_cluster(&given))?;
-    let checking = async {
-        let opened = opening.await.expect("the thread sends what it has opened")?;
-        check_advertise(options, address, &proof).await?;
-        Ok(opened)
-    };
-    let checked: Option<Result<OpenedCluster, CommandError>> = runtime.block_on(async {
+    let opened = runtime.block_on(async {
         tokio::select! {
             biased;
             () = signals.received() => None,
-            opened = http::serve_until_recovered(checking, listener, Some(&proof)) => Some(opened),
+            opened = opening => Some(opened.expect("the thread sends what it has opened")),
         }
     });
-    checked.map(|opened| opened?.join(options, proof)).transpose()
+    opened.transpose()
+}
+
+/// The journal that a server follows.
+struct FollowedJournal {
+    /// Gets its bytes since the newest snapshot.
+    tail_bytes: Arc<AtomicU64>,
+    is_stopping: Arc<AtomicBool>,
+}
+
+/// Joins the cluster, once `--advertise` leads to this server, and follows it until this server has
+/// taken over. `joined` gets the membership meanwhile.
+async fn join_and_follow(
+    options: &ServeOptions,
+    address: SocketAddr,
+    opened: OpenedCluster,
+    journal: FollowedJournal,
+    joined: &mut Option<JoinedCluster>,
+) -> Result<TakenOver, CommandError> {
+    check_advertise(options, address, &opened.start_proof).await?;
+    let url = own_url(options).to_owned();
+    let joining = start_thread("join", move || opened.join(&url))?;
+    let joined = joined.insert(joining.await.expect("the thread sends how it has joined")?);
+    let store = joined.store.clone();
+    let membership = Arc::clone(&joined.membership);
+    let FollowedJournal { tail_bytes, is_stopping } = journal;
+    let follow = move || follow_until_takeover(&store, &membership, tail_bytes, &is_stopping);
+    let following = start_thread("follow", move || catch_unwind(AssertUnwindSafe(follow)))?;
+    match following.await {
+        Ok(Ok(taken)) => Ok(taken?.expect("it follows until the signal to stop")),
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(_) => unreachable!("the thread sends what it has read, or its panic"),
+    }
 }
 
 /// Forwards the operator's commands for ever. Without a socket there are none.
@@ -146,12 +168,12 @@ async fn forward_commands(
 /// `has_taken_over`.
 fn create_forwarder(
     options: &ServeOptions,
-    joined: &JoinedCluster,
+    opened: &OpenedCluster,
     has_taken_over: &Arc<AtomicBool>,
 ) -> Forwarder {
     // Each connection of a client needs one to the other server.
     let connections_max = (limit_connections(options.connections_max) / 2).max(1);
-    let lease = joined.lease();
+    let lease = Arc::clone(&opened.lease);
     let own_url = own_url(options).to_owned();
     let has_taken_over = Arc::clone(has_taken_over);
     let holder = {
@@ -161,11 +183,11 @@ fn create_forwarder(
             lease.holder_url().filter(is_ready)
         }
     };
-    Forwarder::new(&joined.store.secret, connections_max, holder)
+    Forwarder::new(&opened.store.secret, connections_max, holder)
         .reached_at(own_url)
         .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
         .limited_per_source(source_connections_max(options, connections_max))
-        .proving(joined.start_proof.clone())
+        .proving(opened.start_proof.clone())
 }
 
 /// A server that has its port, and no states yet.

@@ -142,11 +142,13 @@ fn innermost(error: &dyn Error) -> String {
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
+    use std::sync::Arc;
 
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::http::connection::startup::serve_until_recovered;
+    use crate::domain::directory::cluster_secret::ClusterSecret;
+    use crate::http::connection::forwarding::{Forwarder, serve_following};
 
     async fn bind() -> (TcpListener, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -157,9 +159,12 @@ mod tests {
     /// Starts a server with a proof, or without one.
     async fn start(proof: Option<&StartProof>) -> String {
         let (listener, url) = bind().await;
-        let proof = proof.cloned();
+        let mut forwarder = Forwarder::new(&ClusterSecret::new([7; 32]), 100, || None);
+        if let Some(proof) = proof {
+            forwarder = forwarder.proving(proof.clone());
+        }
         tokio::spawn(async move {
-            serve_until_recovered(std::future::pending::<()>(), &listener, proof.as_ref()).await;
+            serve_following(std::future::pending::<()>(), &listener, &Arc::new(forwarder)).await;
         });
         url
     }

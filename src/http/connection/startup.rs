@@ -13,7 +13,6 @@ use crate::http::connection::listener::{
     accept_all, connection_builder, note_activity, run_in_place,
 };
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
-use crate::http::connection::start_proof::StartProof;
 use crate::http::error::ApiError;
 use crate::http::resources::health;
 
@@ -23,18 +22,16 @@ const CONNECTIONS_MAX: usize = 64;
 const CONNECTIONS_PER_SOURCE_MAX: usize = CONNECTIONS_MAX / 4;
 
 /// Serves /healthz, and 503 for everything else, until `reading` completes, and returns its output.
-/// Each connection ends with its answer. In a cluster, /readyz answers with a proof of this start.
+/// Each connection ends with its answer.
 pub async fn serve_until_recovered<T>(
     reading: impl Future<Output = T>,
     listener: &TcpListener,
-    proof: Option<&StartProof>,
 ) -> T {
     let table = ConnectionTable::new(CONNECTIONS_MAX, CONNECTIONS_PER_SOURCE_MAX);
     let start = |stream, _, place: ConnectionPlace| {
         let activity = Arc::clone(&place.activity);
-        let proof = proof.cloned();
         let service = service_fn(move |request: hyper::Request<_>| {
-            let response = answer(&request, proof.as_ref());
+            let response = answer(request.uri().path());
             note_activity(Arc::clone(&activity), async move { response })
         });
         let stream = SlowReaderTimeout::new(stream, Arc::clone(&place.activity));
@@ -51,16 +48,10 @@ pub async fn serve_until_recovered<T>(
     }
 }
 
-fn answer<B>(request: &hyper::Request<B>, proof: Option<&StartProof>) -> Response {
-    match request.uri().path() {
+fn answer(path: &str) -> Response {
+    match path {
         "/healthz" => health::alive(),
-        "/readyz" => {
-            let mut response = health::recovering();
-            if let Some(proof) = proof {
-                proof.answer(request.headers(), &mut response);
-            }
-            response
-        }
+        "/readyz" => health::recovering(),
         _ => ApiError::recovering().into_response(),
     }
 }
@@ -110,7 +101,7 @@ mod tests {
             assert!(booking.contains("nothing was done"), "{booking}");
             done.send(7).expect("it waits");
         };
-        let (read, ()) = tokio::join!(serve_until_recovered(read, &listener, None), clients);
+        let (read, ()) = tokio::join!(serve_until_recovered(read, &listener), clients);
         assert_eq!(read, Ok(7));
         let (_, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
         accepted.expect("the port is free for the server");
@@ -134,7 +125,7 @@ mod tests {
             assert!(alive.expect("in time").starts_with("HTTP/1.1 200 "));
             done.send(7).expect("it waits");
         };
-        let (read, ()) = tokio::join!(serve_until_recovered(read, &listener, None), clients);
+        let (read, ()) = tokio::join!(serve_until_recovered(read, &listener), clients);
         assert_eq!(read, Ok(7));
     }
 }

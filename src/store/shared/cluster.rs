@@ -21,6 +21,7 @@ use crate::store::shared::connection::{CallError, SharedConnection};
 use crate::store::shared::counts::{COUNTS_DEADLINE, SharedCounts};
 use crate::store::shared::follower::Follower;
 use crate::store::shared::in_force::InForce;
+use crate::store::shared::lease::Lease;
 use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog};
 use crate::store::shared::membership::{Beats, Membership};
 use crate::store::shared::nodes::ClusterNode;
@@ -186,10 +187,10 @@ impl SharedStore {
     /// # Errors
     /// [`StoreError::NotWritten`] if this release does not write the formats in force; PostgreSQL
     /// refuses.
-    pub(crate) fn join(&self, url: &str) -> Result<Arc<Membership>, StoreError> {
+    pub(crate) fn join(&self, url: &str, lease: Arc<Lease>) -> Result<Arc<Membership>, StoreError> {
         self.in_force.check_formats()?;
         let mut connection = self.connect(COMMIT_DEADLINE)?;
-        Ok(Arc::new(Membership::join(&mut connection, url, self.in_force.clone())?))
+        Ok(Arc::new(Membership::join(&mut connection, url, lease, self.in_force.clone())?))
     }
 
     /// Returns the beats of a server, over a connection of their own.

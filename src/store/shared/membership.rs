@@ -42,6 +42,7 @@ impl Membership {
     pub(crate) fn join(
         connection: &mut SharedConnection,
         url: &str,
+        lease: Arc<Lease>,
         in_force: InForce,
     ) -> Result<Self, StoreError> {
         let incarnation = Uuid::new_v4();
@@ -61,7 +62,7 @@ impl Membership {
         let joined = joined.map_err(|error| error.into_store_error("join"))?;
         let node = joined.first().expect("a function returns a row").get(0);
         let in_force = Arc::new(InForceView::new(in_force));
-        Ok(Self { node, incarnation, lease: Arc::default(), in_force })
+        Ok(Self { node, incarnation, lease, in_force })
     }
 
     /// Sends one beat, and notes what it says.
