@@ -17,7 +17,7 @@ use crate::domain::records::channel::Channel;
 use crate::domain::records::message::MessageKind;
 use crate::engine::Engine;
 use crate::http::serve_metrics;
-use crate::store::Lease;
+use crate::store::{Lease, uptime};
 use crate::wire::message::PLANNED_SECONDS;
 
 /// Upper bounds of histogram buckets for durations, in seconds: 50 µs to 10 s.
@@ -92,10 +92,21 @@ impl MetricsExporter {
             "slotbook_cluster_tail_bytes",
             "Bytes of the journal since the newest snapshot, as far as they are applied here.",
         );
+        let lag_rows = gauge(
+            "slotbook_cluster_lag_rows",
+            "Rows of the journal that a server that follows had not applied at its last beat.",
+        );
+        let lag_seconds = gauge(
+            "slotbook_cluster_lag_seconds",
+            "Seconds since a server that follows had applied all of the journal.",
+        );
+        let began = uptime();
         served.add(Box::new(move || {
             decides.set(if lease.is_held() { 1.0 } else { 0.0 });
             lease_age.set(lease.age().unwrap_or_default().as_secs_f64());
             tail.set(to_f64(tail_bytes.load(Ordering::Relaxed)));
+            lag_rows.set(to_f64(lease.rows_behind()));
+            lag_seconds.set(lease.time_behind(began, uptime()).as_secs_f64());
         }));
     }
 

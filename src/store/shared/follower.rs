@@ -92,7 +92,7 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
         if let Some(read) = &mut self.read {
             match read.follow(&mut self.rows) {
                 Ok(()) => {
-                    self.lease.note_applied(read.replay.last);
+                    self.lease.note_applied(read.replay.last, self.rows.now());
                     self.tail_bytes.store(read.tail_bytes, Ordering::Relaxed);
                     return Ok(());
                 }
@@ -109,7 +109,7 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
             let mut read = ReadStates::read_snapshot(&mut self.rows)?;
             match read.follow(&mut self.rows) {
                 Ok(()) => {
-                    self.lease.note_applied(read.replay.last);
+                    self.lease.note_applied(read.replay.last, self.rows.now());
                     self.tail_bytes.store(read.tail_bytes, Ordering::Relaxed);
                     self.read = Some(read);
                     return Ok(());

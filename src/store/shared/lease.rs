@@ -62,6 +62,10 @@ pub(crate) struct Lease {
     until_ms: AtomicU64,
     /// Number of the last row of the journal that this server has applied.
     applied: AtomicU64,
+    /// The last time at which it had applied all rows, in milliseconds; 0 before.
+    current_ms: AtomicU64,
+    /// Rows that it had not applied at its last beat.
+    rows_behind: AtomicU64,
     view: Mutex<View>,
 }
 
@@ -170,9 +174,30 @@ impl Lease {
         !report.is_self && report.successor == NamedSuccessor::This
     }
 
-    /// Notes the last row of the journal that this server has applied.
-    pub(crate) fn note_applied(&self, number: BatchNumber) {
+    /// Notes the last row of the journal at `now`, which this server has applied.
+    pub(crate) fn note_applied(&self, number: BatchNumber, now: Duration) {
         self.applied.store(number.0, Ordering::Relaxed);
+        self.current_ms.store(as_millis(now), Ordering::Relaxed);
+    }
+
+    /// Notes the last row of the journal, as a beat has reported it.
+    pub(crate) fn note_last_row(&self, number: BatchNumber) {
+        self.rows_behind.store(number.0.saturating_sub(self.applied().0), Ordering::Relaxed);
+    }
+
+    /// Number of rows that this server had not applied at its last beat; 0 once it has taken over.
+    pub(crate) fn rows_behind(&self) -> u64 {
+        if self.has_decided() { 0 } else { self.rows_behind.load(Ordering::Relaxed) }
+    }
+
+    /// Time since this server had applied all rows; since `began` if it never had. None passes once
+    /// it has taken over.
+    pub(crate) fn time_behind(&self, began: Duration, now: Duration) -> Duration {
+        if self.has_decided() {
+            return Duration::ZERO;
+        }
+        let current = Duration::from_millis(self.current_ms.load(Ordering::Relaxed));
+        now.saturating_sub(current.max(began))
     }
 
     /// Number of the last row of the journal that this server has applied.
@@ -268,6 +293,21 @@ mod tests {
         let own = HolderReport { released: true, ..report(4, true) };
         lease.note_beat(ms(11_000), ms(11_010), own);
         assert!(!lease.is_held_at(ms(11_011)), "what was released is not held");
+    }
+
+    #[test]
+    fn a_follower_is_behind_by_rows_and_by_the_time_since_it_had_them_all() {
+        let lease = Lease::default();
+        lease.note_last_row(BatchNumber(7));
+        assert_eq!(lease.rows_behind(), 7);
+        assert_eq!(lease.time_behind(ms(10_000), ms(14_000)), ms(4_000), "it has read nothing yet");
+        lease.note_applied(BatchNumber(7), ms(14_000));
+        lease.note_last_row(BatchNumber(9));
+        assert_eq!(lease.rows_behind(), 2);
+        assert_eq!(lease.time_behind(ms(10_000), ms(14_300)), ms(300));
+        lease.note_takeover(ms(14_400));
+        assert_eq!(lease.rows_behind(), 0);
+        assert_eq!(lease.time_behind(ms(10_000), ms(20_000)), ms(0));
     }
 
     #[test]

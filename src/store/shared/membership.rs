@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::domain::time::zone::tzdata_version;
 use crate::store::error::StoreError;
 use crate::store::formats::Formats;
+use crate::store::record::BatchNumber;
 use crate::store::shared::address::SharedAddress;
 use crate::store::shared::connection::{CallError, SharedConnection};
 use crate::store::shared::in_force::{InForce, InForceView};
@@ -73,7 +74,7 @@ impl Membership {
         let sent = uptime();
         let answered = connection.commit(
             "SELECT holder_node, holder_incarnation, holder_beat, holder_released, \
-                    holder_successor, holder_url, \
+                    holder_successor, holder_url, last_row, \
                     in_force_records, in_force_snapshots, in_force_tzdata \
              FROM slotbook.beat($1, $2, $3, $4)",
             &[&PART, &self.node, &self.incarnation, &number_i64(self.lease.applied())],
@@ -96,8 +97,10 @@ impl Membership {
                     url: row.get(5),
                 };
                 // Before the lease, by which a takeover begins.
-                self.in_force.note(InForce::of_row(row, 6)?);
+                self.in_force.note(InForce::of_row(row, 7)?);
                 self.lease.note_beat(sent, uptime(), report);
+                let last_row = u64::try_from(row.get::<_, i64>(6)).unwrap_or_default();
+                self.lease.note_last_row(BatchNumber(last_row));
                 Ok(())
             }
             Err(error) => {

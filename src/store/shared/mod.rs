@@ -24,7 +24,6 @@ pub(crate) use address::SharedAddress;
 pub(crate) use cluster::{HandOver, Release, SharedStore, init_cluster};
 pub(crate) use counts::SharedCounts;
 pub(crate) use follower::Takeover;
-#[cfg(test)]
 pub(crate) use lease::uptime;
 pub(crate) use lease::{BEAT_INTERVAL, LEASE_TIME, Lease};
 pub(crate) use log::SharedLog;

@@ -10,6 +10,8 @@ use crate::server::{booking, half_hour, practice};
 const WAITING_MAX: Duration = Duration::from_secs(30);
 const DECIDES: &str = "slotbook_cluster_decides";
 const LEASE_AGE: &str = "slotbook_cluster_lease_age_seconds";
+const LAG_ROWS: &str = "slotbook_cluster_lag_rows";
+const LAG_SECONDS: &str = "slotbook_cluster_lag_seconds";
 const TAIL: &str = "slotbook_cluster_tail_bytes";
 
 /// Waits until a metric of a server is as it should be.
@@ -46,6 +48,13 @@ async fn a_server_serves_its_metrics_while_it_follows_and_after_it_has_taken_ove
     assert_eq!(following.metric(LEASE_AGE).await, Some(0.0));
     assert_eq!(following.metric("slotbook_groups").await, None, "it decides nothing");
     expect(following, TAIL, |value| value >= tail).await;
+    expect(following, LAG_ROWS, |value| value < 0.5).await;
+    expect(following, LAG_SECONDS, |value| value < 1.0).await;
+    following.cut(true);
+    expect(following, LAG_SECONDS, |value| value > 3.0).await;
+    assert_eq!(deciding.metric(LAG_SECONDS).await, Some(0.0));
+    following.cut(false);
+    expect(following, LAG_SECONDS, |value| value < 1.0).await;
     deciding.signal("TERM");
     expect(following, DECIDES, |value| value > 0.5).await;
     servers.deciding().await;
