@@ -154,8 +154,8 @@ struct RunningServer {
 }
 
 impl RunningServer {
-    /// Stops in order: connections and messages, the operator's socket, the engine, the journal, the
-    /// counts of limits.
+    /// Stops in order: connections and messages, the operator's socket, the engine, the journal,
+    /// the counts of limits.
     async fn stop(self, operator_socket: Option<OperatorSocket>) {
         let Self { engine, threads, messages, counts, stop_serving, served } = self;
         let _ = stop_serving.send(());

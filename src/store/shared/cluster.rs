@@ -201,8 +201,8 @@ impl SharedStore {
         Beats::new(self.address.clone(), Arc::clone(membership))
     }
 
-    /// Returns a follower that has read nothing yet, over a connection of its own. `tail_bytes` gets
-    /// the bytes that it has read since the newest snapshot.
+    /// Returns a follower that has read nothing yet, over a connection of its own. It puts the
+    /// bytes of the journal since the newest snapshot into `tail_bytes`.
     ///
     /// # Errors
     /// The connection's runtime cannot be made.
