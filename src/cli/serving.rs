@@ -89,10 +89,7 @@ pub(crate) async fn serve_until_signal(
         None => listen_to_commands(data)?,
         open => open,
     };
-    let quota = MessageQuota {
-        recipient_daily_max: options.messages_daily_max,
-        by_key_daily_max: options.messages_by_key_daily_max,
-    };
+    let quota = message_quota(options);
     let sending = messages::sending_settings(quota, Arc::clone(&gateways));
     let connections_max = limit_connections(options.connections_max);
     let address = listener.local_addr()?;
@@ -316,6 +313,13 @@ pub(crate) fn source_connections_max(options: &ServeOptions, connections_max: us
         usize::try_from(options.source_connections_max).expect("a usize has 32 bits at least");
     // One source leaves half of the connections to others, however few there are.
     per_source.min((connections_max / 2).max(1))
+}
+
+fn message_quota(options: &ServeOptions) -> MessageQuota {
+    MessageQuota {
+        recipient_daily_max: options.messages_daily_max,
+        by_key_daily_max: options.messages_by_key_daily_max,
+    }
 }
 
 fn booking_limits(options: &ServeOptions) -> BookingLimits {
