@@ -168,10 +168,12 @@ impl Lease {
     pub(crate) fn is_passing(&self) -> bool {
         let view = self.view.lock();
         let Some(report) = &view.report else { return false };
-        if view.has_ended {
-            return report.is_self;
+        match report.successor {
+            NamedSuccessor::This => !report.is_self,
+            NamedSuccessor::Other => report.is_self,
+            // It has left without one, and looks for the next.
+            NamedSuccessor::None => report.is_self && view.has_ended,
         }
-        !report.is_self && report.successor == NamedSuccessor::This
     }
 
     /// Notes the last row of the journal at `now`, which this server has applied.
@@ -331,7 +333,7 @@ mod tests {
         assert!(!lease.is_to_hand_over());
         let asked = HolderReport { successor: NamedSuccessor::Other, ..report(3, true) };
         lease.note_beat(ms(10_000), ms(10_010), asked.clone());
-        assert!(lease.is_to_hand_over() && !lease.is_passing());
+        assert!(lease.is_to_hand_over() && lease.is_passing());
         lease.end();
         lease.note_beat(ms(10_100), ms(10_110), HolderReport { released: true, ..asked });
         assert!(!lease.is_to_hand_over(), "it is done once");
