@@ -6,11 +6,16 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use tempfile::TempDir;
 
 use super::postgres_programs::{Account, find_account, find_programs};
 use super::required::skip_or_fail;
+
+/// The first of the ports that servers get, and their number.
+const FIRST_PORT: u16 = 20_000;
+const PORTS: u16 = 10_000;
 
 /// A primary and a standby.
 pub(crate) struct Pair {
@@ -196,8 +201,14 @@ impl Drop for Pair {
     }
 }
 
-/// A port that is free now.
+/// A port that is free now, below those that the system gives to the connections of clients: a
+/// server that ends and starts again finds it free still.
 pub(crate) fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("bound").port()
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let port = FIRST_PORT + GIVEN.fetch_add(1, Ordering::SeqCst) % PORTS;
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
