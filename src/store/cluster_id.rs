@@ -70,7 +70,8 @@ mod tests {
     fn a_directory_stays_that_of_its_first_cluster_and_takes_no_store() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
-        let (first, second) = (Uuid::new_v4(), Uuid::new_v4());
+        let first = Uuid::new_v4();
+        let second = Uuid::new_v4();
         let directory = EmptyDirectory::claim_for_cluster(&path).unwrap();
         directory.check_cluster(second).unwrap();
         directory.note_cluster(first).unwrap();

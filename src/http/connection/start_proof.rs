@@ -83,7 +83,7 @@ impl StartProof {
 /// It is asked as other servers ask it. What does not answer is asked for ten seconds.
 ///
 /// # Errors
-/// What answers there is not this server, three times in a row.
+/// Not this server answers there, three times in a row, or none does.
 pub async fn check_own_url(url: &str, proof: &StartProof) -> Result<(), WrongAddress> {
     let uri = uri_at(url, &Uri::from_static(PATH)).ok_or(WrongAddress::Unusable)?;
     let client = ForwardingClient::new();
@@ -185,7 +185,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_is_right_if_this_start_alone_answers_there() {
-        let (own, other) = (StartProof::new([1; 32]), StartProof::new([2; 32]));
+        let own = StartProof::new([1; 32]);
+        let other = StartProof::new([2; 32]);
         let url = start(Some(&own)).await;
         assert_eq!(check_own_url(&url, &own).await, Ok(()));
         let another = start(Some(&other)).await;

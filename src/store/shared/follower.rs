@@ -92,8 +92,7 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
         if let Some(read) = &mut self.read {
             match read.follow(&mut self.rows) {
                 Ok(()) => {
-                    self.lease.note_applied(read.replay.last, self.rows.now());
-                    self.tail_bytes.store(read.tail_bytes, Ordering::Relaxed);
+                    self.note_read();
                     return Ok(());
                 }
                 Err(FollowError::Diverged(error)) => {
@@ -109,9 +108,8 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
             let mut read = ReadStates::read_snapshot(&mut self.rows)?;
             match read.follow(&mut self.rows) {
                 Ok(()) => {
-                    self.lease.note_applied(read.replay.last, self.rows.now());
-                    self.tail_bytes.store(read.tail_bytes, Ordering::Relaxed);
                     self.read = Some(read);
+                    self.note_read();
                     return Ok(());
                 }
                 // Newer snapshots may have been published since, and its rows removed.
@@ -122,6 +120,14 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
                     return Err(error);
                 }
             }
+        }
+    }
+
+    /// Notes for others how far it has read.
+    fn note_read(&self) {
+        if let Some(read) = &self.read {
+            self.lease.note_applied(read.replay.last, self.rows.now());
+            self.tail_bytes.store(read.tail_bytes, Ordering::Relaxed);
         }
     }
 

@@ -235,8 +235,13 @@ mod tests {
     }
 
     fn report(beat: i64, is_self: bool) -> HolderReport {
-        let (released, successor) = (false, NamedSuccessor::None);
-        HolderReport { beat, is_self, released, successor, url: "http://a:8080".to_owned() }
+        HolderReport {
+            beat,
+            is_self,
+            released: false,
+            successor: NamedSuccessor::None,
+            url: "http://a:8080".to_owned(),
+        }
     }
 
     #[test]

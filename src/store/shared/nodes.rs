@@ -97,10 +97,10 @@ pub(crate) fn plan_raise(
         ));
     }
     let known = present.iter().map(|node| node.formats);
-    let (Some(common), Some(newest)) = (known.clone().reduce(oldest_of), known.reduce(newest_of))
-    else {
+    let Some(common) = known.clone().reduce(oldest_of) else {
         return Err("no server is there to say what it knows: start all of them".to_owned());
     };
+    let newest = known.fold(common, newest_of);
     let raised = newest_of(in_force, common);
     if raised != in_force {
         return Ok(Some(raised));

@@ -136,9 +136,13 @@ impl Server {
         });
         match answered {
             Ok((beat, is_self)) => {
-                let (released, successor) = (false, NamedSuccessor::None);
-                let report =
-                    HolderReport { beat, is_self, released, successor, url: String::new() };
+                let report = HolderReport {
+                    beat,
+                    is_self,
+                    released: false,
+                    successor: NamedSuccessor::None,
+                    url: String::new(),
+                };
                 self.lease.note_beat(sent, self.local_now(), report);
             }
             Err(_) => self.lease.note_failure(),

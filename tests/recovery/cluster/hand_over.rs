@@ -14,7 +14,7 @@ use crate::server::{appointments, booking, complaint, half_hour, practice, run};
 /// Time for which the load goes on after a hand-over.
 const AFTERWARDS: Duration = Duration::from_secs(2);
 
-/// What the clients of all servers have seen.
+/// The answers that the clients of all servers have seen.
 #[derive(Default)]
 struct Seen {
     /// Number of the next booking.

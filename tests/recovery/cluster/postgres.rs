@@ -97,7 +97,8 @@ impl Pair {
     pub(crate) fn run_script(&self, index: usize, script: &str) {
         let file = self.folder.path().join("script.sql");
         fs::write(&file, script).expect("there is room");
-        let (port, file) = (self.ports[index].to_string(), file.to_string_lossy().into_owned());
+        let port = self.ports[index].to_string();
+        let file = file.to_string_lossy();
         let database = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", "postgres"];
         let script = ["-X", "-v", "ON_ERROR_STOP=1", "-f", &file];
         self.run("psql", &[database.as_slice(), &script].concat());

@@ -1,4 +1,4 @@
-//! What the tests of clusters need of the machine, besides PostgreSQL.
+//! Needs of the tests of clusters on the machine, besides PostgreSQL.
 
 use std::path::PathBuf;
 
