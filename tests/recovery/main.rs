@@ -10,6 +10,9 @@ mod commands;
 mod damage;
 mod erasure;
 mod every_call;
+#[path = "../messages/fake_gateways.rs"]
+#[expect(dead_code, reason = "it is shared with tests that ask more of it")]
+mod fake_gateways;
 mod faults;
 mod full;
 mod generations;

@@ -7,6 +7,7 @@ mod faults;
 mod from_one_to_three;
 mod hand_over;
 mod joins;
+mod mails;
 mod metrics;
 mod pooler;
 mod postgres;

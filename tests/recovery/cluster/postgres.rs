@@ -6,7 +6,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
@@ -16,6 +16,8 @@ use super::required::skip_or_fail;
 /// The first of the ports that servers get, and their number.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u16 = 10_000;
+/// Distance between the first ports of two processes.
+const PORTS_OF_PROCESS: u32 = 200;
 
 /// A primary and a standby.
 pub(crate) struct Pair {
@@ -203,11 +205,14 @@ impl Drop for Pair {
 }
 
 /// A port that is free now, below those that the system gives to the connections of clients: a
-/// server that ends and starts again finds it free still.
+/// server that ends and starts again finds it free still. Processes that run at once begin at
+/// different ones.
 pub(crate) fn free_port() -> u16 {
-    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(PORTS_OF_PROCESS);
     loop {
-        let port = FIRST_PORT + GIVEN.fetch_add(1, Ordering::SeqCst) % PORTS;
+        let offset = first.wrapping_add(GIVEN.fetch_add(1, Ordering::SeqCst)) % u32::from(PORTS);
+        let port = FIRST_PORT + u16::try_from(offset).expect("below PORTS");
         if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }

@@ -30,11 +30,23 @@ pub(crate) struct Member {
     child: Child,
     pub(super) data: PathBuf,
     log: PathBuf,
+    /// Options of `serve` that not every test has.
+    options: Vec<String>,
 }
 
 impl Servers {
     /// Makes a cluster with the content of a document, and starts its servers.
     pub(crate) async fn start(pair: &Pair, document: &Value, count: usize) -> Self {
+        Self::start_with(pair, document, count, &[]).await
+    }
+
+    /// The same, with more options.
+    pub(crate) async fn start_with(
+        pair: &Pair,
+        document: &Value,
+        count: usize,
+        options: &[&str],
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let owner = Pair::url("postgres", pair.ports);
         let url = Pair::url("slotbook_server", pair.ports);
@@ -49,7 +61,7 @@ impl Servers {
         for index in 0..count {
             let [first, second] = pair.ports;
             let ways = [Way::to(first).await, Way::to(second).await];
-            members.push(Member::start(folder.path(), index, ways));
+            members.push(Member::start(folder.path(), index, ways, options));
         }
         let http = reqwest::Client::builder().timeout(Duration::from_millis(500)).build();
         Self { folder, members, http: http.expect("a client") }
@@ -114,13 +126,14 @@ impl Servers {
 }
 
 impl Member {
-    fn start(folder: &Path, index: usize, ways: [Way; 2]) -> Self {
+    fn start(folder: &Path, index: usize, ways: [Way; 2], options: &[&str]) -> Self {
         let data = folder.join(format!("server{index}"));
         let log = folder.join(format!("server{index}.log"));
         let port = free_port();
         let metrics_port = free_port();
-        let child = spawn(port, metrics_port, &ways, &data, &log);
-        Self { port, metrics_port, ways, child, data, log }
+        let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+        let child = spawn(port, metrics_port, &ways, &data, &log, &options);
+        Self { port, metrics_port, ways, child, data, log, options }
     }
 
     pub(crate) fn base(&self) -> String {
@@ -137,7 +150,8 @@ impl Member {
 
     /// Starts the process once more, after its end.
     pub(crate) fn restart(&mut self) {
-        self.child = spawn(self.port, self.metrics_port, &self.ways, &self.data, &self.log);
+        let Self { port, metrics_port, ways, data, log, options, .. } = self;
+        self.child = spawn(*port, *metrics_port, ways, data, log, options);
     }
 
     /// Ends the process at once, and starts it again.
@@ -173,7 +187,14 @@ impl Drop for Member {
     }
 }
 
-fn spawn(port: u16, metrics_port: u16, ways: &[Way; 2], data: &Path, log: &Path) -> Child {
+fn spawn(
+    port: u16,
+    metrics_port: u16,
+    ways: &[Way; 2],
+    data: &Path,
+    log: &Path,
+    options: &[String],
+) -> Child {
     let log = File::options().create(true).append(true).open(log).expect("there is room");
     let url = Pair::url("slotbook_server", [ways[0].port, ways[1].port]);
     let mut command: Command = slotbook();
@@ -183,6 +204,7 @@ fn spawn(port: u16, metrics_port: u16, ways: &[Way; 2], data: &Path, log: &Path)
         .env("SLOTBOOK_METRICS_LISTEN", format!("127.0.0.1:{metrics_port}"))
         .env("SLOTBOOK_ADVERTISE", format!("http://127.0.0.1:{port}"))
         .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
+        .args(options)
         .stdout(Stdio::null())
         .stderr(Stdio::from(log))
         .spawn()
