@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls_platform_verifier::Verifier;
 use tokio_postgres::Config;
-use tokio_postgres::config::{LoadBalanceHosts, SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::client::danger::{
@@ -26,8 +26,7 @@ use tokio_rustls::rustls::{
 
 use crate::store::error::StoreError;
 
-/// Longest time to reach one host. They are tried in a random order, so that one that is silent
-/// does not keep a server from the others.
+/// Longest time to reach one address of a host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest time for which bytes may stay unacknowledged.
 const TCP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,7 +45,8 @@ enum Verification {
 /// The address of a shared store, which shows no password.
 #[derive(Clone)]
 pub(crate) struct SharedAddress {
-    config: Config,
+    /// The configuration of each host.
+    hosts: Vec<Config>,
     tls: MakeRustlsConnect,
     /// The address as it was given, without its parameters.
     shown: String,
@@ -88,9 +88,13 @@ impl SharedAddress {
             }
         }
         let others = others.finish().replace('+', "%20");
-        let mut config: Config = format!("{base}?{others}")
-            .parse()
-            .map_err(|error| refuse(format!("it is no address of PostgreSQL: {error}")))?;
+        let mut hosts = Vec::new();
+        for base in bases_of_hosts(base) {
+            let config: Config = format!("{base}?{others}")
+                .parse()
+                .map_err(|error| refuse(format!("it is no address of PostgreSQL: {error}")))?;
+            hosts.push(config);
+        }
         let (ssl_mode, verification) = match mode.as_str() {
             "disable" => (SslMode::Disable, Verification::None),
             "prefer" => (SslMode::Prefer, Verification::None),
@@ -106,32 +110,43 @@ impl SharedAddress {
                 )));
             }
         };
-        config
-            .ssl_mode(ssl_mode)
-            .target_session_attrs(TargetSessionAttrs::ReadWrite)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .load_balance_hosts(LoadBalanceHosts::Random)
-            .tcp_user_timeout(TCP_TIMEOUT)
-            .application_name("slotbook");
-        if config.get_password().is_some() {
-            let what = "it holds a password, which other users of the machine could read: give it \
-                        by SLOTBOOK_SHARED_PASSWORD or --shared-password-file";
-            return Err(refuse(what.to_owned()));
-        }
-        if !password.is_empty() {
-            config.password(password);
+        for config in &mut hosts {
+            config
+                .ssl_mode(ssl_mode)
+                .target_session_attrs(TargetSessionAttrs::ReadWrite)
+                .connect_timeout(CONNECT_TIMEOUT)
+                .tcp_user_timeout(TCP_TIMEOUT)
+                .application_name("slotbook");
+            if config.get_password().is_some() {
+                let what = "it holds a password, which other users of the machine could read: give \
+                            it by SLOTBOOK_SHARED_PASSWORD or --shared-password-file";
+                return Err(refuse(what.to_owned()));
+            }
+            if !password.is_empty() {
+                config.password(password);
+            }
         }
         let tls = MakeRustlsConnect::new(tls_config(verification, authorities.as_deref())?);
-        Ok(Self { config, tls, shown: base.to_owned() })
+        Ok(Self { hosts, tls, shown: base.to_owned() })
     }
 
-    pub(super) fn config(&self) -> &Config {
-        &self.config
+    /// The configuration of each host.
+    pub(super) fn hosts(&self) -> &[Config] {
+        &self.hosts
     }
 
     pub(super) fn tls(&self) -> MakeRustlsConnect {
         self.tls.clone()
     }
+}
+
+/// Returns the part of a URL before its parameters once for each host, with that host alone.
+fn bases_of_hosts(base: &str) -> Vec<String> {
+    let (scheme, rest) = base.split_once("://").expect("it was looked at");
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let user_end = authority.rfind('@').map_or(0, |at| at + 1);
+    let (user, hosts) = authority.split_at(user_end);
+    hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}")).collect()
 }
 
 fn tls_config(
@@ -236,6 +251,8 @@ impl ServerCertVerifier for AnyName {
 
 #[cfg(test)]
 mod tests {
+    use tokio_postgres::config::Host;
+
     use super::*;
 
     fn refusal(url: &str) -> String {
@@ -247,14 +264,21 @@ mod tests {
         let address =
             SharedAddress::parse("postgres://anna@db1:5433,db2/slots?sslmode=disable", "secret");
         let address = address.unwrap();
-        assert_eq!(address.config().get_hosts().len(), 2);
-        assert_eq!(address.config().get_password(), Some(b"secret".as_slice()));
-        assert_eq!(address.config().get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        let named = |name: &str| vec![Host::Tcp(name.to_owned())];
+        let hosts: Vec<_> = address.hosts().iter().map(|host| host.get_hosts().to_vec()).collect();
+        assert_eq!(hosts, [named("db1"), named("db2")]);
+        assert_eq!(address.hosts()[0].get_ports(), [5433]);
+        for host in address.hosts() {
+            assert_eq!(host.get_dbname(), Some("slots"));
+            assert_eq!(host.get_user(), Some("anna"));
+            assert_eq!(host.get_password(), Some(b"secret".as_slice()));
+            assert_eq!(host.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        }
         assert_eq!(address.to_string(), "postgres://anna@db1:5433,db2/slots");
         assert!(!format!("{address:?}").contains("secret"));
         let address = SharedAddress::parse("postgres://anna@db/slots", "").unwrap();
-        assert_eq!(address.config().get_password(), None);
-        assert_eq!(address.config().get_ssl_mode(), SslMode::Prefer);
+        assert_eq!(address.hosts()[0].get_password(), None);
+        assert_eq!(address.hosts()[0].get_ssl_mode(), SslMode::Prefer);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 use crate::planted_faults::PlantedFault;
 use crate::store::error::StoreError;
 use crate::store::shared::address::SharedAddress;
+use crate::store::shared::hosts::connect_to_first;
 
 /// Condition of a writer over whose row another server has taken.
 const FENCED: &str = "SB001";
@@ -210,14 +211,15 @@ impl SharedConnection {
         self.open = None;
         let Self { address, runtime, open, .. } = self;
         let runtime = running(runtime);
-        let connecting =
-            async { timeout(CONNECT_DEADLINE, address.config().connect(address.tls())).await };
-        let (client, mut connection) = match runtime.block_on(connecting) {
-            Ok(Ok(connected)) => connected,
-            // Nothing was sent, so nothing was done.
-            Ok(Err(error)) => return Err(CallError::Refused(describe(&error))),
-            Err(_) => return Err(CallError::Refused("it does not answer".to_owned())),
+        let connect = async |host: usize| {
+            let connected = address.hosts()[host].connect(address.tls()).await;
+            connected.map_err(|error| describe(&error))
         };
+        let connecting = connect_to_first(address.hosts().len(), connect);
+        let connected = runtime.block_on(async { timeout(CONNECT_DEADLINE, connecting).await });
+        // Without a connection nothing was sent, so nothing was done.
+        let connected = connected.unwrap_or_else(|_| Err("it does not answer".to_owned()));
+        let (client, mut connection) = connected.map_err(CallError::Refused)?;
         let warned = Arc::new(AtomicBool::new(false));
         let has_warned = Arc::clone(&warned);
         runtime.spawn(async move {

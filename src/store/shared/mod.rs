@@ -10,6 +10,7 @@ mod cluster;
 mod connection;
 mod counts;
 mod follower;
+mod hosts;
 mod in_force;
 mod lease;
 mod log;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use super::postgres::Pair;
+use super::postgres::{Pair, database_url};
 use super::servers::Servers;
 use crate::rounds;
 use crate::server::{appointments, booking, complaint, half_hour, practice, run};
@@ -62,7 +62,7 @@ async fn a_hand_over_is_noticed_by_no_client() {
         Ok(pair) => pair,
         Err(reason) => return println!("skipped: {reason}"),
     };
-    let url = Pair::url("slotbook_server", pair.ports);
+    let url = database_url("slotbook_server", &pair.ports);
     let mut servers = Servers::start(&pair, &practice(1), 3).await;
     let mut booked = 0;
     for round in 0..rounds(3, 100) {
@@ -107,7 +107,7 @@ async fn a_hand_over_without_a_successor_is_refused_and_changes_nothing() {
         Ok(pair) => pair,
         Err(reason) => return println!("skipped: {reason}"),
     };
-    let url = Pair::url("slotbook_server", pair.ports);
+    let url = database_url("slotbook_server", &pair.ports);
     let mut servers = Servers::start(&pair, &practice(1), 1).await;
     let first = servers.deciding().await;
     let hand_over = ["cluster", "hand-over", "--shared", &url];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 
 use super::pooler::Pooler;
-use super::postgres::{Pair, free_port};
+use super::postgres::{Pair, database_url, free_port};
 use super::required::{find_faketime, skip_or_fail};
 use super::servers::Servers;
 use crate::server::{complaint, practice, run, slotbook};
@@ -22,7 +22,7 @@ fn start(pair: &Pair, data: &Path, port: u16, advertise: &str) -> Child {
     let mut command: Command = slotbook();
     command
         .env("SLOTBOOK_DATA", data)
-        .env("SLOTBOOK_SHARED", Pair::url("slotbook_server", pair.ports))
+        .env("SLOTBOOK_SHARED", database_url("slotbook_server", &pair.ports))
         .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--advertise", advertise])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -148,7 +148,7 @@ async fn a_pooler_that_changes_sessions_is_refused_and_one_that_keeps_them_is_no
             Ok(pooler) => pooler,
             Err(reason) => return println!("skipped: {reason}"),
         };
-        let url = Pair::url("slotbook_server", [pooler.port; 2]);
+        let url = database_url("slotbook_server", &[pooler.port]);
         let output = run(&["cluster", "status", "--shared", &url], &servers.store());
         let said = complaint(&output);
         assert_eq!(output.status.code(), Some(i32::from(is_refused)), "{mode}: {said}");
@@ -166,7 +166,7 @@ async fn a_clock_that_is_off_is_refused_with_the_difference() {
         return println!("skipped: {}", skip_or_fail("libfaketime is not installed"));
     };
     let servers = Servers::start(&pair, &practice(1), 0).await;
-    let url = Pair::url("slotbook_server", pair.ports);
+    let url = database_url("slotbook_server", &pair.ports);
     for (offset, is_refused) in [("+5", false), ("-5", false), ("+14", true), ("-14", true)] {
         let mut command = slotbook();
         command.args(["cluster", "status", "--shared", &url]).env("LD_PRELOAD", &library);

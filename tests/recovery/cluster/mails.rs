@@ -12,7 +12,7 @@ use slotbook::domain::time::zone;
 use slotbook::wire::datetime;
 
 use super::postgres::Pair;
-use super::servers::Servers;
+use super::servers::{ServerOptions, Servers};
 use crate::fake_gateways::Post;
 use crate::rounds;
 
@@ -25,6 +25,9 @@ const AHEAD_SECONDS: [i64; 3] = [15, 60, 240];
 /// Longest time until so many more mails have arrived, and until the last is settled. What was on its
 /// way when its server died is tried again after a minute.
 const ARRIVAL_MAX: Duration = Duration::from_secs(180);
+
+/// The servers of the cluster.
+const SERVERS: usize = 3;
 
 fn recipient(id: u64) -> String {
     format!("c{id}@example.org")
@@ -52,8 +55,8 @@ fn practice(mails: u64, due: Instant) -> Value {
     })
 }
 
-/// A cluster that decides before its first mail is due.
-async fn served(mails: u64, post: &Post) -> Result<(Pair, Servers), &'static str> {
+/// The options of a server whose mails go to `post`.
+fn mailing(post: &Post) -> ServerOptions {
     let port = post.smtp.port().to_string();
     let options = [
         ["--smtp-host", "127.0.0.1"],
@@ -62,17 +65,24 @@ async fn served(mails: u64, post: &Post) -> Result<(Pair, Servers), &'static str
         ["--mail-from", "rdv@shop.example"],
         ["--message-seconds-max", "2"],
     ];
+    let arguments = options.concat().into_iter().map(str::to_owned).collect();
+    ServerOptions { arguments, ..ServerOptions::default() }
+}
+
+/// A cluster that decides before its first mail is due. Each server has a post of its own.
+async fn served(mails: u64, posts: &[Post]) -> Result<(Pair, Servers), &'static str> {
+    let options: Vec<_> = posts.iter().map(mailing).collect();
     for ahead in AHEAD_SECONDS {
         let pair = Pair::start()?;
         let due = SystemClock.now().plus_seconds(ahead);
         let document = practice(mails, due);
-        let mut servers = Servers::start_with(&pair, &document, 3, &options.concat()).await;
+        let mut servers = Servers::start_with(&pair.ports, &document, &options).await;
         servers.deciding().await;
         if SystemClock.now() < due {
             return Ok((pair, servers));
         }
         drop(servers);
-        post.forgets();
+        posts.iter().for_each(Post::forgets);
     }
     panic!("this machine is too slow to fill a store in time");
 }
@@ -99,66 +109,70 @@ async fn lines(servers: &mut Servers, states: &str) -> Value {
 fn mails_that_are_due_during_takeovers_arrive_and_at_most_once_more_for_each() {
     let mails = rounds(240, 10_000);
     let takeovers = rounds(4, 100);
-    let post = Post::open(&Arc::<ManualClock>::default());
+    let posts: Vec<_> = (0..SERVERS).map(|_| Post::open(&Arc::<ManualClock>::default())).collect();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    if let Err(reason) = runtime.block_on(take_over_until_settled(&post, mails, takeovers)) {
+    if let Err(reason) = runtime.block_on(take_over_until_settled(&posts, mails, takeovers)) {
         return println!("skipped: {reason}");
     }
-    let repeats = examine(&post, mails);
+    let repeats = examine(&posts, mails);
     println!("{mails} mails, {takeovers} takeovers: {repeats} repeats");
     assert!(repeats <= takeovers * ATTEMPTS_MAX, "{repeats} repeats");
 }
 
 /// Has one server after another take over while mails are sent, until all are settled.
 async fn take_over_until_settled(
-    post: &Post,
+    posts: &[Post],
     mails: u64,
     takeovers: u64,
 ) -> Result<(), &'static str> {
-    let (_pair, mut servers) = served(mails, post).await?;
+    let (_pair, mut servers) = served(mails, posts).await?;
     for nth in 0..takeovers {
         let first = servers.deciding().await;
         let goal = usize::try_from((nth + 1) * mails / (takeovers + 1)).expect("small");
         let began = Stopwatch::now();
-        while post.count() < goal {
-            assert!(began.elapsed() < ARRIVAL_MAX, "{} have arrived", post.count());
+        while count(posts) < goal {
+            assert!(began.elapsed() < ARRIVAL_MAX, "{} have arrived", count(posts));
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         // One that dies, and one that comes back in the middle of its attempts.
-        let is_paused = nth % 2 == 1;
-        if is_paused {
-            servers.members[first].signal("STOP");
-        } else {
+        if nth.is_multiple_of(2) {
             servers.members[first].kill();
-        }
-        post.begins_another_life();
-        if is_paused {
+        } else {
+            servers.members[first].signal("STOP");
             while servers.deciding().await == first {}
             servers.members[first].signal("CONT");
             servers.expect_fenced(first).await;
         }
+        posts[first].begins_another_life();
     }
     let began = Stopwatch::now();
     while lines(&mut servers, "planned,sending").await["totalRecords"] != 0 {
-        assert!(began.elapsed() < ARRIVAL_MAX, "{} have arrived", post.count());
+        assert!(began.elapsed() < ARRIVAL_MAX, "{} have arrived", count(posts));
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     assert_eq!(lines(&mut servers, "sent").await["totalRecords"], mails, "each is final");
     Ok(())
 }
 
-/// Returns the number of repeats, of which none comes from the server that has sent the mail before.
-fn examine(post: &Post, mails: u64) -> u64 {
-    let mut arrived: BTreeMap<String, Vec<(String, u64)>> = BTreeMap::new();
-    for mail in post.taken() {
-        arrived.entry(mail.to).or_default().push((mail.identity, mail.life));
+/// The number of mails that have arrived.
+fn count(posts: &[Post]) -> usize {
+    posts.iter().map(Post::count).sum()
+}
+
+/// Returns the number of repeats, of which no process has sent two of a mail.
+fn examine(posts: &[Post], mails: u64) -> u64 {
+    let mut arrived: BTreeMap<String, Vec<(String, (usize, u64))>> = BTreeMap::new();
+    for (server, post) in posts.iter().enumerate() {
+        for mail in post.taken() {
+            arrived.entry(mail.to).or_default().push((mail.identity, (server, mail.life)));
+        }
     }
     let mut repeats = 0;
     for id in 1..=mails {
         let to = recipient(id);
         let copies = arrived.remove(&to).unwrap_or_else(|| panic!("{to} got none"));
-        let lives: BTreeSet<u64> = copies.iter().map(|(_, life)| *life).collect();
-        assert_eq!(lives.len(), copies.len(), "{to} got it twice from one server: {copies:?}");
+        let processes: BTreeSet<_> = copies.iter().map(|(_, process)| *process).collect();
+        assert_eq!(processes.len(), copies.len(), "{to} got it twice from one: {copies:?}");
         assert!(copies.iter().all(|(identity, _)| *identity == copies[0].0), "{copies:?}");
         repeats += u64::try_from(copies.len()).expect("small") - 1;
     }

@@ -60,12 +60,6 @@ impl Pair {
         Ok(pair)
     }
 
-    /// The URL of both for a role, through these ports.
-    pub(crate) fn url(role: &str, ports: [u16; 2]) -> String {
-        let [first, second] = ports;
-        format!("postgres://{role}@127.0.0.1:{first},127.0.0.1:{second}/slots?sslmode=disable")
-    }
-
     /// Makes the primary wait for these standbys, or for none.
     pub(crate) fn set_standby_names(&self, names: &str) {
         self.set("synchronous_standby_names", names);
@@ -118,14 +112,7 @@ impl Pair {
 
     /// Runs a statement on the primary, and returns what it prints.
     pub(crate) fn query(&self, statement: &str) -> String {
-        let port = self.ports[self.primary].to_string();
-        let database = if statement.contains("slotbook.") { "slots" } else { "postgres" };
-        let mut psql = self.command("psql");
-        psql.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", database]);
-        psql.args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement]);
-        let output = psql.stdout(Stdio::piped()).output().expect("psql runs");
-        assert!(output.status.success(), "{statement}: {}", self.log());
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        query(&self.programs, self.account, self.ports[self.primary], statement)
     }
 
     fn add_standby(&self, index: usize) {
@@ -202,6 +189,26 @@ impl Drop for Pair {
             drop(stop.args(["-D", &self.data(index), "-m", "immediate", "stop"]).status());
         }
     }
+}
+
+/// Runs a statement on the PostgreSQL at a port of this machine, and returns what it prints.
+pub(super) fn query(programs: &Path, account: Account, port: u16, statement: &str) -> String {
+    let database = if statement.contains("slotbook.") { "slots" } else { "postgres" };
+    let mut psql = Command::new(programs.join("psql"));
+    psql.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", "postgres", "-d", database]);
+    psql.args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement]).current_dir("/");
+    if let Some((user, group)) = account {
+        psql.uid(user).gid(group);
+    }
+    let output = psql.output().expect("psql runs");
+    assert!(output.status.success(), "{statement}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// The URL of the database for a role, at these ports of this machine.
+pub(crate) fn database_url(role: &str, ports: &[u16]) -> String {
+    let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    format!("postgres://{role}@{}/slots?sslmode=disable", hosts.join(","))
 }
 
 /// A port that is free now, below those that the system gives to the connections of clients: a

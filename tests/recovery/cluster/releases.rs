@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use slotbook::domain::time::zone::tzdata_version;
 use slotbook::store::Formats;
 
-use super::postgres::Pair;
+use super::postgres::{Pair, database_url};
 use super::servers::Servers;
 use crate::server::{booking, complaint, half_hour, practice, run};
 
@@ -15,7 +15,7 @@ const WAITING_MAX: Duration = Duration::from_secs(30);
 
 /// Runs a command about the cluster of a pair.
 fn cluster(pair: &Pair, command: &str, more: &[&str]) -> Output {
-    let url = Pair::url("slotbook_server", pair.ports);
+    let url = database_url("slotbook_server", &pair.ports);
     let nowhere = std::env::temp_dir().join("slotbook-none");
     run(&[&["cluster", command, "--shared", &url], more].concat(), &nowhere)
 }

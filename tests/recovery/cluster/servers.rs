@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::postgres::{Pair, free_port};
+use super::postgres::{Pair, database_url, free_port};
 use super::proxy::Way;
 use crate::server::{complaint, run, signal, slotbook, unlimited};
 
@@ -26,30 +26,35 @@ pub(crate) struct Servers {
 pub(crate) struct Member {
     port: u16,
     metrics_port: u16,
-    ways: [Way; 2],
+    ways: Vec<Way>,
     child: Child,
     pub(super) data: PathBuf,
     log: PathBuf,
-    /// Options of `serve` that not every test has.
-    options: Vec<String>,
+    options: ServerOptions,
+}
+
+/// The options of `serve` that not every test has.
+#[derive(Clone, Default)]
+pub(crate) struct ServerOptions {
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<(&'static str, PathBuf)>,
 }
 
 impl Servers {
     /// Makes a cluster with the content of a document, and starts its servers.
     pub(crate) async fn start(pair: &Pair, document: &Value, count: usize) -> Self {
-        Self::start_with(pair, document, count, &[]).await
+        Self::start_with(&pair.ports, document, &vec![ServerOptions::default(); count]).await
     }
 
-    /// The same, with more options.
+    /// The same on PostgreSQL at these ports, with more options for each server.
     pub(crate) async fn start_with(
-        pair: &Pair,
+        ports: &[u16],
         document: &Value,
-        count: usize,
-        options: &[&str],
+        options: &[ServerOptions],
     ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let owner = Pair::url("postgres", pair.ports);
-        let url = Pair::url("slotbook_server", pair.ports);
+        let owner = database_url("postgres", ports);
+        let url = database_url("slotbook_server", ports);
         let nowhere = folder.path().join("none");
         let init = ["cluster", "init", "--role", "slotbook_server", "--shared"];
         let made = run(&[init.as_slice(), &[&owner]].concat(), &nowhere);
@@ -58,10 +63,12 @@ impl Servers {
         let filled = run(&["cluster", "import", "--shared", &url], &data);
         assert!(filled.status.success(), "{}", complaint(&filled));
         let mut members = Vec::new();
-        for index in 0..count {
-            let [first, second] = pair.ports;
-            let ways = [Way::to(first).await, Way::to(second).await];
-            members.push(Member::start(folder.path(), index, ways, options));
+        for (index, options) in options.iter().enumerate() {
+            let mut ways = Vec::new();
+            for port in ports {
+                ways.push(Way::to(*port).await);
+            }
+            members.push(Member::start(folder.path(), index, ways, options.clone()));
         }
         let http = reqwest::Client::builder().timeout(Duration::from_millis(500)).build();
         Self { folder, members, http: http.expect("a client") }
@@ -114,6 +121,16 @@ impl Servers {
         member.restart();
     }
 
+    /// Starts the servers again over which another has taken meanwhile, if any.
+    pub(crate) fn restart_fenced(&mut self) {
+        for member in &mut self.members {
+            if let Some(status) = member.child.try_wait().expect("it is our child") {
+                assert_eq!(status.code(), Some(71), "{}", member.said());
+                member.restart();
+            }
+        }
+    }
+
     /// Waits until a server that was started answers.
     pub(crate) async fn expect_answering(&self, index: usize) {
         let url = format!("{}/healthz", self.members[index].base());
@@ -126,12 +143,11 @@ impl Servers {
 }
 
 impl Member {
-    fn start(folder: &Path, index: usize, ways: [Way; 2], options: &[&str]) -> Self {
+    fn start(folder: &Path, index: usize, ways: Vec<Way>, options: ServerOptions) -> Self {
         let data = folder.join(format!("server{index}"));
         let log = folder.join(format!("server{index}.log"));
         let port = free_port();
         let metrics_port = free_port();
-        let options: Vec<String> = options.iter().map(ToString::to_string).collect();
         let child = spawn(port, metrics_port, &ways, &data, &log, &options);
         Self { port, metrics_port, ways, child, data, log, options }
     }
@@ -190,13 +206,14 @@ impl Drop for Member {
 fn spawn(
     port: u16,
     metrics_port: u16,
-    ways: &[Way; 2],
+    ways: &[Way],
     data: &Path,
     log: &Path,
-    options: &[String],
+    options: &ServerOptions,
 ) -> Child {
     let log = File::options().create(true).append(true).open(log).expect("there is room");
-    let url = Pair::url("slotbook_server", [ways[0].port, ways[1].port]);
+    let ports: Vec<u16> = ways.iter().map(|way| way.port).collect();
+    let url = database_url("slotbook_server", &ports);
     let mut command: Command = slotbook();
     unlimited(&mut command)
         .env("SLOTBOOK_DATA", data)
@@ -204,7 +221,8 @@ fn spawn(
         .env("SLOTBOOK_METRICS_LISTEN", format!("127.0.0.1:{metrics_port}"))
         .env("SLOTBOOK_ADVERTISE", format!("http://127.0.0.1:{port}"))
         .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
-        .args(options)
+        .args(&options.arguments)
+        .envs(options.environment.iter().map(|(name, value)| (name, value)))
         .stdout(Stdio::null())
         .stderr(Stdio::from(log))
         .spawn()

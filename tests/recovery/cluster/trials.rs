@@ -6,7 +6,7 @@ use reqwest::Response;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::postgres::Pair;
+use super::postgres::{Pair, database_url};
 use super::servers::Servers;
 use crate::server::{appointments, booking, complaint, half_hour, practice, run};
 
@@ -208,7 +208,7 @@ async fn a_start_refuses_what_would_lose_writes_and_names_the_remedy() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let empty = folder.path().join("empty");
-    let url = Pair::url("slotbook_server", pair.ports);
+    let url = database_url("slotbook_server", &pair.ports);
     let refusal = |data: &std::path::Path, more: &[&str]| {
         let serve = ["serve", "--listen", "127.0.0.1:0", "--shared", &url];
         let output = run(&[serve.as_slice(), more].concat(), data);
@@ -240,7 +240,7 @@ async fn a_start_refuses_what_would_lose_writes_and_names_the_remedy() {
     pair.query("UPDATE slotbook.cluster SET version = 99");
     let said = refusal(&empty, &advertised);
     assert!(said.contains("version 99"), "{said}");
-    let nowhere = Pair::url("slotbook_server", [1, 2]);
+    let nowhere = database_url("slotbook_server", &[1, 2]);
     let output = run(
         &["serve", "--listen", "127.0.0.1:0", "--shared", &nowhere, advertised[0], advertised[1]],
         &empty,
