@@ -16,8 +16,8 @@ use crate::engine::randomness::Randomness;
 use crate::engine::{RecoveredStates, StateRebuilder};
 use crate::http::{self, Departure, StartProof};
 use crate::store::{
-    EmptyDirectory, Lease, Membership, Release, SharedAddress, SharedLog, SharedStore, Store,
-    StoreError, Takeover,
+    EmptyDirectory, Lease, Membership, Release, SharedAddress, SharedLog, SharedStore,
+    SoundSnapshot, Store, StoreError, Takeover,
 };
 
 /// Interval at which a follower reads what was added.
@@ -52,8 +52,8 @@ pub(crate) struct JoinedCluster {
 pub(crate) struct TakenOver {
     pub(crate) states: RecoveredStates,
     pub(crate) log: SharedLog,
-    /// Bytes of the newest snapshot.
-    pub(crate) snapshot_bytes: u64,
+    /// The newest snapshot that is sound.
+    pub(crate) snapshot: SoundSnapshot,
 }
 
 /// The parts from which a server of a cluster starts its threads.
@@ -63,8 +63,8 @@ pub(crate) struct ServedCluster {
     pub(crate) departure: Arc<Departure>,
     /// Bytes of the journal since the newest snapshot.
     pub(crate) tail_bytes: Arc<AtomicU64>,
-    /// Bytes of the newest snapshot.
-    pub(crate) snapshot_bytes: u64,
+    /// The newest snapshot that is sound.
+    pub(crate) snapshot: SoundSnapshot,
 }
 
 /// The address at which the other servers reach this one.
@@ -227,8 +227,8 @@ pub(crate) fn follow_until_takeover(
         let interval = if is_passing { PASSING_FOLLOW_INTERVAL } else { FOLLOW_INTERVAL };
         std::thread::park_timeout(interval);
     };
-    let Takeover { visitor, log, snapshot_bytes } = follower.into_takeover(owned)?;
+    let Takeover { visitor, log, snapshot } = follower.into_takeover(owned)?;
     let states = visitor.into_recovered();
     tracing::warn!(groups = states.group_states.len(), "this server has taken over the cluster");
-    Ok(Some(TakenOver { states, log, snapshot_bytes }))
+    Ok(Some(TakenOver { states, log, snapshot }))
 }

@@ -209,7 +209,7 @@ fn serve_taken(
     taken: TakenOver,
     waiting: WaitingServer,
 ) -> Result<(), CommandError> {
-    let TakenOver { states, mut log, snapshot_bytes } = taken;
+    let TakenOver { states, mut log, snapshot } = taken;
     let WaitingServer { listener, mut gateways, metrics, signals, operator, forwarder } = waiting;
     let began = tokio::time::Instant::now();
     let RecoveredStates { mut directory, mut group_states, quarantined } = states;
@@ -225,7 +225,7 @@ fn serve_taken(
     gateways.link_secret.clone_from(&directory.link_secret);
     let departure = Arc::new(Departure::new(forwarder));
     let tail_bytes = log.tail_bytes();
-    let cluster = Some(ServedCluster { joined, departure, tail_bytes, snapshot_bytes });
+    let cluster = Some(ServedCluster { joined, departure, tail_bytes, snapshot });
     let recovery_time = began.elapsed();
     let started =
         StartedServer { listener, gateways, signals, recovery_time, metrics, operator, cluster };

@@ -61,11 +61,11 @@ impl StoreThreads {
         };
         let disk_monitor = monitor.start()?;
         let compactor = if let Some(cluster) = cluster {
-            let ServedCluster { joined, tail_bytes, snapshot_bytes, .. } = cluster;
+            let ServedCluster { joined, tail_bytes, snapshot, .. } = cluster;
             start_shared_compactor(engine.new_shared_compactor(
                 joined.store.clone(),
                 Arc::clone(tail_bytes),
-                *snapshot_bytes,
+                *snapshot,
                 data,
             ))?
         } else {

@@ -41,7 +41,7 @@ use crate::engine::write::{
     AcceptanceHook, AccessError, Envelope, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
 use crate::planted_faults::PlantedFault;
-use crate::store::{Generations, Lease, Log, SharedStore};
+use crate::store::{Generations, Lease, Log, SharedStore, SoundSnapshot};
 
 /// The recovered states and the resources that an engine starts from.
 pub struct EngineParts {
@@ -183,12 +183,12 @@ impl Engine {
     }
 
     /// Creates the compactor of a shared store, whose journal since the newest snapshot, of
-    /// `snapshot_bytes`, has `tail_bytes`. It notes erasures in `directory`.
+    /// which is `snapshot`, has `tail_bytes`. It notes erasures in `directory`.
     pub(crate) fn new_shared_compactor(
         &self,
         store: SharedStore,
         tail_bytes: Arc<AtomicU64>,
-        snapshot_bytes: u64,
+        snapshot: SoundSnapshot,
         directory: &Path,
     ) -> SharedCompactor {
         let parts = SharedCompactorParts {
@@ -197,7 +197,7 @@ impl Engine {
             clock: Arc::clone(&self.clock),
             requests: self.compactions.clone(),
         };
-        SharedCompactor::new(store, parts, tail_bytes, snapshot_bytes, directory)
+        SharedCompactor::new(store, parts, tail_bytes, snapshot, directory)
     }
 
     /// Makes this the engine of a server in a cluster. From now on what leaves the server without

@@ -19,8 +19,9 @@ use crate::engine::replay::StateRebuilder;
 use crate::store::codec;
 use crate::store::state;
 use crate::store::{
-    Checkpoint, EmptyDirectory, JournalRecord, Log, NewGeneration, Position, RecoveredStore,
-    SharedStore, SimulatedDisk, SimulatedLog, SnapshotWriter, Store, StoreError, Stream,
+    BatchNumber, Checkpoint, EmptyDirectory, JournalRecord, Log, NewGeneration, Position,
+    RecoveredStore, SharedStore, SimulatedDisk, SimulatedLog, SnapshotWriter, Store, StoreError,
+    Stream,
 };
 
 /// Epoch of a store that begins with a given content.
@@ -185,7 +186,7 @@ pub(crate) fn fill_shared(
     if let Some(newest) = group_states.iter().map(|group_state| &group_state.tzdata).max() {
         store.raise_tzdata(newest)?;
     }
-    store.write_snapshot(last, |writer| {
+    let snapshot = store.write_snapshot(last, BatchNumber::default(), |writer| {
         let position = directory_position(epoch, content);
         write_directory(writer.begin_stream(Stream::Directory, position)?, content)?;
         for group_state in group_states {
@@ -194,7 +195,8 @@ pub(crate) fn fill_shared(
             write_group(writer.begin_stream(stream, position)?, group_state)?;
         }
         Ok(())
-    })
+    })?;
+    Ok(snapshot.bytes)
 }
 
 fn write_generation(

@@ -14,7 +14,8 @@ use crate::engine::journal::WeakJournalHandle;
 use crate::engine::published::Published;
 use crate::engine::recovery::{directory_position, group_position, write_directory, write_group};
 use crate::store::{
-    Checkpoint, SharedSnapshotsWriter, SharedStore, SnapshotWriter as _, StoreError, Stream,
+    Checkpoint, SharedSnapshotsWriter, SharedStore, SnapshotWriter as _, SoundSnapshot, StoreError,
+    Stream,
 };
 use crate::store::{codec, state};
 
@@ -41,8 +42,8 @@ pub(crate) struct SharedCompactor {
     parts: SharedCompactorParts,
     /// Bytes of the journal since the newest snapshot.
     tail_bytes: Arc<AtomicU64>,
-    /// Bytes of the newest snapshot.
-    snapshot_bytes: u64,
+    /// The newest snapshot that is sound.
+    snapshot: SoundSnapshot,
     /// The directory that notes erasures.
     directory: PathBuf,
     erasures: ErasureCleanup,
@@ -53,12 +54,12 @@ impl SharedCompactor {
         store: SharedStore,
         parts: SharedCompactorParts,
         tail_bytes: Arc<AtomicU64>,
-        snapshot_bytes: u64,
+        snapshot: SoundSnapshot,
         directory: &Path,
     ) -> Self {
         let erasures = ErasureCleanup::read(directory);
         let directory = directory.to_owned();
-        Self { store, parts, tail_bytes, snapshot_bytes, directory, erasures }
+        Self { store, parts, tail_bytes, snapshot, directory, erasures }
     }
 
     /// Checks each second whether a snapshot is due, until `stop` is dropped or the journal has
@@ -85,7 +86,7 @@ impl SharedCompactor {
 
     fn is_due(&self) -> bool {
         let tail = self.tail_bytes.load(Ordering::Relaxed);
-        let is_long = tail > TAIL_BYTES && tail > self.snapshot_bytes / 2;
+        let is_long = tail > TAIL_BYTES && tail > self.snapshot.bytes / 2;
         is_long || self.erasures.is_due(&self.parts.published, self.parts.clock.now())
     }
 
@@ -124,13 +125,13 @@ impl SharedCompactor {
         let Some(checkpoint) = self.parts.journal.checkpoint() else { return Ok(false) };
         let began = Stopwatch::now();
         let published = &self.parts.published;
-        self.snapshot_bytes = self.store.write_snapshot(checkpoint.last, |writer| {
-            write_states(writer, published, checkpoint)
-        })?;
+        let write =
+            |writer: &mut SharedSnapshotsWriter<'_>| write_states(writer, published, checkpoint);
+        self.snapshot = self.store.write_snapshot(checkpoint.last, self.snapshot.number, write)?;
         self.tail_bytes.fetch_sub(tail, Ordering::Relaxed);
         self.erasures.advance(marks, self.parts.clock.now(), &self.directory);
         tracing::info!(
-            bytes = self.snapshot_bytes,
+            bytes = self.snapshot.bytes,
             seconds = began.elapsed().as_secs(),
             "a new snapshot is in the shared store"
         );

@@ -93,7 +93,8 @@ pub use replay::TornBatch;
 pub(crate) use shared::uptime;
 pub(crate) use shared::{
     BEAT_INTERVAL, HandOver, LEASE_TIME, Lease, Membership, Release, SharedAddress, SharedCounts,
-    SharedLog, SharedSnapshotsWriter, SharedStore, Takeover, init_cluster, plan_raise,
+    SharedLog, SharedSnapshotsWriter, SharedStore, SoundSnapshot, Takeover, init_cluster,
+    plan_raise,
 };
 pub use simulated::{SimulatedDisk, SimulatedLog};
 pub use simulated_contents::{InjectedFault, Tail};

@@ -26,7 +26,7 @@ use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog};
 use crate::store::shared::membership::{Beats, Membership};
 use crate::store::shared::nodes::ClusterNode;
 use crate::store::shared::rows::{PostgresRows, owned_row};
-use crate::store::shared::snapshots::{SharedSnapshotsWriter, list_snapshots};
+use crate::store::shared::snapshots::{SharedSnapshotsWriter, SoundSnapshot, list_snapshots};
 
 /// The tables and functions.
 const SCHEMA: &str = include_str!("schema.sql");
@@ -292,7 +292,7 @@ impl SharedStore {
     }
 
     /// Writes a snapshot of states that hold at least all of the journal up to `number`, through
-    /// `write`, and returns its bytes.
+    /// `write`. The snapshot `sound` is kept as the one before it.
     ///
     /// # Errors
     /// The error of `write`; the formats in force are none of this release; PostgreSQL refuses, or
@@ -300,8 +300,9 @@ impl SharedStore {
     pub(crate) fn write_snapshot(
         &self,
         number: BatchNumber,
+        sound: BatchNumber,
         write: impl FnOnce(&mut SharedSnapshotsWriter<'_>) -> Result<(), StoreError>,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<SoundSnapshot, StoreError> {
         let mut connection = self.connect(LONG_DEADLINE)?;
         let described = connection.call(DESCRIBE, &[]);
         let in_force = described.and_then(|rows| {
@@ -312,7 +313,7 @@ impl SharedStore {
         let format = in_force.formats.snapshots;
         let mut writer = SharedSnapshotsWriter::begin(&mut connection, number, format)?;
         write(&mut writer)?;
-        writer.publish()
+        writer.publish(sound)
     }
 
     /// Takes the journal of a cluster that never had content, to fill it.

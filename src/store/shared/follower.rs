@@ -17,7 +17,7 @@ use crate::store::shared::lease::Lease;
 use crate::store::shared::log::SharedLog;
 use crate::store::shared::number_i64;
 use crate::store::shared::rows::{OwnedRow, PostgresRows, SharedRows};
-use crate::store::shared::snapshots::SnapshotStates;
+use crate::store::shared::snapshots::{SnapshotStates, SoundSnapshot};
 use crate::store::shared::{JOURNAL, damaged, locate};
 
 /// Readings of a snapshot in turn whose next rows are not there, after which that counts as damage.
@@ -45,8 +45,7 @@ struct ReadStates<V> {
     last: Option<OwnedRow>,
     /// Bytes of the journal since the snapshot.
     tail_bytes: u64,
-    /// Bytes of the snapshot.
-    snapshot_bytes: u64,
+    snapshot: SoundSnapshot,
 }
 
 /// A server that has taken over.
@@ -55,8 +54,8 @@ pub(crate) struct Takeover<V, R = PostgresRows> {
     pub(crate) visitor: V,
     /// The log, whose last row belongs to this server.
     pub(crate) log: SharedLog<R>,
-    /// Bytes of the newest snapshot; 0 without one.
-    pub(crate) snapshot_bytes: u64,
+    /// The snapshot that was read.
+    pub(crate) snapshot: SoundSnapshot,
 }
 
 /// Reason why the journal cannot be followed from where a follower is.
@@ -193,22 +192,21 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
                 _ => return Err(StoreError::Fenced),
             }
         }
-        let ReadStates { visitor, mut replay, snapshot_bytes, .. } =
-            self.read.expect("it was read");
+        let ReadStates { visitor, mut replay, snapshot, .. } = self.read.expect("it was read");
         replay.finish(Path::new(JOURNAL))?;
         let Replay { positions, .. } = replay;
         let record_format = Arc::clone(&self.in_force.record_format);
         let log = SharedLog::new(self.rows, last, positions, self.tail_bytes, record_format);
-        Ok(Takeover { visitor, log, snapshot_bytes })
+        Ok(Takeover { visitor, log, snapshot })
     }
 }
 
 impl<V: RecoveryVisitor + Default> ReadStates<V> {
     /// Reads the newest snapshot that is not damaged.
     fn read_snapshot(rows: &mut impl SharedRows) -> Result<Self, StoreError> {
-        let SnapshotStates { visitor, positions, number, bytes } = rows.read_snapshot()?;
-        let replay = Replay::new(Watermark::default(), positions, number);
-        Ok(Self { visitor, replay, last: None, tail_bytes: 0, snapshot_bytes: bytes })
+        let SnapshotStates { visitor, positions, snapshot } = rows.read_snapshot()?;
+        let replay = Replay::new(Watermark::default(), positions, snapshot.number);
+        Ok(Self { visitor, replay, last: None, tail_bytes: 0, snapshot })
     }
 }
 

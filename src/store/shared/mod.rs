@@ -30,7 +30,7 @@ pub(crate) use lease::{BEAT_INTERVAL, LEASE_TIME, Lease};
 pub(crate) use log::SharedLog;
 pub(crate) use membership::Membership;
 pub(crate) use nodes::plan_raise;
-pub(crate) use snapshots::SharedSnapshotsWriter;
+pub(crate) use snapshots::{SharedSnapshotsWriter, SoundSnapshot};
 
 use crate::store::error::StoreError;
 use crate::store::record::BatchNumber;

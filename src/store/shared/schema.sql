@@ -334,10 +334,12 @@ LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
     INSERT INTO frame (part, n, i, crc32, bytes) VALUES (p, of_n, at, of_crc32, b)
 $$;
 
--- Makes a snapshot the newest one, unless there is a newer one, and removes what only older ones
--- than the one before need. The last row of the journal stays. Returns whether it is the newest.
+-- Makes a snapshot the newest one, unless there is a newer one, and removes what only others than the
+-- one before need: that is `sound`, which the caller has read or written, and not a damaged one after
+-- it. The last row of the journal stays. Returns whether it is the newest.
 CREATE FUNCTION slotbook.publish_snapshot(
-    p integer, of_n bigint, of_format integer, of_frames bigint, of_bytes bigint, of_sha256 bytea
+    p integer, of_n bigint, of_format integer, of_frames bigint, of_bytes bigint, of_sha256 bytea,
+    sound bigint
 ) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -353,10 +355,13 @@ BEGIN
     IF (SELECT count(*) FROM frame f WHERE f.part = p AND f.n = of_n) <> of_frames THEN
         RAISE EXCEPTION 'frames of snapshot % are gone', of_n USING ERRCODE = 'SB005';
     END IF;
+    IF EXISTS (SELECT 1 FROM snapshot s WHERE s.part = p AND s.n = sound) THEN
+        before := sound;
+    END IF;
     INSERT INTO snapshot (part, n, format, frames, bytes, sha256)
         VALUES (p, of_n, of_format, of_frames, of_bytes, of_sha256);
-    DELETE FROM snapshot s WHERE s.part = p AND s.n < before;
-    DELETE FROM frame f WHERE f.part = p AND f.n < before;
+    DELETE FROM snapshot s WHERE s.part = p AND s.n < of_n AND s.n <> before;
+    DELETE FROM frame f WHERE f.part = p AND f.n < of_n AND f.n <> before;
     DELETE FROM journal j WHERE j.part = p AND j.n <= before
         AND j.n < (SELECT max(l.n) FROM journal l WHERE l.part = p);
     RETURN true;

@@ -39,6 +39,15 @@ pub(crate) struct SnapshotRow {
     sha256: Vec<u8>,
 }
 
+/// A snapshot that this server has read or written, and found sound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SoundSnapshot {
+    /// The row of the journal that it follows; 0 without a snapshot.
+    pub(crate) number: BatchNumber,
+    /// Its size.
+    pub(crate) bytes: u64,
+}
+
 /// Returns the published snapshots, newest first.
 ///
 /// # Errors
@@ -300,12 +309,12 @@ impl<'a> SharedSnapshotsWriter<'a> {
         Ok(SharedSnapshot { writer: self, frames: 0 })
     }
 
-    /// Reads all back, and makes it the newest snapshot unless there is a newer one. Returns its
-    /// bytes.
+    /// Reads all back, and makes it the newest snapshot unless there is a newer one. The one before
+    /// it, which is kept, is then the snapshot `sound`.
     ///
     /// # Errors
     /// PostgreSQL refuses, or returns other bytes than were written.
-    pub(crate) fn publish(mut self) -> Result<u64, StoreError> {
+    pub(crate) fn publish(mut self, sound: BatchNumber) -> Result<SoundSnapshot, StoreError> {
         self.push(&[SNAPSHOT_END])?;
         let streams = self.streams;
         self.push(&streams.to_be_bytes())?;
@@ -315,7 +324,7 @@ impl<'a> SharedSnapshotsWriter<'a> {
         let row = SnapshotRow { number, format, frames, bytes, sha256 };
         read_snapshot(connection, &row, &mut NoVisitor)?;
         let published = connection.commit(
-            "SELECT slotbook.publish_snapshot($1, $2, $3, $4, $5, $6)",
+            "SELECT slotbook.publish_snapshot($1, $2, $3, $4, $5, $6, $7)",
             &[
                 &PART,
                 &number_i64(number),
@@ -323,10 +332,13 @@ impl<'a> SharedSnapshotsWriter<'a> {
                 &row.frames,
                 &i64::try_from(bytes).expect("far below 8 EiB"),
                 &row.sha256,
+                &number_i64(sound),
             ],
         );
         match published {
-            Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => Ok(bytes),
+            Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => {
+                Ok(SoundSnapshot { number, bytes })
+            }
             Ok(_) => Err(StoreError::shared(
                 "publish a snapshot in",
                 "there is a newer snapshot already",
@@ -417,10 +429,7 @@ pub(crate) struct SnapshotStates<V> {
     pub(crate) visitor: V,
     /// Positions of its streams.
     pub(crate) positions: StreamPositions,
-    /// The row of the journal that it follows; 0 without a snapshot.
-    pub(crate) number: BatchNumber,
-    /// Its size.
-    pub(crate) bytes: u64,
+    pub(crate) snapshot: SoundSnapshot,
 }
 
 /// Reads the newest snapshot that is not damaged; nothing without one.
@@ -456,7 +465,8 @@ fn read_undamaged<V: RecoveryVisitor + Default>(
                 }
                 let NotingVisitor { visitor, positions } = visitor;
                 let SnapshotRow { number, bytes, .. } = snapshot;
-                return Ok(SnapshotStates { visitor, positions, number, bytes });
+                let snapshot = SoundSnapshot { number, bytes };
+                return Ok(SnapshotStates { visitor, positions, snapshot });
             }
             Err(error @ StoreError::SharedDamaged { .. }) => {
                 first_damage.get_or_insert(error);

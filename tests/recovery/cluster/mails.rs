@@ -13,7 +13,7 @@ use slotbook::wire::datetime;
 
 use super::postgres::Pair;
 use super::servers::{ServerOptions, Servers};
-use crate::fake_gateways::Post;
+use crate::fake_gateways::{Post, Taken};
 use crate::rounds;
 
 /// Before its appointment a mail leaves so early.
@@ -154,6 +154,17 @@ async fn take_over_until_settled(
     Ok(())
 }
 
+/// A mail as it has arrived.
+#[derive(Debug)]
+struct MailCopy {
+    /// Its Message-ID.
+    identity: String,
+    /// The server that has sent it.
+    server: usize,
+    /// Which of its processes that was.
+    life: u64,
+}
+
 /// The number of mails that have arrived.
 fn count(posts: &[Post]) -> usize {
     posts.iter().map(Post::count).sum()
@@ -161,19 +172,19 @@ fn count(posts: &[Post]) -> usize {
 
 /// Returns the number of repeats, of which no process has sent two of a mail.
 fn examine(posts: &[Post], mails: u64) -> u64 {
-    let mut arrived: BTreeMap<String, Vec<(String, (usize, u64))>> = BTreeMap::new();
+    let mut arrived: BTreeMap<String, Vec<MailCopy>> = BTreeMap::new();
     for (server, post) in posts.iter().enumerate() {
-        for mail in post.taken() {
-            arrived.entry(mail.to).or_default().push((mail.identity, (server, mail.life)));
+        for Taken { to, identity, life, .. } in post.taken() {
+            arrived.entry(to).or_default().push(MailCopy { identity, server, life });
         }
     }
     let mut repeats = 0;
     for id in 1..=mails {
         let to = recipient(id);
         let copies = arrived.remove(&to).unwrap_or_else(|| panic!("{to} got none"));
-        let processes: BTreeSet<_> = copies.iter().map(|(_, process)| *process).collect();
+        let processes: BTreeSet<_> = copies.iter().map(|copy| (copy.server, copy.life)).collect();
         assert_eq!(processes.len(), copies.len(), "{to} got it twice from one: {copies:?}");
-        assert!(copies.iter().all(|(identity, _)| *identity == copies[0].0), "{copies:?}");
+        assert!(copies.iter().all(|copy| copy.identity == copies[0].identity), "{copies:?}");
         repeats += u64::try_from(copies.len()).expect("small") - 1;
     }
     assert!(arrived.is_empty(), "others got mails: {arrived:?}");

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use reqwest::Response;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::postgres::{Pair, database_url};
@@ -198,6 +198,62 @@ async fn a_damaged_row_is_refused_with_its_place_and_nothing_is_removed() {
     servers.members[deciding].restart();
     let deciding = servers.deciding().await;
     assert_eq!(booked(&servers.exported(deciding)), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_snapshot_that_was_read_is_kept_in_place_of_a_damaged_one_after_it() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let only = servers.deciding().await;
+    let done = run(&["compact", "--now"], &servers.members[only].data);
+    assert!(done.status.success(), "{}", complaint(&done));
+    let snapshots =
+        || pair.query("SELECT string_agg(n::text, ' ' ORDER BY n) FROM slotbook.snapshot");
+    let made = snapshots();
+    let (read, damaged) = made.split_once(' ').expect("two are kept");
+    let flip = |of: &str| {
+        pair.query(&format!(
+            "UPDATE slotbook.frame SET bytes = set_byte(bytes, 20, 255 - get_byte(bytes, 20)) \
+             WHERE n = {of}"
+        ))
+    };
+    let restart = async |servers: &mut Servers| {
+        servers.members[only].signal("TERM");
+        assert_eq!(servers.members[only].left(), Some(0));
+        servers.members[only].restart();
+        servers.deciding().await;
+        let said = servers.members[only].said();
+        assert!(said.contains("a snapshot is damaged; reading the one before"), "{said}");
+    };
+    flip(damaged);
+    restart(&mut servers).await;
+    let answer = send_booking(&servers, only, 1).await.expect("no panic");
+    assert_eq!(answer.expect("it is answered").status(), 201);
+    // The journal grows until a snapshot is due.
+    let url = format!("{}/api/v1/groups/1/fiches/1", servers.members[only].base());
+    let http = reqwest::Client::new();
+    let mut changes = 0;
+    while snapshots() == made {
+        let comments = format!("{changes} {}", "so long a comment ".repeat(3_000));
+        let request = http.put(&url).query(&[("apikey", "test-key")]);
+        let request = request.basic_auth("pro@example.org", Some("secret"));
+        let change = json!({"fiche": {"comments": comments}});
+        let answer = request.json(&change).send().await.expect("it is answered");
+        assert_eq!(answer.status(), 200, "{}", answer.text().await.expect("text"));
+        changes += 1;
+        assert!(changes < 1_000, "no snapshot is made");
+    }
+    let now = snapshots();
+    let (before, newest) = now.split_once(' ').expect("two are kept");
+    assert_eq!(before, read, "the damaged one is gone");
+    flip(newest);
+    restart(&mut servers).await;
+    let document = servers.exported(only);
+    let comments = document["groups"][0]["fiches"][0]["comments"].as_str().expect("text");
+    assert!(comments.starts_with(&format!("{} ", changes - 1)), "all batches since are there");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
