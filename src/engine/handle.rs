@@ -182,8 +182,8 @@ impl Engine {
         Compactor::new(generations, parts, limits)
     }
 
-    /// Creates the compactor of a shared store, whose journal since the newest snapshot, of
-    /// which is `snapshot`, has `tail_bytes`. It notes erasures in `directory`.
+    /// Creates the compactor of a shared store, whose journal since `snapshot`, the newest that is
+    /// sound, has `tail_bytes`. It notes erasures in `directory`.
     pub(crate) fn new_shared_compactor(
         &self,
         store: SharedStore,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls_platform_verifier::Verifier;
 use tokio_postgres::Config;
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{LoadBalanceHosts, SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::client::danger::{
@@ -26,7 +26,8 @@ use tokio_rustls::rustls::{
 
 use crate::store::error::StoreError;
 
-/// Longest time to reach one address of a host.
+/// Longest time to reach one address of a host. They are tried in a random order, so that a silent
+/// one does not keep a server from the others.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest time for which bytes may stay unacknowledged.
 const TCP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -115,6 +116,7 @@ impl SharedAddress {
                 .ssl_mode(ssl_mode)
                 .target_session_attrs(TargetSessionAttrs::ReadWrite)
                 .connect_timeout(CONNECT_TIMEOUT)
+                .load_balance_hosts(LoadBalanceHosts::Random)
                 .tcp_user_timeout(TCP_TIMEOUT)
                 .application_name("slotbook");
             if config.get_password().is_some() {
