@@ -72,8 +72,7 @@ impl Patroni {
             let (port, rest_port) = (free_port(), free_port());
             let home = folder.path().join(index.to_string());
             fs::create_dir(&home).expect("a folder");
-            let configuration =
-                configuration(index, [port, rest_port, etcd_port], &programs, &home);
+            let configuration = configuration(index, port, rest_port, etcd_port, &programs, &home);
             fs::write(home.join("patroni.yml"), configuration).expect("there is room");
             if let Some((user, group)) = account {
                 for path in [folder.path(), &home] {
@@ -203,8 +202,15 @@ fn start_patroni(program: &Path, home: &Path, account: Account) -> Child {
     command.spawn().expect("it is installed")
 }
 
-fn configuration(index: usize, ports: [u16; 3], programs: &Path, home: &Path) -> String {
-    let [port, rest_port, etcd_port] = ports;
+/// What Patroni reads, as YAML.
+fn configuration(
+    index: usize,
+    port: u16,
+    rest_port: u16,
+    etcd_port: u16,
+    programs: &Path,
+    home: &Path,
+) -> String {
     let (ttl, home, programs) = (TTL.as_secs(), home.display(), programs.display());
     format!(
         "scope: slots\n\
