@@ -1,6 +1,8 @@
 //! Messages as they arrive: over a real SMTP connection and a real HTTP gateway, through restarts and all that goes wrong
 //! on the other side. Reference 7.
 
+#[path = "../binary/authority.rs"]
+mod authority;
 mod bursts;
 mod cancels;
 mod fake_gateways;

@@ -1,13 +1,12 @@
 //! Secret connections to the other side, and who is told what over them: the program against servers with certificates.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::Value;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
@@ -15,48 +14,12 @@ use tokio::io::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::authority::Authority;
 use super::server::{Served, booking, complaint, half_hour, practice, store_of};
 
 const USER: &str = "rdv";
 const PASSWORD: &str = "open-sesame";
-
-/// An authority, as a file that may be trusted.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    file: PathBuf,
-}
-
-impl Authority {
-    fn new(folder: &Path, name: &str) -> Self {
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::new(Vec::new()).expect("no names");
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let file = folder.join(name);
-        std::fs::write(&file, params.self_signed(&key).expect("a certificate").pem())
-            .expect("it is written");
-        Self { issuer: Issuer::new(params, key), file }
-    }
-
-    /// What a server shows that it vouches for under a name.
-    fn vouches(&self, name: &str) -> TlsAcceptor {
-        let key = KeyPair::generate().expect("a key");
-        let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
-        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
-            .expect("they fit");
-        TlsAcceptor::from(Arc::new(config))
-    }
-}
 
 /// What a server was told.
 #[derive(Default)]

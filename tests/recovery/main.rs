@@ -4,6 +4,8 @@
 //! injecting faults takes strace) is skipped with a printed reason.
 
 mod accidents;
+#[path = "../binary/authority.rs"]
+mod authority;
 mod authors;
 mod cluster;
 mod commands;

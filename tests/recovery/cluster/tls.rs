@@ -3,51 +3,19 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt as _, chown};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use reqwest::StatusCode;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::postgres::Pair;
 use super::servers::{ServerOptions, Servers};
+use crate::authority::Authority;
 use crate::server::{booking, complaint, half_hour, practice, run};
 
 /// Longest time until PostgreSQL follows a setting.
 const SETTING_MAX: Duration = Duration::from_secs(30);
-
-/// An authority, as a file that may be trusted.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    file: PathBuf,
-}
-
-impl Authority {
-    fn new(folder: &Path, name: &str) -> Self {
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::new(Vec::new()).expect("no names");
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let file = folder.join(name);
-        let certificate = params.self_signed(&key).expect("a certificate");
-        fs::write(&file, certificate.pem()).expect("there is room");
-        Self { issuer: Issuer::new(params, key), file }
-    }
-
-    /// The certificate and the key of a server with a name, as PEM.
-    fn certify(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
-        let key = KeyPair::generate().expect("a key");
-        let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
-        (params.signed_by(&key, &self.issuer).expect("a certificate"), key)
-    }
-}
 
 /// Has PostgreSQL take connections by TLS only, as `localhost`.
 fn require_tls(pair: &Pair, authority: &Authority) {
@@ -121,16 +89,7 @@ fn postgresql_is_reached_by_tls_as_sslmode_says() {
 
 /// A port that takes TLS as `localhost`, and passes it on once its server is known.
 async fn relay(authority: &Authority) -> (u16, watch::Sender<Option<SocketAddr>>) {
-    let (certificate, key) = authority.certify("localhost");
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let chain: Vec<CertificateDer<'static>> = vec![certificate.der().clone()];
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .expect("they fit");
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let acceptor = authority.vouches("localhost");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("bound").port();
     let (to, known) = watch::channel(None);
