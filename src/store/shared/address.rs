@@ -46,7 +46,7 @@ enum Verification {
 /// The address of a shared store, which shows no password.
 #[derive(Clone)]
 pub(crate) struct SharedAddress {
-    /// The configuration of each host, or of all.
+    /// The configuration of each host.
     hosts: Vec<Config>,
     tls: MakeRustlsConnect,
     /// The address as it was given, without its parameters.
@@ -81,22 +81,16 @@ impl SharedAddress {
         let mut others = form_urlencoded::Serializer::new(String::new());
         let mut mode = "prefer".to_owned();
         let mut authorities = None;
-        let mut has_host_parameters = false;
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
                 "sslmode" => mode = value.into_owned(),
                 "sslrootcert" => authorities = Some(PathBuf::from(&*value)),
-                _ => {
-                    has_host_parameters |= matches!(&*name, "host" | "hostaddr" | "port");
-                    others.append_pair(&name, &value);
-                }
+                _ => drop(others.append_pair(&name, &value)),
             }
         }
         let others = others.finish().replace('+', "%20");
         let mut hosts = Vec::new();
-        // Such parameters are about all hosts, which are then tried one after the other.
-        let bases = if has_host_parameters { vec![base.to_owned()] } else { bases_of_hosts(base) };
-        for base in bases {
+        for base in bases_of_hosts(base) {
             let config: Config = format!("{base}?{others}")
                 .parse()
                 .map_err(|error| refuse(format!("it is no address of PostgreSQL: {error}")))?;
@@ -138,7 +132,7 @@ impl SharedAddress {
         Ok(Self { hosts, tls, shown: base.to_owned() })
     }
 
-    /// The configurations of hosts, which are tried at once.
+    /// The configuration of each host.
     pub(super) fn hosts(&self) -> &[Config] {
         &self.hosts
     }
@@ -287,10 +281,6 @@ mod tests {
         let address = SharedAddress::parse("postgres://anna@db/slots", "").unwrap();
         assert_eq!(address.hosts()[0].get_password(), None);
         assert_eq!(address.hosts()[0].get_ssl_mode(), SslMode::Prefer);
-        let address = SharedAddress::parse("postgres://anna@db1,db2/slots?port=5433,5434", "");
-        let address = address.unwrap();
-        assert_eq!(address.hosts().len(), 1, "the ports belong to both");
-        assert_eq!(address.hosts()[0].get_ports(), [5433, 5434]);
     }
 
     #[test]
