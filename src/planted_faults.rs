@@ -35,6 +35,8 @@ pub(crate) enum PlantedFault {
     CurrentBeforeSnapshots,
     /// The new `CURRENT` is renamed into place without a sync of its content.
     CurrentNotFsynced,
+    /// A cursor of the feed of changes is found by the number of its row alone.
+    CursorBitsIgnored,
     /// The daily limit of a source lasts twelve hours.
     DailyLimitOfHalfDay,
     /// A deleted client gets messages.
@@ -43,6 +45,8 @@ pub(crate) enum PlantedFault {
     DirectoryFsyncDropped,
     /// A failed read of a database counts as the end of its file.
     FailedReadIsEnd,
+    /// The feed of changes shows the events of all calendars to each reader.
+    FeedOfAllCalendars,
     /// An account may book for the fiche of another client.
     ForeignFicheAccepted,
     /// A key covers the groups of other keys.

@@ -71,6 +71,7 @@ pub enum Resource {
     History,
     Export,
     Retention,
+    Change,
 }
 
 /// An action on a resource.
@@ -187,7 +188,8 @@ impl Resource {
             | Self::Message
             | Self::Batch
             | Self::Hours
-            | Self::DryRun => GroupRight::Agenda,
+            | Self::DryRun
+            | Self::Change => GroupRight::Agenda,
             Self::Pro | Self::Invitation => GroupRight::Team,
             Self::Account | Self::Session => GroupRight::Keys,
             Self::History => GroupRight::History,

@@ -5,13 +5,14 @@ use axum::http::Method;
 use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{erasures, first_run, keys, pros as operator_pros, store};
 use crate::http::resources::{
-    accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, client_accounts,
-    customfields, docs, dry_runs, exports, fiches, groups, health, history, holds, hours, images,
-    interventions, invitations, messages, modules, pros, retention, sessions, sets, slots, vevents,
+    accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, changes,
+    client_accounts, customfields, docs, dry_runs, exports, fiches, groups, health, history, holds,
+    hours, images, interventions, invitations, messages, modules, pros, retention, sessions, sets,
+    slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 29] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 30] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -39,6 +40,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 29] = [
     batch::ENDPOINTS,
     dry_runs::ENDPOINTS,
     history::ENDPOINTS,
+    changes::ENDPOINTS,
     exports::ENDPOINTS,
     retention::ENDPOINTS,
 ];

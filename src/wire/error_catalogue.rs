@@ -17,7 +17,7 @@ const fn entry(problem: Problem, cause: &'static str, cure: &'static str) -> Ent
 }
 
 /// All kinds of errors, by code and status.
-static CATALOGUE: [Entry; 22] = [
+static CATALOGUE: [Entry; 23] = [
     entry(
         Problem::Unauthorized,
         "The request has no apikey or an unknown one, lacks credentials, comes from a web page that the key does not name, or its caller's role has no right to this.",
@@ -42,6 +42,11 @@ static CATALOGUE: [Entry; 22] = [
         Problem::Conflict,
         "The Idempotency-Key came with another body before, a number of bookings to cancel or a list of appointments has changed, two clients have the same externid, or a client to erase has upcoming appointments.",
         "Use a new key for a new request; count the bookings or read the list again; give the clients different external ids; cancel the appointments, or give cancel=1.",
+    ),
+    entry(
+        Problem::Gone,
+        "The cursor names a place that the feed of changes no longer has: the row has ended or is another one in this store, or a group was imported or got another time zone since.",
+        "Take a new cursor with since=now, read the lists again, and go on from there.",
     ),
     entry(
         Problem::PreconditionFailed,

@@ -8,6 +8,7 @@ mod auth;
 mod batch;
 mod bodies;
 mod catalogue;
+mod changes;
 mod client_accounts;
 mod compression;
 mod contact;

@@ -6,6 +6,7 @@ pub mod agenda_window;
 pub mod booking_permission;
 pub mod cancelled_bookings;
 pub mod changed_records;
+pub mod changes;
 mod client_access;
 mod client_index;
 pub mod closed_addresses;

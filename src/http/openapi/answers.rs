@@ -11,7 +11,7 @@ use crate::wire::errors::ErrorBodyJson;
 use crate::wire::schema::{named, schema_of, text, whole};
 
 /// The statuses of errors, with the name and the description of their response component.
-const ERRORS: [(u16, &str, &str); 12] = [
+const ERRORS: [(u16, &str, &str); 13] = [
     (
         400,
         "InvalidParameter",
@@ -29,6 +29,11 @@ const ERRORS: [(u16, &str, &str); 12] = [
         409,
         "Conflict",
         "the idempotency key was used with another body, a number or a list has changed, or two clients have the externid",
+    ),
+    (
+        410,
+        "Gone",
+        "the feed of changes no longer has the place of the cursor: read everything anew",
     ),
     (412, "PreconditionFailed", "the object has another tag than If-Match names; it comes along"),
     (

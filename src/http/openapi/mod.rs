@@ -52,7 +52,7 @@ public key, carry `RateLimit` with the places left (`r`) and the seconds until a
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags, which group operations, with their descriptions, in the order of use.
-const TAGS: [(&str, &str); 25] = [
+const TAGS: [(&str, &str); 26] = [
     ("groups", "Companies, shops or offices, with their settings."),
     ("modules", "What a page for booking shows of a group."),
     ("interventions", "Services that can be booked, with their lengths and prices."),
@@ -74,6 +74,7 @@ const TAGS: [(&str, &str); 25] = [
     ("messages", "Mails and text messages: planned, sent and unsent."),
     ("pros", "Professionals who work in a group."),
     ("history", "Who changed what."),
+    ("changes", "What has changed since a cursor, in order, for programs that follow a group."),
     ("retention", "What is due to be emptied, erased or closed."),
     ("exports", "Everything about a group or a client."),
     ("server", "State and description of the server."),

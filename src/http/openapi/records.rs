@@ -189,7 +189,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::Invitation
         | Resource::History
         | Resource::Export
-        | Resource::Retention => return None,
+        | Resource::Retention
+        | Resource::Change => return None,
     })
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod appointments;
 pub(crate) mod batch;
 pub(crate) mod bulk_vevents;
 pub(crate) mod calendars;
+pub(crate) mod changes;
 pub(crate) mod client_accounts;
 pub(crate) mod crud;
 pub(crate) mod customfields;

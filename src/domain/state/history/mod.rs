@@ -4,6 +4,7 @@
 //! Rows are packed bytes in chunks that states share. A row names the row of the same object before
 //! it, so that the history of an object costs what it shows.
 
+pub mod cursor;
 mod packed;
 pub mod page;
 pub mod row;
@@ -15,7 +16,9 @@ use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::state::history::packed::{LinkedRow, pack, unpack};
-use crate::domain::state::history::row::{FieldChange, HistoryObject, HistoryRow, HistoryVerb};
+use crate::domain::state::history::row::{
+    FieldChange, HistoryField, HistoryObject, HistoryRow, HistoryVerb,
+};
 use crate::domain::state::history::settings::SettingsChange;
 use crate::domain::time::{DAY, Instant};
 
@@ -46,6 +49,9 @@ pub struct History {
     last_rows: OrdMap<HistoryObject, u64>,
     /// The number of the last row ever made; 0 before the first.
     last: u64,
+    /// The number of the last row after which everything is to be read anew; 0 if none is kept.
+    /// Derived from the chunks.
+    reread_at: u64,
 }
 
 /// Rows that follow one another, as bytes. The order of the members is the format on disk.
@@ -194,10 +200,15 @@ impl History {
         settings: Vec<(u64, Arc<SettingsChange>)>,
         last: u64,
     ) -> Self {
+        let settings: OrdMap<u64, Arc<SettingsChange>> = settings.into_iter().collect();
         let mut last_rows = OrdMap::new();
+        let mut reread_at = 0;
         for chunk in &chunks {
             let mut number = chunk.first;
             for linked in chunk.iter() {
+                if ends_copies(&linked.row, settings.get(&number).map(AsRef::as_ref)) {
+                    reread_at = number;
+                }
                 last_rows.insert(linked.row.object, number);
                 number += 1;
             }
@@ -205,9 +216,10 @@ impl History {
         }
         Self {
             chunks: chunks.into_iter().map(|chunk| (chunk.first, chunk)).collect(),
-            settings: settings.into_iter().collect(),
+            settings,
             last_rows,
             last,
+            reread_at,
         }
     }
 
@@ -216,6 +228,9 @@ impl History {
         self.last += 1;
         let number = self.last;
         let at = row.at;
+        if ends_copies(&row, settings.as_ref()) {
+            self.reread_at = number;
+        }
         let previous = self.last_rows.insert(row.object, number).unwrap_or(0);
         let bytes = pack(&LinkedRow { row, previous });
         if let Some(settings) = settings {
@@ -269,6 +284,9 @@ impl History {
         self.chunks.remove(&first);
         for (number, linked) in (first..).zip(chunk.iter()) {
             self.settings.remove(&number);
+            if self.reread_at == number {
+                self.reread_at = 0;
+            }
             if self.last_rows.get(&linked.row.object) == Some(&number) {
                 self.last_rows.remove(&linked.row.object);
             }
@@ -286,15 +304,30 @@ impl History {
     }
 }
 
+/// Whether copies of the group's objects end with a row: what was before is not known, or local
+/// times have other instants without a row of each event.
+fn ends_copies(row: &HistoryRow, settings: Option<&SettingsChange>) -> bool {
+    let has_other_instants = || row.fields.iter().any(|it| it.field == HistoryField::Tzdata);
+    row.verb == HistoryVerb::Begun
+        || has_other_instants()
+        || settings.is_some_and(SettingsChange::changes_time_zone)
+}
+
 impl HistoryChunk {
     fn iter(&self) -> impl Iterator<Item = LinkedRow> {
+        self.iter_bytes().map(|(linked, _)| linked)
+    }
+
+    /// Returns the rows, each with its bytes.
+    fn iter_bytes(&self) -> impl Iterator<Item = (LinkedRow, &[u8])> {
         let mut rest = self.bytes.as_slice();
         std::iter::from_fn(move || {
             if rest.is_empty() {
-                None
-            } else {
-                Some(unpack(&mut rest).expect("a chunk holds rows"))
+                return None;
             }
+            let bytes = rest;
+            let linked = unpack(&mut rest).expect("a chunk holds rows");
+            Some((linked, &bytes[..bytes.len() - rest.len()]))
         })
     }
 }
@@ -303,7 +336,7 @@ impl HistoryChunk {
 mod tests {
     use super::*;
     use crate::domain::records::author::Author;
-    use crate::domain::state::history::row::{HistoryField, ObjectKind};
+    use crate::domain::state::history::row::ObjectKind;
     use crate::domain::state::history::settings::Versions;
 
     fn vevent(id: u64) -> HistoryObject {

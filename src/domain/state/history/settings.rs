@@ -29,6 +29,23 @@ pub enum SettingsChange {
     Customfield(Versions<Customfield>),
 }
 
+impl SettingsChange {
+    /// Whether local times of the group have other instants after it.
+    pub(crate) fn changes_time_zone(&self) -> bool {
+        match self {
+            Self::Group(Versions { before: Some(before), after: Some(after) }) => {
+                before.timezone != after.timezone
+            }
+            Self::Group(_)
+            | Self::Calendar(_)
+            | Self::Calendarset(_)
+            | Self::Intervention(_)
+            | Self::Interventionset(_)
+            | Self::Customfield(_) => false,
+        }
+    }
+}
+
 /// A record before and after a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Versions<T> {
