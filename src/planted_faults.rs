@@ -129,6 +129,8 @@ pub(crate) enum PlantedFault {
     StalledDiskServed,
     /// A stamp follows a clock that goes back.
     StampGoesBack,
+    /// A stream of changes goes on after its login has ended.
+    StreamOutlivesLogin,
     /// A change of the time zone may leave appointments that overlap.
     TimeZoneOverlapUnchecked,
     /// Appointments of one client that touch keep the gap between them.

@@ -10,6 +10,7 @@ pub mod admission;
 pub mod backup;
 mod calendar;
 mod cancel_many;
+pub mod change_wakeups;
 pub mod check;
 pub mod compaction;
 mod compaction_requests;

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use imbl::OrdMap;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::domain::directory::Directory;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::account_index::AccountIndex;
+use crate::engine::change_wakeups::{ChangeWakeups, ChangeWatch};
 use crate::engine::group_map::GroupMap;
 use crate::engine::mailbox::Mailbox;
 use crate::engine::messages::{GroupChange, SchedulerMessage};
@@ -33,6 +35,8 @@ pub struct Published {
     accounts: AccountIndex,
     /// The message scheduler, which is notified of every change; empty until it runs.
     scheduler: ArcSwapOption<Mailbox<SchedulerMessage>>,
+    /// Readers of changes, who are woken by every change of their group.
+    wakeups: Arc<ChangeWakeups>,
     /// Groups that are not served.
     quarantined: BTreeMap<GroupId, QuarantinedGroup>,
     /// The state of each group before its newest one. Empty unless a planted fault needs it.
@@ -65,6 +69,7 @@ impl Published {
             urlnames: ArcSwap::from_pointee(urlnames),
             accounts: AccountIndex::new(accounts),
             scheduler: ArcSwapOption::empty(),
+            wakeups: Arc::default(),
             quarantined: quarantined_by_id,
             former: Mutex::default(),
         }
@@ -127,11 +132,12 @@ impl Published {
     }
 
     /// Publishes the next states of groups, each with the records that changed since the state
-    /// before, and notifies the scheduler.
+    /// before, and notifies the scheduler and the readers of changes.
     pub(crate) fn publish_groups(
         &self,
         next_states: BTreeMap<GroupId, (Arc<GroupState>, ChangedRecords)>,
     ) {
+        let groups: SmallVec<[GroupId; 8]> = next_states.keys().copied().collect();
         let mut changes = Vec::with_capacity(next_states.len());
         for (group, (group_state, changed)) in next_states {
             let swapped = self.groups.with(group, |state| state.swap(Arc::clone(&group_state)));
@@ -142,11 +148,17 @@ impl Published {
             self.accounts.follow(&before, &group_state);
             changes.extend(GroupChange::new(&before, group_state, changed));
         }
+        self.wakeups.wake(groups.into_iter());
         if !changes.is_empty()
             && let Some(scheduler) = self.scheduler.load().as_ref()
         {
             scheduler.send(SchedulerMessage::GroupsChanged(changes));
         }
+    }
+
+    /// Watches the changes of a group from now on.
+    pub fn watch_changes(&self, group: GroupId) -> ChangeWatch {
+        self.wakeups.watch(group)
     }
 
     /// Publishes the directory's next state.

@@ -28,6 +28,8 @@ const CLOSED_RETRY_SECONDS: u32 = 5;
 const FULL_RETRY_SECONDS: u32 = 3_600;
 /// Seconds in Retry-After when the group is in quarantine.
 const QUARANTINE_RETRY_SECONDS: u32 = 600;
+/// Seconds after which a client may ask for a stream of changes again.
+const STREAM_RETRY_SECONDS: u32 = 10;
 
 /// The header that protects a request from being carried out twice. Reference 6.6.
 pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
@@ -177,6 +179,16 @@ impl ApiError {
         let message = "this group is in quarantine until the operator has repaired it; none of its data is lost";
         Self {
             retry_after: Some(QUARANTINE_RETRY_SECONDS),
+            ..Self::new(Problem::ServiceUnavailable, message)
+        }
+    }
+
+    /// 503 for a stream of changes beyond the maximum of its login or of the server.
+    pub(crate) fn no_stream() -> Self {
+        let message = "too many streams of changes are open (16 of one login, 1024 in all), or the \
+                       server stops: ask G/changes every 10 seconds, and try again later";
+        Self {
+            retry_after: Some(STREAM_RETRY_SECONDS),
             ..Self::new(Problem::ServiceUnavailable, message)
         }
     }

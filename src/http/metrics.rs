@@ -26,6 +26,7 @@ const PUSHED_OUT: &str = "slotbook_holds_pushed_out_total";
 const SECONDS: &str = "slotbook_request_seconds";
 const CONNECTIONS: &str = "slotbook_connections";
 const CODES: &str = "slotbook_codes_not_given";
+const STREAMS: &str = "slotbook_change_streams";
 /// The origin of the metrics, which recorders may filter by.
 const METADATA: Metadata<'static> =
     Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
@@ -53,6 +54,8 @@ pub struct HttpMetrics {
     pub(crate) connections: Gauge,
     /// Codes for bookings that were asked for within 24 hours and not given.
     pub(crate) codes: Gauge,
+    /// Open streams of changes.
+    pub(crate) streams: Gauge,
 }
 
 /// Counters of one name by a small number. Each is registered at its first use, so that every value
@@ -112,12 +115,14 @@ impl HttpMetrics {
         for (name, about) in [
             (CONNECTIONS, "Open connections."),
             (CODES, "Codes for bookings that were asked for within 24 hours and not given."),
+            (STREAMS, "Open streams of changes."),
         ] {
             recorder.describe_gauge(KeyName::from(name), Some(Unit::Count), about.into());
         }
         let seconds = recorder.register_histogram(&Key::from_static_name(SECONDS), &METADATA);
         let connections = recorder.register_gauge(&Key::from_static_name(CONNECTIONS), &METADATA);
         let codes = recorder.register_gauge(&Key::from_static_name(CODES), &METADATA);
+        let streams = recorder.register_gauge(&Key::from_static_name(STREAMS), &METADATA);
         Self {
             recorder: CounterRecorder(recorder),
             requests: CounterTable::new(METHODS.len() * STATUSES),
@@ -125,6 +130,7 @@ impl HttpMetrics {
             seconds,
             connections,
             codes,
+            streams,
         }
     }
 

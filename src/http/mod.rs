@@ -23,6 +23,7 @@ mod response;
 mod route_table;
 mod server;
 mod service;
+mod streams;
 mod writes;
 
 pub(crate) use auth::first_run::PATH as FIRST_RUN_PATH;

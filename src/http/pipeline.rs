@@ -217,6 +217,7 @@ async fn handle(
                 content: checked.content,
                 idempotency_key: checked.key,
                 if_match: NamedTags::read(&parts.headers, IF_MATCH),
+                headers: route.endpoint.is_stream().then(|| Box::new(parts.headers.clone())),
                 is_strict,
             };
             handler.answer(request, route.endpoint).await

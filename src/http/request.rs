@@ -106,6 +106,8 @@ pub(crate) struct GroupRequest {
     pub(crate) idempotency_key: Result<Option<IdempotencyKey>, Fault>,
     /// The tags of which the object to change must have one; empty if it may have any.
     pub(crate) if_match: NamedTags,
+    /// The headers of a request for a stream; `None` for other endpoints.
+    pub(crate) headers: Option<Box<HeaderMap>>,
     /// Whether unknown parameters and fields are refused.
     pub(crate) is_strict: bool,
 }

@@ -49,6 +49,7 @@ use crate::http::limits::source_shares::SourceShares;
 use crate::http::limits::under_way::UnderWay;
 use crate::http::metrics::HttpMetrics;
 use crate::http::openapi::known_names::KnownNames;
+use crate::http::streams::ChangeStreams;
 use crate::notify::Gateways;
 use crate::planted_faults::PlantedFault;
 
@@ -134,6 +135,8 @@ pub struct Server {
     /// The link by which the first group is set up.
     pub(crate) first_run: FirstRun,
     pub(crate) account_uses: AccountUses,
+    /// The streams of changes.
+    pub(crate) streams: ChangeStreams,
     /// The OpenAPI document; empty until the service is built.
     pub(crate) openapi_document: FixedContent,
     /// The names that its operations take.
@@ -146,6 +149,7 @@ impl Server {
         Self {
             authenticator: Authenticator::new(cores, engine.clone()),
             read_log: ReadLog::new(engine.clone()),
+            streams: ChangeStreams::new(engine.clone()),
             engine,
             guesses: EnumerationLimit::default(),
             under_way: UnderWay::default(),

@@ -97,6 +97,11 @@ pub struct ChangeNotice {
 }
 
 impl ChangeNotice {
+    /// The place behind the change.
+    pub fn cursor(&self) -> &str {
+        &self.cursor
+    }
+
     /// The notice of a change.
     pub fn new(change: &Change) -> Self {
         let row = &change.placed.row;

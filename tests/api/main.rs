@@ -47,5 +47,6 @@ mod server;
 mod sessions;
 mod shop;
 mod slots;
+mod streams;
 mod strict;
 mod vevents;

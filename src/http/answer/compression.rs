@@ -63,7 +63,9 @@ impl Predicate for WorthCompressing {
             return false;
         };
         let is_text = media_type.starts_with("text/") || media_type.starts_with("application/json");
-        is_text && !is_short(response) && !headers.contains_key(SET_COOKIE)
+        // The frames of a stream leave one by one.
+        let is_stream = media_type.starts_with("text/event-stream");
+        is_text && !is_stream && !is_short(response) && !headers.contains_key(SET_COOKIE)
     }
 }
 

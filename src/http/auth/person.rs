@@ -145,6 +145,32 @@ impl Identity {
         }
     }
 
+    /// Returns the id of the professional, if the caller is one.
+    pub(crate) fn pro_id(&self) -> Option<ProId> {
+        self.pro().map(|pro| pro.id)
+    }
+
+    /// Whether the caller is known by a session, whose cookie the request carries.
+    pub(crate) fn is_by_session(&self) -> bool {
+        self.admission == Admission::Apikey && self.person().is_some() && !self.has_password
+    }
+
+    /// Returns the same professional in a later directory; `None` if its key or its professional
+    /// is gone, or its password is another one. Whether a login or a session has ended is for
+    /// others to see.
+    pub(crate) fn renewed(&self, directory: &Arc<Directory>) -> Option<Self> {
+        if self.admission == Admission::Apikey && !directory.apikeys.contains_key(&self.apikey) {
+            return None;
+        }
+        if let Some(before) = self.pro() {
+            let pro = directory.pros.get(&before.id)?;
+            if pro.password_hash != before.password_hash {
+                return None;
+            }
+        }
+        Some(Self { directory: Arc::clone(directory), ..self.clone() })
+    }
+
     /// Returns the role of a professional in a group; of others and of the operator, who need none,
     /// that of an administrator.
     pub(crate) fn pro_role(&self, group: GroupId) -> &ProRole {

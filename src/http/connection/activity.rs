@@ -1,6 +1,7 @@
 //! The part of an exchange that a connection is in, by which a crowded server finds those that it
 //! may close. Reference 1.1.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -13,7 +14,11 @@ const CROWDED_IDLE_TIME: Duration = Duration::from_secs(2);
 
 /// The activity of one connection. Its own task changes it, and others read it.
 #[derive(Debug)]
-pub(crate) struct Activity(Mutex<State>);
+pub(crate) struct Activity {
+    state: Mutex<State>,
+    /// Whether the answer goes on until the client leaves.
+    is_streaming: AtomicBool,
+}
 
 #[derive(Debug)]
 struct State {
@@ -44,24 +49,36 @@ impl Activity {
     /// The activity of a new connection.
     pub(crate) fn new() -> Self {
         let since = Stopwatch::now();
-        Self(Mutex::new(State { phase: Phase::Head, since, is_ending: false }))
+        let state = Mutex::new(State { phase: Phase::Head, since, is_ending: false });
+        Self { state, is_streaming: AtomicBool::new(false) }
     }
 
     /// Notes that the server works on a request.
     pub(crate) fn begin_decision(&self) {
-        self.0.lock().phase = Phase::Deciding;
+        self.is_streaming.store(false, Ordering::Relaxed);
+        self.state.lock().phase = Phase::Deciding;
+    }
+
+    /// Notes that the answer goes on until the client leaves.
+    pub(crate) fn begin_stream(&self) {
+        self.is_streaming.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the answer goes on until the client leaves.
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.is_streaming.load(Ordering::Relaxed)
     }
 
     /// Notes that the answer is decided. Returns whether it is the last one of the connection.
     pub(crate) fn begin_answer(&self) -> bool {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.phase = Phase::Answering;
         state.is_ending
     }
 
     /// Makes the next answer the last one.
     pub(crate) fn end_after_answer(&self) {
-        self.0.lock().is_ending = true;
+        self.state.lock().is_ending = true;
     }
 
     /// Notes that the client has sent no more bytes.
@@ -101,7 +118,7 @@ impl Activity {
     /// Returns the moment since when only the client is waited for; `None` if the server has to
     /// decide or to send something.
     pub(crate) fn waiting_since(&self) -> Option<Stopwatch> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         match state.phase {
             Phase::Head | Phase::Idle | Phase::Body | Phase::Stalled => Some(state.since),
             Phase::Deciding | Phase::Answering => None,
@@ -111,7 +128,7 @@ impl Activity {
     /// Returns the moment from which a crowded server closes the connection; `None` if bodies and
     /// answers have their own times.
     pub(crate) fn crowded_end(&self) -> Option<Stopwatch> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         match state.phase {
             Phase::Head => Some(state.since + CROWDED_HEAD_TIME),
             Phase::Idle => Some(state.since + CROWDED_IDLE_TIME),
@@ -121,7 +138,7 @@ impl Activity {
 
     /// Enters the phase after the present one, if that is another.
     fn change(&self, after: impl FnOnce(Phase) -> Phase) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let phase = after(state.phase);
         if phase != state.phase {
             state.phase = phase;

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, CONTENT_TYPE};
 use axum::http::{HeaderValue, Request};
 use axum::response::Response;
 use futures_util::FutureExt as _;
@@ -27,7 +27,8 @@ use crate::http::connection::connection_table::{
 };
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::shared_timer::SharedTimer;
-use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
+use crate::http::connection::slow_reader_timeout::{SlowReaderTimeout, poll_departure};
+use crate::http::endpoint::EVENT_STREAM;
 use crate::http::service::HttpService;
 
 /// Longest time for the headers of a request to arrive, including the pause before the request.
@@ -61,6 +62,7 @@ pub async fn serve(
         () = accept_all(&listener, &table, is_proxy, start) => {}
     }
     drop(listener);
+    routes.server.streams.end_all();
     let waiting = graceful.count();
     if tokio::time::timeout(SHUTDOWN_TIMEOUT, graceful.shutdown()).await.is_err() {
         tracing::warn!(waiting, "some connections were closed: their requests took too long");
@@ -113,6 +115,8 @@ fn spawn_connection(
     // Without a cluster no other server forwards anything.
     let exemption = routes.server.cluster.is_some().then(|| place.exemption());
     let activity = Arc::clone(&place.activity);
+    let stream = SlowReaderTimeout::new(stream, Arc::clone(&activity));
+    let stream = stream.watching_departure(poll_departure);
     let connection = graceful.watch(open_connection(stream, peer, activity, routes, exemption));
     tokio::spawn(async move {
         connections.increment(1);
@@ -123,7 +127,7 @@ fn spawn_connection(
 
 /// Returns the connection of a client over a stream. It answers requests while it is polled.
 fn open_connection<S>(
-    stream: S,
+    stream: SlowReaderTimeout<S>,
     peer: SocketAddr,
     activity: Arc<Activity>,
     routes: HttpService,
@@ -143,7 +147,6 @@ where
         let decided = async move { routes.respond(request, peer).await };
         note_activity(Arc::clone(&noted), decided)
     });
-    let stream = SlowReaderTimeout::new(stream, activity);
     let stream = TokioIo::new(RequestTargetFilter::new(stream));
     connection_builder().serve_connection(stream, service)
 }
@@ -155,6 +158,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let activity = Arc::new(Activity::new());
+    let stream = SlowReaderTimeout::new(stream, Arc::clone(&activity));
     if let Err(error) = open_connection(stream, peer, activity, routes, None).await {
         tracing::debug!(%error, "a connection ended with an error");
     }
@@ -173,6 +177,9 @@ pub(crate) fn note_activity(
     decided.map(move |mut response| {
         if activity.begin_answer() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if response.headers().get(CONTENT_TYPE).is_some_and(|it| it == EVENT_STREAM) {
+            activity.begin_stream();
         }
         Ok(response)
     })

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::time::{Instant as Stopwatch, Sleep, sleep_until};
 
 use crate::http::connection::activity::Activity;
@@ -24,7 +25,12 @@ pub(crate) struct SlowReaderTimeout<S> {
     /// The stall since the last flush; `None` while all bytes are taken.
     stalled: Option<StalledWrite>,
     activity: Arc<Activity>,
+    /// Sees that the client has left; `None` where nothing can.
+    departure: Option<PollDeparture<S>>,
 }
+
+/// Looks whether the other side has closed the stream, and wakes the task when it does.
+type PollDeparture<S> = fn(&mut S, &mut Context<'_>) -> Poll<()>;
 
 #[derive(Debug)]
 struct StalledWrite {
@@ -36,7 +42,13 @@ struct StalledWrite {
 
 impl<S> SlowReaderTimeout<S> {
     pub(crate) fn new(stream: S, activity: Arc<Activity>) -> Self {
-        Self { stream, stalled: None, activity }
+        Self { stream, stalled: None, activity, departure: None }
+    }
+
+    /// Fails while the answer is a stream of changes once `departure` sees that the client has
+    /// left. Until the next change nothing else would notice it.
+    pub(crate) fn watching_departure(self, departure: PollDeparture<S>) -> Self {
+        Self { departure: Some(departure), ..self }
     }
 
     /// Returns the result of a write, or `TimedOut` if too few bytes were taken in the window.
@@ -61,6 +73,16 @@ impl<S> SlowReaderTimeout<S> {
             }
             *stalled = StalledWrite::start();
         }
+    }
+}
+
+/// Looks whether the client of a connection has closed it.
+pub(crate) fn poll_departure(stream: &mut TcpStream, context: &mut Context<'_>) -> Poll<()> {
+    let mut byte = [0];
+    match stream.poll_peek(context, &mut ReadBuf::new(&mut byte)) {
+        Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(()),
+        // The next request has come already.
+        Poll::Ready(Ok(_)) | Poll::Pending => Poll::Pending,
     }
 }
 
@@ -113,6 +135,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for SlowReaderTimeout<S> {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         self.stalled = None;
+        if let Some(departure) = self.departure
+            && self.activity.is_streaming()
+            && departure(&mut self.stream, context).is_ready()
+        {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         Poll::Ready(Ok(()))
     }
 

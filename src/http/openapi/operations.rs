@@ -112,7 +112,7 @@ fn error_statuses(route: &Route) -> BTreeSet<u16> {
     if endpoint.takes_idempotency_key || endpoint.may_conflict || endpoint.takes_expected() {
         statuses.insert(409);
     }
-    if endpoint.query.iter().any(|parameter| parameter.name == SINCE) {
+    if endpoint.query.iter().any(|it| it.name == SINCE) && !endpoint.is_stream() {
         statuses.insert(410);
     }
     if endpoint.takes_if_match {

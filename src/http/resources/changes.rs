@@ -2,24 +2,29 @@
 
 use std::sync::Arc;
 
-use crate::domain::directory::roles::GroupRight;
+use axum::http::HeaderName;
+use utoipa::openapi::{RefOr, Schema};
+
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::FicheId;
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::vevent::Vevent;
-use crate::domain::state::changes::{Change, ChangePage, FeedView, ObjectPresence};
+use crate::domain::state::changes::{Change, ChangePage, ObjectPresence};
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::history::cursor::GoneCursor;
+use crate::domain::state::history::cursor::{GoneCursor, NoCursor};
 use crate::domain::state::history::row::{HistoryObject, ObjectKind};
-use crate::http::endpoint::{Answer, Endpoint, EndpointPath, QueryKind, Shape, handler};
+use crate::http::endpoint::{
+    Answer, EVENT_STREAM, Endpoint, EndpointPath, QueryKind, Shape, handler,
+};
 use crate::http::error::ApiError;
 use crate::http::permissions::{OWN_CALENDARS, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::CrudRecord;
 use crate::http::resources::pagination::{ListBody, ListedRecord as _};
 use crate::http::response::HandlerResult;
+use crate::http::streams::reader::{StreamBegin, StreamRequest, open_stream, view_of};
 use crate::wire::account::ACCOUNT;
 use crate::wire::changes::{
     LIMIT_DEFAULT, LIMIT_MAX, SINCE, Since, append_change, page_head, page_schema,
@@ -28,11 +33,14 @@ use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::GROUP;
 use crate::wire::query::{FaultCollector, parse_number};
+use crate::wire::schema::text;
 use crate::wire::vevent::VEVENT;
 
 /// Number of rows that are looked at on a thread that serves connections: some hundred
 /// microseconds.
 const INLINE_ROWS_MAX: u64 = 500;
+/// The header with which browsers connect again, with the place of the last frame.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 const CHANGES: Answer = Answer::json(
     200,
@@ -40,23 +48,47 @@ const CHANGES: Answer = Answer::json(
     Shape::Named("Changes", page_schema),
 );
 
+const STREAM: Answer = Answer {
+    media_type: EVENT_STREAM,
+    ..Answer::json(200, "a stream that goes on until the client leaves", Shape::Inline(frames))
+};
+
 /// The endpoints of this file.
-pub(crate) static ENDPOINTS: &[Endpoint] = &[Endpoint::get(
-    &[EndpointPath::current("/api/v1/groups/{group_id}/changes")],
-    handler!(InGroup, list),
-)
-.named("ListChanges", "List what has changed since a cursor, in order")
-.right(Resource::Change, Verb::List, OWN_CALENDARS)
-.query(&[
-    QueryKind::Text.named(
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    Endpoint::get(
+        &[EndpointPath::current("/api/v1/groups/{group_id}/changes")],
+        handler!(InGroup, list),
+    )
+    .named("ListChanges", "List what has changed since a cursor, in order")
+    .right(Resource::Change, Verb::List, OWN_CALENDARS)
+    .query(&[
+        QueryKind::Text.named(
+            SINCE,
+            "only changes behind this cursor; now for none, and the cursor of this moment; by \
+             default all that the feed has",
+        ),
+        QueryKind::Integer { min: 1, max: LIMIT_MAX }
+            .named("limit", "number of changes, by default 500"),
+    ])
+    .answers(&[CHANGES]),
+    Endpoint::get(
+        &[EndpointPath::current("/api/v1/groups/{group_id}/events")],
+        handler!(InGroup, stream),
+    )
+    .named("StreamChanges", "Follow what changes as it happens, by server-sent events")
+    .right(Resource::Change, Verb::Show, OWN_CALENDARS)
+    .query(&[QueryKind::Text.named(
         SINCE,
-        "only changes behind this cursor; now for none, and the cursor of this moment; by default \
-         all that the feed has",
-    ),
-    QueryKind::Integer { min: 1, max: LIMIT_MAX }
-        .named("limit", "number of changes, by default 500"),
-])
-.answers(&[CHANGES])];
+        "begin behind this cursor; by default with the next change. The header Last-Event-ID, which \
+         browsers send when they connect again, comes first",
+    )])
+    .answers(&[STREAM]),
+];
+
+/// The frames of a stream.
+fn frames() -> RefOr<Schema> {
+    text().into()
+}
 
 /// GET /api/v1/groups/{group_id}/changes. A page looks at 5,000 rows at most.
 async fn list(request: GroupRequest) -> HandlerResult {
@@ -67,7 +99,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let limit = usize::try_from(limit.unwrap_or(LIMIT_DEFAULT)).expect("a small number");
     let after = find_place(&request.state, since).map_err(|GoneCursor| gone_cursor())?;
     let state = Arc::clone(&request.state);
-    let view = view_of(&request);
+    let view = view_of(&request.identity, request.state.catalogue.group.id);
     let find = move || state.changes_after(after, &view, limit);
     let rows = request.state.history.last() - after;
     let page = if rows <= INLINE_ROWS_MAX {
@@ -98,9 +130,24 @@ fn gone_cursor() -> ApiError {
     ApiError::new(Problem::Gone, message)
 }
 
-/// The part of the feed that a caller sees.
-fn view_of(request: &GroupRequest) -> FeedView {
-    FeedView { sight: request.sight(), sees_accounts: request.role().has(GroupRight::Keys) }
+/// GET /api/v1/groups/{group_id}/events.
+async fn stream(request: GroupRequest) -> HandlerResult {
+    let GroupRequest { server, identity, headers, params, state, .. } = request;
+    let headers = headers.expect("a request for a stream has its headers");
+    let begin = match (headers.get(LAST_EVENT_ID), params.value(SINCE)) {
+        // What a browser sends by itself is no fault of its user.
+        (Some(id), _) => match id.to_str().map(str::parse) {
+            Ok(Ok(cursor)) => StreamBegin::Place(cursor),
+            Ok(Err(NoCursor)) | Err(_) => StreamBegin::Unknown,
+        },
+        (None, Some(since)) => match Since::from_text(since)? {
+            Since::Place(cursor) => StreamBegin::Place(cursor),
+            Since::Now | Since::Begin => StreamBegin::Now,
+        },
+        (None, None) => StreamBegin::Now,
+    };
+    let group = state.catalogue.group.id;
+    open_stream(StreamRequest { server, identity, group, headers: *headers, begin })
 }
 
 /// Notes in the history that a professional reads the clients of a page, if it has any.

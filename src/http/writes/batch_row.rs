@@ -157,6 +157,7 @@ pub(crate) fn prepare_row(request: &GroupRequest, row: &Value) -> Result<Prepare
         content: Vec::new(),
         idempotency_key: Ok(None),
         if_match: read_tags(row)?,
+        headers: None,
         is_strict: request.is_strict,
     };
     let prepared = match (handler.prepare)(&alone) {

@@ -107,6 +107,13 @@ impl History {
         kept.max(self.reread_at)
     }
 
+    /// Whether a reader that knows all rows up to one can go on with those behind it: none of them
+    /// has ended, and none says that everything is to be read anew.
+    pub fn goes_on_behind(&self, number: u64) -> bool {
+        // A first row that says `begun` tells of no other change.
+        number >= self.feed_begin() || number == 0 && self.begun_after(0)
+    }
+
     /// Returns the number of the row that a cursor names.
     ///
     /// # Errors

@@ -1,0 +1,202 @@
+//! One reader of a stream of changes: its place, its rights, and the frames that it gets. Reference
+//! 18.3.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+
+use crate::domain::directory::roles::{GroupRight, Sight};
+use crate::domain::records::ids::GroupId;
+use crate::domain::state::changes::FeedView;
+use crate::domain::state::group_state::GroupState;
+use crate::domain::state::history::cursor::{ChangeCursor, GoneCursor};
+use crate::http::auth::Identity;
+use crate::http::error::ApiError;
+use crate::http::server::Server;
+use crate::http::streams::bursts::{Burst, Following, frames_after, named_frame};
+use crate::http::streams::{StreamOwner, StreamShare};
+use crate::planted_faults::PlantedFault;
+
+/// Time after which a comment is sent if nothing else was.
+const COMMENT_TIME: Duration = Duration::from_secs(20);
+/// Longest time for which a stream goes on after its reader has lost the right to it. No change is
+/// sent in that time.
+const CHECK_TIME: Duration = Duration::from_secs(1);
+/// Time after which browsers connect again.
+const RETRY_TIME: Duration = Duration::from_secs(2);
+/// Name of the first event, with the place where the stream begins.
+const BEGIN: &str = "begin";
+/// Name of the event that tells a reader to read anew, with the place where the stream goes on.
+const RESET: &str = "reset";
+/// Tells a proxy of nginx to pass frames on at once.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// The request for a stream.
+pub(crate) struct StreamRequest {
+    pub(crate) server: Arc<Server>,
+    pub(crate) identity: Identity,
+    pub(crate) group: GroupId,
+    /// The headers, by whose cookie a session is found again.
+    pub(crate) headers: HeaderMap,
+    pub(crate) begin: StreamBegin,
+}
+
+/// The place behind which a stream begins.
+#[derive(Clone, Copy)]
+pub(crate) enum StreamBegin {
+    /// All that has changed so far.
+    Now,
+    /// The place that the reader knows.
+    Place(ChangeCursor),
+    /// The reader names a place that is none.
+    Unknown,
+}
+
+/// A reader of a stream.
+struct StreamReader {
+    request: StreamRequest,
+    share: StreamShare,
+    view: FeedView,
+    /// Whether the reader sees what administrators see.
+    sees_all: bool,
+    /// The number of the last row that the reader was told of.
+    place: u64,
+    /// Frames that are not sent yet.
+    pending: VecDeque<Event>,
+}
+
+/// Returns the stream that a caller who may read the feed asks for. It begins with the changes
+/// behind the caller's place, if that is known.
+///
+/// # Errors
+/// 503 if there are too many streams.
+pub(crate) fn open_stream(request: StreamRequest) -> Result<Response, ApiError> {
+    let server = &request.server;
+    let open = server.metrics.streams.clone();
+    let share = server.streams.take(request.group, owner_of(&request.identity), open)?;
+    // The readers of the group may share an older one, and the caller may have read this one.
+    let state = server.engine.published().group_state(request.group);
+    let state = state.ok_or_else(ApiError::no_result)?;
+    let reader = StreamReader::new(request, share, &state);
+    let frames = stream::unfold(reader, |mut reader| async move {
+        let frame = reader.next().await?;
+        Some((Ok::<_, Infallible>(frame), reader))
+    });
+    let mut response =
+        Sse::new(frames).keep_alive(KeepAlive::new().interval(COMMENT_TIME)).into_response();
+    response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+fn owner_of(identity: &Identity) -> StreamOwner {
+    match (identity.login(), identity.pro_id()) {
+        (Some(login), _) => StreamOwner::Login(login),
+        (None, Some(pro)) => StreamOwner::Pro(pro, identity.apikey),
+        (None, None) => StreamOwner::Operator,
+    }
+}
+
+/// Returns the part of a group's feed that a caller sees.
+pub(crate) fn view_of(identity: &Identity, group: GroupId) -> FeedView {
+    let role = identity.pro_role(group);
+    FeedView { sight: role.sight(), sees_accounts: role.has(GroupRight::Keys) }
+}
+
+impl StreamReader {
+    fn new(request: StreamRequest, share: StreamShare, state: &GroupState) -> Self {
+        let view = view_of(&request.identity, request.group);
+        let sees_all = view.sight == Sight::All && view.sees_accounts;
+        let end = state.history.end(state.sequence);
+        let last = state.history.last();
+        let (place, first) = match request.begin {
+            StreamBegin::Now => (last, named_frame(BEGIN, end)),
+            StreamBegin::Place(cursor) => match state.history.find_place(cursor) {
+                Ok(place) => (place, named_frame(BEGIN, cursor)),
+                Err(GoneCursor) => (last, named_frame(RESET, end)),
+            },
+            StreamBegin::Unknown => (last, named_frame(RESET, end)),
+        };
+        let pending = VecDeque::from([first.retry(RETRY_TIME)]);
+        let following = frames_after(state, place, &view);
+        let mut reader = Self { request, share, view, sees_all, place, pending };
+        reader.tell(following, last);
+        reader
+    }
+
+    /// Returns the next frame; `None` at the end of the stream.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if *self.share.ending.borrow() || !self.may_read() {
+                return None;
+            }
+            if let Some(frame) = self.pending.pop_front() {
+                return Some(frame);
+            }
+            tokio::select! {
+                _ = self.share.ending.changed() => {}
+                gathered = self.share.bursts.changed() => {
+                    gathered.ok()?;
+                    let burst = Arc::clone(&self.share.bursts.borrow_and_update());
+                    self.follow(&burst);
+                }
+                () = tokio::time::sleep(CHECK_TIME) => {}
+            }
+        }
+    }
+
+    /// Adds the frames that follow the reader's place.
+    fn follow(&mut self, burst: &Burst) {
+        if burst.end() > self.place {
+            let following = burst.follow(self.place, &self.view, self.sees_all);
+            self.tell(following, burst.end());
+        }
+    }
+
+    /// Adds frames, after which the reader knows all rows up to one.
+    fn tell(&mut self, following: Following, last: u64) {
+        match following {
+            Following::Changes(frames) => self.pending.extend(frames),
+            Following::Reset(end) => self.pending.push_back(named_frame(RESET, end)),
+        }
+        self.place = last;
+    }
+
+    /// Whether the reader still is who it was, with the same role, and this server may answer.
+    fn may_read(&mut self) -> bool {
+        let StreamRequest { server, identity, group, headers, .. } = &mut self.request;
+        let published = server.engine.published();
+        let directory = published.directory();
+        let now = server.engine.clock().now();
+        if !server.engine.may_answer() {
+            return false;
+        }
+        let is_session = identity.is_by_session();
+        let sessions = &server.authenticator.sessions;
+        if is_session && sessions.find(headers, published, &directory, now).is_none() {
+            return false;
+        }
+        // The directory is the same one as long as no login, key or professional has changed.
+        if !Arc::ptr_eq(identity.directory(), &directory) {
+            let Some(renewed) = identity.renewed(&directory) else { return false };
+            *identity = renewed;
+        }
+        let is_open = |login| directory.pro_logins.find(&login, now).is_some();
+        let is_logged_in =
+            identity.login().is_none_or(is_open) || PlantedFault::StreamOutlivesLogin.is_active();
+        is_logged_in
+            && identity.sees(*group)
+            && view_of(identity, *group) == self.view
+            && is_admitted(identity, published.group_state(*group).as_deref())
+    }
+}
+
+/// Whether a group that is served demands no second factor that the reader lacks.
+fn is_admitted(identity: &Identity, state: Option<&GroupState>) -> bool {
+    state.is_some_and(|state| identity.check_second_factor(&state.catalogue.group).is_ok())
+}
