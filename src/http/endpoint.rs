@@ -26,9 +26,6 @@ use crate::wire::displaced::EXPECTED;
 use crate::wire::params::Params;
 use crate::wire::schema::{file_bytes, only_sendmail};
 
-/// Media type of an answer that goes on until the client leaves.
-pub(crate) const EVENT_STREAM: &str = "text/event-stream";
-
 /// One endpoint of the API.
 pub(crate) struct Endpoint {
     /// The operationId in the OpenAPI document.
@@ -503,11 +500,6 @@ impl Endpoint {
     /// Whether it answers with a page of a list.
     pub(crate) fn is_list(&self) -> bool {
         self.answers.iter().any(|answer| matches!(answer.shape, Shape::RecordList))
-    }
-
-    /// Whether its answer goes on until the client leaves.
-    pub(crate) fn is_stream(&self) -> bool {
-        self.answers.iter().any(|answer| answer.media_type == EVENT_STREAM)
     }
 
     /// Whether it creates something, which an Idempotency-Key protects from a second creation.

@@ -36,6 +36,7 @@ use crate::http::request::{
 };
 use crate::http::response::{HandlerResult, created_response, json_response};
 use crate::http::server::Server;
+use crate::http::streams::reader::is_stream;
 use crate::wire::errors::Problem;
 use crate::wire::field::{Scope, foreign_group};
 use crate::wire::params::Params;
@@ -217,7 +218,7 @@ async fn handle(
                 content: checked.content,
                 idempotency_key: checked.key,
                 if_match: NamedTags::read(&parts.headers, IF_MATCH),
-                headers: route.endpoint.is_stream().then(|| Box::new(parts.headers.clone())),
+                headers: is_stream(route.endpoint).then(|| Box::new(parts.headers.clone())),
                 is_strict,
             };
             handler.answer(request, route.endpoint).await

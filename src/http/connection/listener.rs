@@ -28,8 +28,8 @@ use crate::http::connection::connection_table::{
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::shared_timer::SharedTimer;
 use crate::http::connection::slow_reader_timeout::{SlowReaderTimeout, poll_departure};
-use crate::http::endpoint::EVENT_STREAM;
 use crate::http::service::HttpService;
+use crate::http::streams::EVENT_STREAM;
 
 /// Longest time for the headers of a request to arrive, including the pause before the request.
 pub(crate) const HEADERS_TIMEOUT: Duration = Duration::from_secs(20);

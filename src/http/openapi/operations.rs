@@ -13,6 +13,7 @@ use crate::http::openapi::curl::curl_command;
 use crate::http::openapi::texts::operation_text;
 use crate::http::openapi::{answers, bodies, parameters};
 use crate::http::permissions::{Extent, Right};
+use crate::http::streams::reader::is_stream;
 use crate::wire::changes::SINCE;
 
 /// The operation of a route.
@@ -112,7 +113,7 @@ fn error_statuses(route: &Route) -> BTreeSet<u16> {
     if endpoint.takes_idempotency_key || endpoint.may_conflict || endpoint.takes_expected() {
         statuses.insert(409);
     }
-    if endpoint.query.iter().any(|it| it.name == SINCE) && !endpoint.is_stream() {
+    if endpoint.query.iter().any(|it| it.name == SINCE) && !is_stream(endpoint) {
         statuses.insert(410);
     }
     if endpoint.takes_if_match {

@@ -15,15 +15,14 @@ use crate::domain::state::changes::{Change, ChangePage, ObjectPresence};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::cursor::{GoneCursor, NoCursor};
 use crate::domain::state::history::row::{HistoryObject, ObjectKind};
-use crate::http::endpoint::{
-    Answer, EVENT_STREAM, Endpoint, EndpointPath, QueryKind, Shape, handler,
-};
+use crate::http::endpoint::{Answer, Endpoint, EndpointPath, QueryKind, Shape, handler};
 use crate::http::error::ApiError;
 use crate::http::permissions::{OWN_CALENDARS, Resource, Verb};
 use crate::http::request::GroupRequest;
 use crate::http::resources::crud::CrudRecord;
 use crate::http::resources::pagination::{ListBody, ListedRecord as _};
 use crate::http::response::HandlerResult;
+use crate::http::streams::EVENT_STREAM;
 use crate::http::streams::reader::{StreamBegin, StreamRequest, open_stream, view_of};
 use crate::wire::account::ACCOUNT;
 use crate::wire::changes::{

@@ -1,5 +1,5 @@
-//! What the readers of one group share: the changes that were published since the last burst, as
-//! the frames of those who see all. Reference 18.3.
+//! Bursts, which the readers of one group share: the changes that were published since the last
+//! one, as the frames of those who see all. Reference 18.3.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(super) enum Following {
 }
 
 impl Burst {
-    /// The beginning, before which nothing is told.
+    /// The beginning, before which no change is sent.
     pub(super) fn none(state: Arc<GroupState>) -> Self {
         Self { after: state.history.last(), frames: Some(Vec::new()), state }
     }

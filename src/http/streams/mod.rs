@@ -18,11 +18,14 @@ use crate::http::error::ApiError;
 use crate::http::streams::bursts::{Burst, gather};
 use crate::http::streams::places::{StreamOwner, StreamPlace, StreamPlaces};
 
+/// Media type of a stream.
+pub(crate) const EVENT_STREAM: &str = "text/event-stream";
+
 /// The streams of a server.
 pub(crate) struct ChangeStreams {
     engine: Engine,
     places: Arc<StreamPlaces>,
-    /// What the readers of each group share.
+    /// The bursts that the readers of each group share.
     groups: Arc<Mutex<BTreeMap<GroupId, watch::Sender<Arc<Burst>>>>>,
     /// Whether all streams are to end.
     ending: watch::Sender<bool>,

@@ -17,10 +17,11 @@ use crate::domain::state::changes::FeedView;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::cursor::{ChangeCursor, GoneCursor};
 use crate::http::auth::Identity;
+use crate::http::endpoint::Endpoint;
 use crate::http::error::ApiError;
 use crate::http::server::Server;
 use crate::http::streams::bursts::{Burst, Following, frames_after, named_frame};
-use crate::http::streams::{StreamOwner, StreamShare};
+use crate::http::streams::{EVENT_STREAM, StreamOwner, StreamShare};
 use crate::planted_faults::PlantedFault;
 
 /// Time after which a comment is sent if nothing else was.
@@ -65,10 +66,15 @@ struct StreamReader {
     view: FeedView,
     /// Whether the reader sees what administrators see.
     sees_all: bool,
-    /// The number of the last row that the reader was told of.
+    /// The number of the last row that the reader knows of.
     place: u64,
     /// Frames that are not sent yet.
     pending: VecDeque<Event>,
+}
+
+/// Whether the answer of an endpoint goes on until the client leaves.
+pub(crate) fn is_stream(endpoint: &Endpoint) -> bool {
+    endpoint.answers.iter().any(|answer| answer.media_type == EVENT_STREAM)
 }
 
 /// Returns the stream that a caller who may read the feed asks for. It begins with the changes
