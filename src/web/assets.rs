@@ -32,6 +32,7 @@ const PRACTICE_SCRIPT: &str = concat!(
     include_str!("../../data/web/practice/frame.js"),
     include_str!("../../data/web/practice/agenda.js"),
     include_str!("../../data/web/practice/grid.js"),
+    include_str!("../../data/web/practice/live.js"),
     include_str!("../../data/web/practice/first_run.js"),
 );
 

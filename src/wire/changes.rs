@@ -141,11 +141,11 @@ struct ChangeHead {
     deleted: bool,
 }
 
-/// Appends a change with its object as it is now, which `append_record` appends.
+/// Appends a change with its object as it is now, if `append_record` appends it.
 pub fn append_change(
     change: &Change,
     zone: Zone,
-    append_record: impl FnOnce(&mut Vec<u8>),
+    append_record: Option<impl FnOnce(&mut Vec<u8>)>,
     bytes: &mut Vec<u8>,
 ) {
     let ChangeNotice { cursor, at_utc, object, verb, deleted } = ChangeNotice::new(change);
@@ -154,6 +154,7 @@ pub fn append_change(
     let author = author_text(row.author);
     let head = ChangeHead { cursor, at, at_utc, object, verb, author, deleted };
     serde_json::to_writer(&mut *bytes, &head).expect("writing to memory cannot fail");
+    let Some(append_record) = append_record else { return };
     // The record is the last member.
     bytes.pop();
     bytes.extend_from_slice(br#","record":"#);
@@ -184,8 +185,9 @@ struct ChangesHead {
 /// The schema of a page.
 pub fn page_schema() -> RefOr<Schema> {
     let record = of_types([Type::Object, Type::Null]);
-    let record = described(record, "The object as it is now; null if it is gone for the caller.");
-    let change = object_of::<ChangeHead>().property("record", record).required("record");
+    let text = "The object as it is now; null if it is gone for the caller, and left out with \
+                records=0.";
+    let change = object_of::<ChangeHead>().property("record", described(record, text));
     let changes = described(list(change), "The changes, in their order.");
     object_of::<ChangesHead>().property("changes", changes).required("changes").into()
 }

@@ -40,6 +40,7 @@ mod practice_hours_faults;
 mod practice_interruptions;
 mod practice_keys;
 mod practice_links;
+mod practice_live;
 mod practice_looks;
 mod practice_pictures;
 mod practice_retention;

@@ -86,6 +86,8 @@
     const link = document.getElementById(id) ?? marked.querySelector(`a[id^="${id.replace(/-.*/, "-")}"]`);
     if (link) link.focus();
   };
+  const plain = (view) => view.outerHTML.replace(/ tabindex="-?\d+"/g, "");
+  // Returns whether something else is shown now.
   const refresh = async () => {
     const answer = await asking.request(location.href, tag ? { headers: { "If-None-Match": tag } } : {});
     if (answer.kind === "lost") {
@@ -103,8 +105,12 @@
     if (held) return;
     shownAt = new Date();
     if (answer.kind === "same") return;
+    // The first answer may show what is there already. The stop of the keys is a matter of the tab.
+    const next = answer.page.querySelector("[data-roving]");
+    const isOther = next !== null && plain(next) !== plain(marked);
     tag = answer.tag;
-    swap(answer.page);
+    if (isOther) swap(answer.page);
+    return isOther;
   };
 
   // The day or week that follows in the direction of the last turn is fetched ahead. It is shown
@@ -531,7 +537,9 @@
   }
   if (marked) {
     agenda.keys.z = undo;
-    const see = () => { if (document.visibilityState === "visible" && !held && !busy && !asking.isOpen()) refresh(); };
+    const isFree = () => document.visibilityState === "visible" && !held && !busy && !asking.isOpen();
+    const see = () => { if (isFree()) refresh(); };
+    agenda.live = { isFree, refresh };
     document.addEventListener("visibilitychange", see);
     setInterval(see, 60_000);
     addEventListener("online", see);

@@ -31,13 +31,15 @@ use crate::wire::changes::{
 use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::GROUP;
-use crate::wire::query::{FaultCollector, parse_number};
+use crate::wire::query::{FaultCollector, parse_flag, parse_number};
 use crate::wire::schema::text;
 use crate::wire::vevent::VEVENT;
 
 /// Number of rows that are looked at on a thread that serves connections: some hundred
 /// microseconds.
 const INLINE_ROWS_MAX: u64 = 500;
+/// Name of the parameter that leaves the objects out.
+const RECORDS: &str = "records";
 /// The header with which browsers connect again, with the place of the last frame.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -68,6 +70,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ),
         QueryKind::Integer { min: 1, max: LIMIT_MAX }
             .named("limit", "number of changes, by default 500"),
+        QueryKind::Flag.named(RECORDS, "whether each has its object as it is now; by default 1"),
     ])
     .answers(&[CHANGES]),
     Endpoint::get(
@@ -94,6 +97,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
     let mut faults = FaultCollector::default();
     let since = Since::parse(&request.params);
     let limit = faults.keep_fault(parse_number(&request.params, "limit", 1..=LIMIT_MAX));
+    let has_records = faults.keep_fault(parse_flag(&request.params, RECORDS, true));
     let since = faults.finish(since.map_err(|fault| vec![fault]))?;
     let limit = usize::try_from(limit.unwrap_or(LIMIT_DEFAULT)).expect("a small number");
     let after = find_place(&request.state, since).map_err(|GoneCursor| gone_cursor())?;
@@ -106,8 +110,10 @@ async fn list(request: GroupRequest) -> HandlerResult {
     } else {
         request.server.blocking_pool.run(find).await?
     };
-    note_clients(&request, &page);
-    Ok(render(&request, page).into_response(&request.server))
+    if has_records {
+        note_clients(&request, &page);
+    }
+    Ok(render(&request, page, has_records).into_response(&request.server))
 }
 
 /// Returns the number of the row behind which changes are asked for.
@@ -165,6 +171,7 @@ fn note_clients(request: &GroupRequest, page: &ChangePage) {
 fn render(
     request: &GroupRequest,
     page: ChangePage,
+    has_records: bool,
 ) -> ListBody<impl Fn(u64, &mut Vec<u8>) -> usize + Send + 'static> {
     let ChangePage { changes, next, has_more } = page;
     let state = Arc::clone(&request.state);
@@ -177,7 +184,7 @@ fn render(
         let scope = Scope::for_group(&state).at_moment(now);
         let object = change.placed.row.object;
         let append = |bytes: &mut Vec<u8>| append_record(object, &state, &scope, audience, bytes);
-        append_change(change, state.catalogue.zone(), append, bytes);
+        append_change(change, state.catalogue.zone(), has_records.then_some(append), bytes);
         0
     })
 }

@@ -41,6 +41,10 @@ struct AgendaScreen<'v> {
     text: &'static AgendaTexts,
     controls: AgendaControls,
     body: AgendaBody,
+    /// The URL of the group in the API, by which the script follows changes.
+    feed: String,
+    /// The place in the feed of changes that the view shows.
+    place: &'v str,
 }
 
 /// The links and fields above a view.
@@ -122,14 +126,18 @@ pub(crate) async fn show(headers: HeaderMap, visit: ProVisit) -> Response {
         AgendaView::List => AgendaBody::List(make_list(&writer, &agenda)),
     };
     let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let place = visit.state.history.end(visit.state.sequence).to_string();
     let screen = AgendaScreen {
         frame: visit.frame(&title_of(&visit, address, &window), Section::Agenda),
         text,
         controls: make_controls(&visit, text, address, &faults),
         body,
+        feed: format!("/api/v1/groups/{}", visit.state.catalogue.group.id),
+        place: &place,
     };
     let page = render(&screen);
-    let tag = make_tag(page.as_bytes());
+    // A change that the view does not show leaves its tag as it is.
+    let tag = make_tag(page.replacen(&place, "", 1).as_bytes());
     let is_known = NamedTags::read(&headers, IF_NONE_MATCH).contain(&tag);
     if is_known && status == StatusCode::OK {
         return respond(StatusCode::NOT_MODIFIED, Privacy::Client, String::new());

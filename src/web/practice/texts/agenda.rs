@@ -90,5 +90,6 @@ text_table! {
         "No connection: nothing can be changed.";
     age: "Pas de connexion. L’affichage date de {time} (il y a {minutes} min). Rien ne peut être modifié avant son retour.",
         "No connection. This is as of {time} ({minutes} min ago). Nothing can be changed until it is back.";
+    others: "L’agenda vient d’être modifié", "The agenda has just been changed";
     connected_again: "La connexion est revenue.", "The connection is back.";
 }
