@@ -47,6 +47,8 @@ pub(crate) enum PlantedFault {
     FailedReadIsEnd,
     /// The feed of changes shows the events of all calendars to each reader.
     FeedOfAllCalendars,
+    /// A calendar feed works on after its author has lost the right to make it.
+    FeedOutlivesRights,
     /// An account may book for the fiche of another client.
     ForeignFicheAccepted,
     /// A key covers the groups of other keys.

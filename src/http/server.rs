@@ -41,6 +41,7 @@ use crate::http::limits::booking_limit::BookingLimit;
 use crate::http::limits::booking_limits::BookingLimits;
 use crate::http::limits::code_budget::CodeBudget;
 use crate::http::limits::enumeration_limit::EnumerationLimit;
+use crate::http::limits::feed_limit::FeedLimit;
 use crate::http::limits::hash_secret::HashSecret;
 use crate::http::limits::image_pool::ImagePool;
 use crate::http::limits::link_limit::LinkLimit;
@@ -99,6 +100,8 @@ pub struct Server {
     pub(crate) codes: CodeBudget,
     /// Limits account links.
     pub(crate) links: LinkLimit,
+    /// Limits reads of calendar feeds.
+    pub(crate) feed_limit: FeedLimit,
     /// Maximum number of messages that a key alone causes in one group within 24 hours; 0 for no
     /// limit. No link waits that it would stop.
     by_key_daily_max: usize,
@@ -157,6 +160,7 @@ impl Server {
             booking_limit: BookingLimit::new(BookingLimits::DEFAULT),
             codes: CodeBudget::new(BookingLimits::DEFAULT.codes_daily_max),
             links: LinkLimit::new(None),
+            feed_limit: FeedLimit::default(),
             by_key_daily_max: 0,
             interim_secret: LinkSecret::new(Randomness::from_os().bytes()),
             blocking_pool: BlockingPool::new(cores),
@@ -349,6 +353,7 @@ impl Server {
         counts.extend(self.authenticator.login_mailer.iter().map(LoginMailer::counts));
         counts.extend(self.guesses.counts());
         counts.extend(self.links.counts());
+        counts.extend(self.feed_limit.counts());
         counts.push(NamedCounts::new("codes", &self.codes));
         counts.extend(self.booking_limit.counts());
         counts

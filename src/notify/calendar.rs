@@ -1,8 +1,12 @@
 //! The calendar part of a mail, and calendar files: events with stable UIDs, whose SEQUENCE grows
 //! with every message. Reference 7.3; RFC 5545 and 5546.
 
+use data_encoding::HEXLOWER;
 use icalendar::{Calendar, Component as _, Event, EventLike as _, EventStatus, Property};
+use sha2::{Digest as _, Sha256};
 
+use crate::domain::records::ids::{GroupId, VeventId};
+use crate::domain::records::vevent::AppointmentKey;
 use crate::domain::time::Instant;
 use crate::domain::time::zone;
 
@@ -47,6 +51,13 @@ pub(crate) struct InvitationAddresses<'a> {
     /// That of the group.
     pub(crate) organizer: &'a str,
     pub(crate) attendee: &'a str,
+}
+
+/// Returns the UID of an appointment: the same in mails, files and feeds, and one that only those
+/// who know the secret of the appointment can make.
+pub(crate) fn appointment_uid(group: GroupId, id: VeventId, key: &AppointmentKey) -> String {
+    let digits = HEXLOWER.encode(&Sha256::digest(key.as_str())[..8]);
+    format!("{group}-{id}-{digits}@slotbook")
 }
 
 /// Renders events as an iCalendar object.

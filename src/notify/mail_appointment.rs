@@ -1,8 +1,5 @@
 //! The appointments of a mail: as text, and as iCalendar objects. Reference 7.3.
 
-use data_encoding::HEXLOWER;
-use sha2::{Digest as _, Sha256};
-
 use crate::domain::availability::postal_address::PostalAddress;
 use crate::domain::messaging::client_knowledge::surest_expectation;
 use crate::domain::records::ids::{CalendarId, FicheId, InterventionId};
@@ -11,7 +8,9 @@ use crate::domain::records::message::{AppointmentTime, Message, WithdrawnAppoint
 use crate::domain::records::vevent::{AppointmentKey, Vevent};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
-use crate::notify::calendar::{CalendarEvent, InvitationAddresses, ItipMethod, render_ics};
+use crate::notify::calendar::{
+    CalendarEvent, InvitationAddresses, ItipMethod, appointment_uid, render_ics,
+};
 use crate::notify::language::{Language, long_date, one_line, short_line};
 use crate::notify::links;
 use crate::notify::mail_kind::MailKind;
@@ -126,10 +125,8 @@ impl MailAppointment {
         location: &'a str,
     ) -> CalendarEvent<'a> {
         let AppointmentTime { id, start } = self.standing;
-        let digits = HEXLOWER.encode(&Sha256::digest(self.key.as_str())[..8]);
-        let uid = format!("{}-{id}-{digits}@slotbook", state.catalogue.group.id);
         CalendarEvent {
-            uid,
+            uid: appointment_uid(state.catalogue.group.id, id, &self.key),
             sequence: self.age_seconds(stamp),
             stamp,
             start,

@@ -3,6 +3,8 @@
 
 mod calendar;
 pub(crate) mod contrast;
+pub(crate) mod feed_file;
+pub(crate) mod feed_link;
 mod gsm;
 pub(crate) mod language;
 pub mod links;

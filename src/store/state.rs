@@ -22,6 +22,7 @@ use crate::domain::directory::second_factor::SecondFactor;
 use crate::domain::records::account::Account;
 use crate::domain::records::account_link::{AccountLink, AccountLinks};
 use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::calendarfeed::Calendarfeed;
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
@@ -31,6 +32,7 @@ use crate::domain::records::image::{Image, ImageDigest, ImageSlot};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::vevent::Vevent;
+use crate::domain::state::calendarfeeds::Calendarfeeds;
 use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::closed_addresses::{ClosedAddress, ClosedAddresses};
 use crate::domain::state::erasure::PrivacyMarks;
@@ -89,6 +91,10 @@ enum GroupFrame {
     Image(Arc<Image>),
     /// The digests of the images in slots. Reference 12.10.
     ImageSlots(Vec<(ImageSlot, ImageDigest)>),
+    /// Calendar feeds, ascending by number. Reference 19.1.
+    Calendarfeeds(Vec<Arc<Calendarfeed>>),
+    /// The highest number that a calendar feed ever had; absent before the first.
+    LastCalendarfeed(u64),
 }
 
 /// An event of a group that could not be applied, kept unchanged for a release that can apply it.
@@ -194,12 +200,24 @@ pub fn write_group<E>(
         write(&codec::encode(&GroupFrame::Image(Arc::clone(image))))?;
     }
     write_frames(group_state.images.slots(), GroupFrame::ImageSlots, &mut write)?;
+    write_calendarfeeds(&group_state.calendarfeeds, &mut write)?;
     if group_state.privacy != PrivacyMarks::default() {
         write(&codec::encode(&GroupFrame::Privacy(group_state.privacy)))?;
     }
     match group_state.cancelled().emptied_until() {
         Some(until) => write(&codec::encode(&GroupFrame::EmptiedUntil(until))),
         None => Ok(()),
+    }
+}
+
+fn write_calendarfeeds<E>(
+    feeds: &Calendarfeeds,
+    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    write_frames(feeds.iter().cloned(), GroupFrame::Calendarfeeds, write)?;
+    match feeds.last() {
+        0 => Ok(()),
+        last => write(&codec::encode(&GroupFrame::LastCalendarfeed(last))),
     }
 }
 
@@ -255,6 +273,8 @@ pub struct GroupReader {
     closed_addresses: ClosedAddresses,
     images: Vec<Arc<Image>>,
     image_slots: Vec<(ImageSlot, ImageDigest)>,
+    calendarfeeds: Vec<Arc<Calendarfeed>>,
+    last_calendarfeed: u64,
 }
 
 impl GroupReader {
@@ -288,6 +308,8 @@ impl GroupReader {
             GroupFrame::ClosedAddresses(rows) => self.closed_addresses.extend(rows),
             GroupFrame::Image(image) => self.images.push(image),
             GroupFrame::ImageSlots(rows) => self.image_slots.extend(rows),
+            GroupFrame::Calendarfeeds(rows) => self.calendarfeeds.extend(rows),
+            GroupFrame::LastCalendarfeed(last) => self.last_calendarfeed = last,
         }
         Ok(())
     }
@@ -331,6 +353,8 @@ impl GroupReader {
         group_state.privacy = self.privacy;
         group_state.closed_addresses = self.closed_addresses;
         group_state.images = GroupImages::from_stored(self.images, self.image_slots);
+        group_state.calendarfeeds =
+            Calendarfeeds::from_stored(self.calendarfeeds, self.last_calendarfeed);
         Some(group_state)
     }
 }

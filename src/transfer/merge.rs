@@ -63,6 +63,8 @@ pub fn merge_content(
             }
             state.outbox = merge_messages(&state.outbox, &replaced.outbox);
             state.history = replaced.history.clone();
+            // Their links end: an id of the document may name another calendar.
+            state.calendarfeeds = replaced.calendarfeeds.without_rows();
             state.last_stamp = state.last_stamp.max(replaced.last_stamp);
             state.record_begin(Author::Operator);
         }

@@ -25,6 +25,7 @@ mod done_step;
 mod embed_file;
 mod embedding;
 mod face;
+mod feed_file;
 mod form_answer;
 mod format;
 mod free_times;
@@ -67,7 +68,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
 use crate::http::{HttpService, Server};
-use crate::notify::links;
+use crate::notify::{feed_link, links};
 use crate::web::pages::Pages;
 
 /// Builds the service of a server: the API and the pages.
@@ -83,6 +84,7 @@ fn routes(server: Arc<Server>) -> Router {
         .route("/robots.txt", get(robots::show))
         .route(asset_file::PATH, get(asset_file::show))
         .route(embed_file::PATH, get(embed_file::show))
+        .route(feed_link::PATH, get(feed_file::show))
         .route(links::PATH, get(mail_links::show).post(mail_links::act))
         .route(links::MOVE_PATH, get(mail_links::show_move).post(mail_links::act_on_move))
         .merge(booking_routes(&pages))

@@ -6,8 +6,8 @@ use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::Response;
 
-/// The paths that are not listed: screens, links of mails, and the API.
-const ROBOTS: &str = "User-agent: *\nDisallow: /p\nDisallow: /m\nDisallow: /api\n";
+/// The paths that are not listed: screens, links of mails, the API and calendar feeds.
+const ROBOTS: &str = "User-agent: *\nDisallow: /p\nDisallow: /m\nDisallow: /api\nDisallow: /ics\n";
 
 /// GET /robots.txt.
 pub(crate) async fn show() -> Response {

@@ -12,7 +12,7 @@ use crate::domain::directory::Directory;
 use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{
-    CalendarId, CalendarsetId, CustomfieldId, FicheId, ID_MAX, InterventionId, InterventionsetId,
+    CalendarId, CalendarfeedId, CalendarsetId, CustomfieldId, FicheId, ID_MAX, InterventionId, InterventionsetId,
     ProId, VeventId,
 };
 use crate::domain::state::group_state::GroupState;
@@ -151,6 +151,9 @@ pub fn is_known(object: HistoryObject, state: &GroupState) -> bool {
             FicheId::new(id).is_some_and(|id| state.fiches.contains_key(&id))
         }
         ObjectKind::Fiches => id == state.catalogue.group.id.number(),
+        ObjectKind::Calendarfeed => {
+            CalendarfeedId::new(id).is_some_and(|id| state.calendarfeeds.get(id).is_some())
+        }
         ObjectKind::Vevent => VeventId::new(id).is_some_and(|id| state.rows.contains_key(&id)),
     };
     exists || state.history.tells_of(object)

@@ -157,6 +157,8 @@ pub fn draft_messages(
         | Event::AccountsClosed { .. }
         | Event::ImageSet { .. }
         | Event::ImageRemoved { .. }
+        | Event::CalendarfeedPut { .. }
+        | Event::CalendarfeedRevoked { .. }
         | Event::MessagePut { .. } => return Vec::new(),
     };
     let mut messages = Vec::with_capacity(announcements.len());

@@ -239,6 +239,7 @@ fn is_by_professional(command: &Command) -> bool {
         | Command::ExtendHold(_)
         | Command::WarnShop(_)
         | Command::NotifyOfLogin(_)
+        | Command::ChangeCalendarfeed(_)
         | Command::Batch(_) => false,
     }
 }

@@ -7,6 +7,7 @@ pub mod announcement;
 pub mod appointment_move;
 pub mod batch;
 pub mod book;
+pub(crate) mod calendarfeed;
 pub mod cancellation;
 pub(crate) mod candidates;
 pub mod client_record;
@@ -102,6 +103,7 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
             let event = Event::ReadsNoted { at: context.stamp(), reads: Arc::clone(reads) };
             Ok(Decision::Event(event, Outcome::default()))
         }
+        Command::ChangeCalendarfeed(change) => calendarfeed::decide(context, change),
         Command::Within(command) => within::decide(context, command, decide),
     }
 }

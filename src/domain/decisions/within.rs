@@ -1,6 +1,7 @@
 //! Decisions within a professional's role: what a command would change is compared with what the
 //! role may write. Reference 3.9.
 
+use crate::domain::decisions::calendarfeed;
 use crate::domain::decisions::decision::{Context, Decision, Outcome, RoleCheck};
 use crate::domain::directory::roles::{GroupRight, ProRole};
 use crate::domain::records::fault::Fault;
@@ -24,6 +25,9 @@ pub(crate) fn decide(
 ) -> Result<Decision, Refusals> {
     if matches!(within.command, Command::CloseAccounts(_)) {
         return Err(Refusal::lacking(GroupRight::Keys).into());
+    }
+    if let Command::ChangeCalendarfeed(change) = &within.command {
+        calendarfeed::check_role(context.state, change, &within.role)?;
     }
     let names_no_client = matches!(
         &within.command,
@@ -138,6 +142,8 @@ fn check_change(
                 Some(_) | None => Ok(()),
             }
         }
+        // Its command was checked.
+        ObjectKind::Calendarfeed => Ok(()),
         ObjectKind::Fiches
         | ObjectKind::Group
         | ObjectKind::Calendar

@@ -8,6 +8,7 @@ pub mod apikeys;
 pub mod cluster_secret;
 pub mod confirmation_code;
 pub mod factor_changes;
+pub mod feed_access;
 pub mod group_keys;
 pub mod id_blocks;
 pub mod invitations;

@@ -75,4 +75,6 @@ id! {
     ProId,
     /// A message of a group; ascending in the order of their creation. Reference 7.2.
     MessageId,
+    /// A calendar feed of a group; ascending in the order of their creation. Reference 19.1.
+    CalendarfeedId,
 }

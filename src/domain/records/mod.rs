@@ -7,6 +7,7 @@ pub mod added;
 pub mod author;
 pub mod booking_origin;
 pub mod calendar;
+pub mod calendarfeed;
 pub mod channel;
 pub mod customfield;
 pub mod embed_origins;

@@ -76,6 +76,7 @@ impl Agenda {
         let mut search = AgendaSearch {
             zone: state.catalogue.zone(),
             window: window.interval,
+            finds_open: true,
             found: 0,
             agenda: Self::default(),
         };
@@ -85,6 +86,34 @@ impl Agenda {
         let mut agenda = search.agenda;
         agenda.events.sort_unstable();
         Ok(agenda)
+    }
+
+    /// Finds the events of a window of any length on some calendars, without their open time:
+    /// availabilities cost a look each. They ascend as in [`Agenda::events`].
+    ///
+    /// # Errors
+    /// There are too many occurrences.
+    ///
+    /// # Panics
+    /// If the group has no such calendar.
+    pub fn find_events(
+        state: &GroupState,
+        window: Interval,
+        calendars: &[CalendarId],
+    ) -> Result<Vec<AgendaEvent>, TooManyOccurrences> {
+        let mut search = AgendaSearch {
+            zone: state.catalogue.zone(),
+            window,
+            finds_open: false,
+            found: 0,
+            agenda: Self::default(),
+        };
+        for id in calendars {
+            search.add_calendar(state, *id)?;
+        }
+        let mut events = search.agenda.events;
+        events.sort_unstable();
+        Ok(events)
     }
 
     /// Returns an upper bound on the occurrences that [`Agenda::find`] looks at.
@@ -111,6 +140,8 @@ impl Agenda {
 struct AgendaSearch {
     zone: Zone,
     window: Interval,
+    /// Whether the open time is asked for.
+    finds_open: bool,
     /// Occurrences so far.
     found: usize,
     agenda: Agenda,
@@ -139,6 +170,7 @@ impl AgendaSearch {
         for event in view.rules().by_time().near(from, to) {
             let row = &state.rows[&event];
             match &row.kind {
+                VeventKind::Availability(_) if !self.finds_open => {}
                 VeventKind::Availability(availability) => {
                     for time in availability.series.intervals_overlapping(self.zone, self.window) {
                         self.count_one()?;
@@ -149,6 +181,9 @@ impl AgendaSearch {
                 VeventKind::Note(series) => self.add_note(row, series)?,
                 VeventKind::Appointment(_) => {}
             }
+        }
+        if !self.finds_open {
+            return Ok(());
         }
         let open = IntervalSet::from_intervals(opened);
         let open = open.difference(&IntervalSet::from_intervals(plages));

@@ -117,6 +117,8 @@ impl ChangedRecords {
             | Event::AccountsClosed { .. }
             | Event::ImageSet { .. }
             | Event::ImageRemoved { .. }
+            | Event::CalendarfeedPut { .. }
+            | Event::CalendarfeedRevoked { .. }
             | Event::HistoryEnded { .. }
             | Event::ReadsNoted { .. } => {}
         }

@@ -2,16 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use crate::domain::directory::confirmation_code::ConfirmationCode;
 use crate::domain::directory::id_blocks::IdKind;
-use crate::domain::directory::link_secret::LinkSecret;
-use crate::domain::directory::password_link::PasswordLink;
 use crate::domain::directory::roles::ProRole;
 use crate::domain::records::account::Account;
-use crate::domain::records::account_link::PendingRdv;
 use crate::domain::records::booking_origin::BookingOrigin;
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::{CustomName, CustomValue, Customfield};
@@ -32,6 +28,8 @@ use crate::domain::state::login_notice::NotifyOfLogin;
 use crate::domain::state::precondition::{ExpectedEffect, Precondition};
 use crate::domain::time::{Civil, Instant};
 
+pub use crate::domain::state::calendarfeed_change::{CalendarfeedChange, CalendarfeedStep};
+pub use crate::domain::state::link_commands::{FollowLink, LinkRequest, RequestLink};
 pub use crate::domain::state::patch::Patch;
 pub use crate::domain::state::privacy_commands::{EraseClients, RetentionStep};
 pub use crate::domain::state::put_vevent::{PutVevent, PutVevents, VeventDraft, VeventDraws};
@@ -88,6 +86,7 @@ pub enum Command {
     Expecting(Box<ExpectingCommand>),
     Within(Box<CommandWithin>),
     NoteReads(Arc<[ReadNote]>),
+    ChangeCalendarfeed(CalendarfeedChange),
 }
 
 /// Warns the professionals of a group, once in 24 hours of the same. Reference 7.3.
@@ -288,6 +287,7 @@ impl Command {
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
             | Self::NoteReads(_)
+            | Self::ChangeCalendarfeed(_)
             | Self::EraseClients(_)
             | Self::CloseAccounts(_)
             | Self::Retain(_)
@@ -323,6 +323,7 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::EndHistory(_)
             | Self::NoteReads(_)
+            | Self::ChangeCalendarfeed(_)
             | Self::EraseClients(_)
             | Self::CloseAccounts(_)
             | Self::Retain(_)
@@ -360,6 +361,7 @@ impl Command {
             | Self::WarnShop(_)
             | Self::NotifyOfLogin(_)
             | Self::NoteReads(_)
+            | Self::ChangeCalendarfeed(_)
             | Self::Batch(_) => false,
         }
     }
@@ -394,6 +396,7 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::NoteReads(_)
+            | Self::ChangeCalendarfeed(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
             | Self::CloseAccounts(_)
@@ -428,6 +431,7 @@ impl Command {
             | Self::RemoveDeleted(_)
             | Self::EmptyCancelled(_)
             | Self::NoteReads(_)
+            | Self::ChangeCalendarfeed(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
             | Self::CloseAccounts(_)
@@ -550,51 +554,4 @@ pub struct MergeFiches {
     pub merged: FicheId,
     /// The fields given for the kept one. What it lacks besides is taken from the other.
     pub fields: Patch<Fiche>,
-}
-
-/// Requests a link to be mailed to an address. Reference 3.5.
-#[derive(Clone, Debug)]
-pub struct RequestLink {
-    /// The address.
-    pub email: Email,
-    /// The purpose of the link.
-    pub request: LinkRequest,
-}
-
-/// The purpose for which a link is requested.
-#[derive(Clone, Debug)]
-pub enum LinkRequest {
-    /// A new account, or another password.
-    Account {
-        /// The booking in progress to return when the link is followed.
-        pending_rdv: Option<PendingRdv>,
-        /// The secret that signs the link; `None` if the address has got its share of links, so
-        /// that no link is mailed.
-        secret: Option<LinkSecret>,
-    },
-    /// Another address for a fiche of the account.
-    Email {
-        /// The folded address of the account.
-        account: Box<str>,
-        /// The fiche, with its other changes in the same request.
-        put: Put<Fiche>,
-    },
-}
-
-/// Follows a link. Reference 3.5.
-#[derive(Clone)]
-pub struct FollowLink {
-    /// The SHA-256 of its token.
-    pub hash: [u8; 32],
-    /// The link that the token holds; `None` for a stored link.
-    pub signed: Option<PasswordLink>,
-    /// The hash of the new password, for a link that sets one.
-    pub password_hash: Option<Text<255>>,
-}
-
-/// Leaves out the hashes.
-impl fmt::Debug for FollowLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FollowLink(…)")
-    }
 }

@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::domain::records::account::{Account, AccountMark};
 use crate::domain::records::account_link::AccountLink;
 use crate::domain::records::calendar::{Calendar, Calendarset};
+use crate::domain::records::calendarfeed::Calendarfeed;
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId};
-use crate::domain::records::ids::{CalendarsetId, FicheId, InterventionsetId, VeventId};
+use crate::domain::records::ids::{
+    CalendarfeedId, CalendarsetId, FicheId, InterventionsetId, VeventId,
+};
 use crate::domain::records::image::{Image, ImageSlot};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
@@ -335,6 +338,20 @@ pub enum Event {
         /// The moment from which it blocks no caller.
         expires_at: Instant,
     },
+    /// A calendar feed was made, or has another secret.
+    CalendarfeedPut {
+        /// The stamp of the event.
+        at: Instant,
+        /// The feed after the change.
+        feed: Box<Calendarfeed>,
+    },
+    /// A calendar feed was revoked.
+    CalendarfeedRevoked {
+        /// The stamp of the event.
+        at: Instant,
+        /// The feed.
+        id: CalendarfeedId,
+    },
 }
 
 impl Event {
@@ -381,7 +398,9 @@ impl Event {
             | Self::AppointmentsEmptied { at, .. }
             | Self::AccountsClosed { at, .. }
             | Self::ImageSet { at, .. }
-            | Self::ImageRemoved { at, .. } => *at,
+            | Self::ImageRemoved { at, .. }
+            | Self::CalendarfeedPut { at, .. }
+            | Self::CalendarfeedRevoked { at, .. } => *at,
             Self::Announced { event, .. } | Self::DoneOnce { event, .. } => event.at(),
         }
     }
@@ -426,7 +445,9 @@ impl Event {
             | Self::AppointmentsEmptied { .. }
             | Self::AccountsClosed { .. }
             | Self::ImageSet { .. }
-            | Self::ImageRemoved { .. } => &[],
+            | Self::ImageRemoved { .. }
+            | Self::CalendarfeedPut { .. }
+            | Self::CalendarfeedRevoked { .. } => &[],
         }
     }
 

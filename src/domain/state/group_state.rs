@@ -19,7 +19,9 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::ids::{CalendarId, FicheId};
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::account_table::AccountTable;
+use crate::domain::state::calendarfeeds::Calendarfeeds;
 use crate::domain::state::cancelled_bookings::{CancelledBookings, DeletionPlace};
+use crate::domain::state::cancelled_times::CancelledTimes;
 use crate::domain::state::client_index::ClientIndex;
 use crate::domain::state::closed_addresses::ClosedAddresses;
 use crate::domain::state::erasure::PrivacyMarks;
@@ -62,6 +64,8 @@ pub struct GroupState {
     /// The deleted appointments, and the other events that name a client. An index of `rows`,
     /// except for its mark of progress.
     cancelled: CancelledBookings,
+    /// The deleted appointments of each calendar. An index of `rows`.
+    cancelled_times: CancelledTimes,
     /// The bytes of all vevents and fiches. Derived from `rows` and `fiches`.
     record_bytes: u64,
     /// The sequence number of the last event; 0 before the first.
@@ -93,6 +97,8 @@ pub struct GroupState {
     pub privacy: PrivacyMarks,
     /// Logo, cover, and the photos of calendars.
     pub images: GroupImages,
+    /// The links by which calendar programs read the agenda.
+    pub calendarfeeds: Calendarfeeds,
 }
 
 /// Highest ids ever used; 0 if none was.
@@ -118,6 +124,7 @@ impl GroupState {
             client_index: ClientIndex::default(),
             clients: ClientTime::default(),
             cancelled: CancelledBookings::default(),
+            cancelled_times: CancelledTimes::default(),
             record_bytes: 0,
             sequence: 0,
             highest_ids: HighestIds::default(),
@@ -131,6 +138,7 @@ impl GroupState {
             history: History::default(),
             privacy: PrivacyMarks::default(),
             images: GroupImages::default(),
+            calendarfeeds: Calendarfeeds::default(),
         }
     }
 
@@ -159,6 +167,7 @@ impl GroupState {
         for row in &vevents {
             state.record_bytes += vevent_bytes(row);
             state.cancelled.add(row);
+            state.cancelled_times.add(row);
             state.unverified_rate.add(row);
             if let Some(client) = row.fiche_id() {
                 assert!(state.fiches.contains_key(&client), "an event's client exists");
@@ -269,6 +278,11 @@ impl GroupState {
         &self.cancelled
     }
 
+    /// The deleted appointments of each calendar.
+    pub const fn cancelled_times(&self) -> &CancelledTimes {
+        &self.cancelled_times
+    }
+
     /// Records how far upkeep has emptied the deleted web bookings.
     pub fn set_emptied_until(&mut self, until: DeletionPlace) {
         self.cancelled.set_emptied_until(until);
@@ -332,6 +346,7 @@ impl GroupState {
         }
         self.record_bytes += vevent_bytes(&row);
         self.cancelled.add(&row);
+        self.cancelled_times.add(&row);
         self.unverified_rate.add(&row);
         self.rows.insert(row);
     }
@@ -345,6 +360,7 @@ impl GroupState {
     fn withdraw(&mut self, old: &Vevent) {
         self.record_bytes = self.record_bytes.saturating_sub(vevent_bytes(old));
         self.cancelled.remove(old);
+        self.cancelled_times.remove(old);
         self.unverified_rate.remove(old);
         match old.appointment() {
             Some(_) if old.deleted => {}

@@ -4,7 +4,10 @@
 pub mod account_table;
 pub mod agenda_window;
 pub mod booking_permission;
+pub mod calendarfeed_change;
+pub mod calendarfeeds;
 pub mod cancelled_bookings;
+pub mod cancelled_times;
 pub mod changed_records;
 pub mod changes;
 mod client_access;
@@ -22,6 +25,7 @@ pub mod history;
 pub mod holds;
 pub mod idempotency;
 pub mod invariants;
+pub mod link_commands;
 pub mod login_notice;
 pub mod outbox;
 pub mod patch;

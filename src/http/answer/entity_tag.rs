@@ -119,9 +119,17 @@ pub(crate) fn make_tag(bytes: &[u8]) -> String {
     format!("W/{}", object_tag(bytes))
 }
 
+/// Returns the tag of a body with this SHA-256, as [`make_tag`].
+pub(crate) fn make_tag_of_hash(hash: &[u8; 32]) -> String {
+    format!("W/{}", hash_tag(hash))
+}
+
 /// Returns the tag of an object whose own fields are these bytes of JSON.
 pub(crate) fn object_tag(fields: &[u8]) -> String {
-    let hash: [u8; 32] = Sha256::digest(fields).into();
+    hash_tag(&Sha256::digest(fields).into())
+}
+
+fn hash_tag(hash: &[u8; 32]) -> String {
     quoted_tag(&HEXLOWER.encode(&hash[..TAG_BYTES]))
 }
 

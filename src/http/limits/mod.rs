@@ -11,6 +11,7 @@
 //! | passwords that wait | source | `WAITING_PER_SOURCE` for each core | none | 3.6 |
 //! | account links | source; e-mail and group | `LINKS_PER_…_MAX` | none | 3.6 |
 //! | bytes of account links | group; group and network | `LINK_BYTES_…MAX` | `--group-mib` | 3.6 |
+//! | reads of calendar feeds | link; source of wrong ones | `READS_…`, `WRONG_…` | none | 19.4 |
 //! | memory of bodies | all; source | `LARGE_BYTES_…MAX` | none | 1.1 |
 //! | bodies without a key | all; source | `UNIDENTIFIED_…MAX` | none | 1.1 |
 //! | memory of long answers | all; source | `ANSWER_BYTES_…MAX` | none | 1.1 |
@@ -46,6 +47,7 @@ pub(crate) mod booking_limits;
 pub(crate) mod client_hash;
 pub(crate) mod code_budget;
 pub(crate) mod enumeration_limit;
+pub(crate) mod feed_limit;
 pub(crate) mod guarded_write;
 pub(crate) mod hash_secret;
 pub(crate) mod image_pool;

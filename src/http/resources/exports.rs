@@ -292,6 +292,7 @@ fn is_about(object: HistoryObject, records: &PersonRecords) -> bool {
         | ObjectKind::Intervention
         | ObjectKind::Interventionset
         | ObjectKind::Fiches
+        | ObjectKind::Calendarfeed
         | ObjectKind::Customfield => false,
     }
 }

@@ -122,7 +122,21 @@ impl<W: Fn(u64, &mut Vec<u8>) -> usize + Send + 'static> PageAnswer<W> {
     }
 }
 
-/// A JSON object that ends with a list, rendered or still to be rendered.
+/// The bytes around the records of a list.
+#[derive(Clone, Copy)]
+pub(crate) struct ListFrame {
+    /// Between two records.
+    pub(crate) separator: &'static [u8],
+    /// After the last one.
+    pub(crate) end: &'static [u8],
+}
+
+impl ListFrame {
+    /// The frame of a list in a JSON object that ends with it.
+    const JSON: Self = Self { separator: b",", end: b"]}" };
+}
+
+/// A list, rendered or still to be rendered: a JSON object that ends with one, or another.
 pub(crate) enum ListBody<W> {
     /// The whole body.
     Short(Vec<u8>),
@@ -136,9 +150,14 @@ impl<W: Fn(u64, &mut Vec<u8>) -> usize + Send + 'static> ListBody<W> {
     /// read beside those that it wrote, if these may be many. It owns the one state that the whole
     /// body is made from, for as long as the client reads.
     pub(crate) fn new(head: Vec<u8>, numbers: Vec<u64>, write: W) -> Self {
+        Self::framed(head, numbers, write, ListFrame::JSON)
+    }
+
+    /// The same with another frame than that of JSON.
+    pub(crate) fn framed(head: Vec<u8>, numbers: Vec<u64>, write: W, frame: ListFrame) -> Self {
         let is_short = numbers.len() <= INLINE_RECORDS_MAX;
         let numbers = numbers.into_iter();
-        let page = UnrenderedPage { numbers, write, pending: head, is_first: true };
+        let page = UnrenderedPage { numbers, write, pending: head, is_first: true, frame };
         if !is_short {
             return Self::Long(page);
         }
@@ -151,12 +170,14 @@ impl<W: Fn(u64, &mut Vec<u8>) -> usize + Send + 'static> ListBody<W> {
 
     /// Returns the response, whose body may be rendered part by part.
     pub(crate) fn into_response(self, server: &Arc<Server>) -> Response {
+        json_response(StatusCode::OK, self.into_body(server))
+    }
+
+    /// Returns the body, which may be rendered part by part.
+    pub(crate) fn into_body(self, server: &Arc<Server>) -> Body {
         match self {
-            Self::Short(bytes) => json_response(StatusCode::OK, bytes),
-            Self::Long(rest) => {
-                let parts = render_parts(rest, Arc::clone(server));
-                json_response(StatusCode::OK, Body::from_stream(parts))
-            }
+            Self::Short(bytes) => bytes.into(),
+            Self::Long(rest) => Body::from_stream(render_parts(rest, Arc::clone(server))),
         }
     }
 }
@@ -170,6 +191,7 @@ pub(crate) struct UnrenderedPage<W> {
     pending: Vec<u8>,
     /// Whether no record has been rendered yet.
     is_first: bool,
+    frame: ListFrame,
 }
 
 impl<W: Fn(u64, &mut Vec<u8>) -> usize> UnrenderedPage<W> {
@@ -179,11 +201,11 @@ impl<W: Fn(u64, &mut Vec<u8>) -> usize> UnrenderedPage<W> {
         let mut read_bytes = 0;
         while bytes.len() + read_bytes < PART_BYTES {
             let Some(number) = self.numbers.next() else {
-                bytes.extend_from_slice(b"]}");
+                bytes.extend_from_slice(self.frame.end);
                 return (bytes, None);
             };
             if !std::mem::take(&mut self.is_first) {
-                bytes.push(b',');
+                bytes.extend_from_slice(self.frame.separator);
             }
             read_bytes += (self.write)(number, &mut bytes);
         }

@@ -153,6 +153,7 @@ pub(crate) fn object_in_words(visit: &ProVisit, object: HistoryObject) -> String
         ObjectKind::Fiche => (text.fiche, client_name(visit, id)),
         ObjectKind::Vevent => (text.vevent, None),
         ObjectKind::Fiches => return text.fiches.to_owned(),
+        ObjectKind::Calendarfeed => (text.calendarfeed, None),
         ObjectKind::Account => (text.account, client_name(visit, id)),
     };
     format!("{kind} {}", name.unwrap_or_else(|| object.id.to_string()))
@@ -250,6 +251,7 @@ fn words_of(visit: &ProVisit, field: HistoryField) -> Option<FieldWords> {
         HistoryField::Logo => named(text.logo),
         HistoryField::Cover => named(text.cover),
         HistoryField::Photo => named(text.photo),
+        HistoryField::Secret => named(text.secret),
         HistoryField::Count => valued(text.count, ValueForm::Number),
         HistoryField::Search => named(text.search),
         HistoryField::Lastname

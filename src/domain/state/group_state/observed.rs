@@ -1,8 +1,9 @@
 //! The changes that an event makes, for the history: found before it is applied. Reference 16.
 
 use crate::domain::records::account::Account;
+use crate::domain::records::calendarfeed::{Calendarfeed, FeedTarget};
 use crate::domain::records::fiche::Fiche;
-use crate::domain::records::ids::{FicheId, VeventId};
+use crate::domain::records::ids::{CalendarfeedId, FicheId, VeventId};
 use crate::domain::records::vevent::{OptionalFields, Permits, Vevent, VeventKind};
 use crate::domain::recurrence::{Exceptions, Series};
 use crate::domain::state::event::Event;
@@ -59,6 +60,10 @@ impl GroupState {
             Event::AccountsClosed { accounts, .. } => self.observe_closing(accounts),
             Event::ImageSet { slot, .. } | Event::ImageRemoved { slot, .. } => {
                 vec![self.observe_image(*slot)]
+            }
+            Event::CalendarfeedPut { feed, .. } => vec![self.observe_calendarfeed(feed)],
+            Event::CalendarfeedRevoked { id, .. } => {
+                vec![of_calendarfeed(*id, HistoryVerb::Removed, FieldChanges::default())]
             }
             Event::GroupChanged { group, .. } => vec![self.observe_group(group)],
             Event::CalendarPut { row, .. } => vec![self.observe_calendar(row)],
@@ -125,6 +130,20 @@ impl GroupState {
         changes
     }
 
+    /// Returns the change of a calendar feed. Of its secret it has the name alone.
+    fn observe_calendarfeed(&self, feed: &Calendarfeed) -> ObservedChange {
+        let is_new = self.calendarfeeds.get(feed.id).is_none();
+        let calendar = match feed.target {
+            FeedTarget::Calendar(id) if is_new => signed(id.number()),
+            FeedTarget::Calendar(_) | FeedTarget::Pro(_) => None,
+        };
+        let fields = FieldChanges::default()
+            .with(HistoryField::CalendarId, None, calendar)
+            .named(HistoryField::Secret, true);
+        let verb = if is_new { HistoryVerb::Made } else { HistoryVerb::Changed };
+        of_calendarfeed(feed.id, verb, fields)
+    }
+
     fn observe_vevent(&self, after: &Vevent) -> Option<ObservedChange> {
         let before = self.rows.get(&after.id).map(AsRef::as_ref);
         let fields = vevent_fields(before, after);
@@ -180,6 +199,15 @@ impl FieldChanges {
         }
         self
     }
+}
+
+fn of_calendarfeed(
+    id: CalendarfeedId,
+    verb: HistoryVerb,
+    fields: FieldChanges,
+) -> ObservedChange {
+    let object = HistoryObject { kind: ObjectKind::Calendarfeed, id: id.number() };
+    ObservedChange { object, verb, fields: fields.0, settings: None }
 }
 
 pub(super) fn of_vevent(id: VeventId, verb: HistoryVerb, fields: FieldChanges) -> ObservedChange {

@@ -96,6 +96,8 @@ coded! {
         Account => "account",
         /// All clients, by the group's id.
         Fiches => "fiches",
+        /// A calendar feed.
+        Calendarfeed => "calendarfeed",
     }
 }
 
@@ -211,6 +213,8 @@ coded! {
         Cover => "cover",
         /// The photo of a calendar.
         Photo => "photo",
+        /// The secret of a calendar feed.
+        Secret => "secret",
     }
 }
 

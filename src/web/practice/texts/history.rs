@@ -77,6 +77,8 @@ text_table! {
     vevent_of: "Rendez-vous ou événement du {when}", "Appointment or event of {when}";
     account: "Compte du client", "Account of a client";
 
+    calendarfeed: "Lien d’agenda", "Calendar link";
+
     change: "{field} : {before} → {after}", "{field}: {before} → {after}";
     set: "{field} : {after}", "{field}: {after}";
     nothing_before: "rien", "nothing";
@@ -102,6 +104,7 @@ text_table! {
     logo: "Logo", "Logo";
     cover: "Image de couverture", "Cover image";
     photo: "Photo", "Photo";
+    secret: "Nouveau lien secret", "New secret link";
     tzdata: "Règles des fuseaux horaires", "Rules of time zones";
     planned: "prévu", "planned";
     attended: "venu", "attended";
