@@ -59,6 +59,7 @@ pub use openapi::import_schema;
 pub(crate) use request::ClientAddress;
 pub(crate) use resources::accounts::{FoundLink, find_link, group_in_token};
 pub(crate) use resources::agenda::find_agenda;
+pub(crate) use resources::calendarfeeds::draw_secret as draw_feed_secret;
 pub(crate) use resources::client_accounts::AccountClosing;
 pub(crate) use resources::crud::show_record;
 pub(crate) use resources::dry_runs::estimate_dry_run;

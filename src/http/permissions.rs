@@ -56,6 +56,7 @@ pub enum Resource {
     Fiche,
     Vevent,
     Agenda,
+    Calendarfeed,
     Slot,
     Hold,
     Appointment,
@@ -182,6 +183,7 @@ impl Resource {
             Self::Fiche => GroupRight::Clients,
             Self::Vevent
             | Self::Agenda
+            | Self::Calendarfeed
             | Self::Slot
             | Self::Hold
             | Self::Appointment

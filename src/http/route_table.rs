@@ -5,14 +5,14 @@ use axum::http::Method;
 use crate::http::endpoint::{Endpoint, OperatorEndpoint, Route};
 use crate::http::resources::operator::{erasures, first_run, keys, pros as operator_pros, store};
 use crate::http::resources::{
-    accounts, agenda, alike, appointments, batch, bulk_vevents, calendars, changes,
+    accounts, agenda, alike, appointments, batch, bulk_vevents, calendarfeeds, calendars, changes,
     client_accounts, customfields, docs, dry_runs, exports, fiches, groups, health, history, holds,
     hours, images, interventions, invitations, messages, modules, pros, retention, sessions, sets,
     slots, vevents,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 30] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 31] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -26,6 +26,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 30] = [
     invitations::ENDPOINTS,
     customfields::ENDPOINTS,
     images::ENDPOINTS,
+    calendarfeeds::ENDPOINTS,
     fiches::ENDPOINTS,
     messages::ENDPOINTS,
     pros::ENDPOINTS,

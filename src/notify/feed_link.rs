@@ -25,12 +25,7 @@ impl FeedSecret {
         hash_of(&self.0)
     }
 
-    /// Its text, in characters that stand in a path as they are.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The link.
+    /// The link, in characters that stand in a path as they are.
     pub(crate) fn url(&self, public_url: &str) -> String {
         format!("{public_url}/ics/{}.ics", self.0)
     }

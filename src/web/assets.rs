@@ -34,6 +34,7 @@ const PRACTICE_SCRIPT: &str = concat!(
     include_str!("../../data/web/practice/grid.js"),
     include_str!("../../data/web/practice/live.js"),
     include_str!("../../data/web/practice/first_run.js"),
+    include_str!("../../data/web/practice/copy.js"),
 );
 
 /// One file.

@@ -86,13 +86,7 @@ fn find_feed(server: &Server, secret: &str) -> Option<ShownFeed> {
     let published = server.engine.published();
     let state = published.group_state(group)?;
     let feed = state.calendarfeeds.with_secret(&secret_hash)?;
-    let calendars = published.directory().calendars_of_feed(group, feed)?;
-    let known = &state.catalogue.calendars;
-    let is_live = |id: &CalendarId| known.get(id).is_some_and(|calendar| !calendar.deleted);
-    let calendars: Vec<CalendarId> = calendars.iter().copied().filter(is_live).collect();
-    if calendars.is_empty() {
-        return None;
-    }
+    let calendars = state.shown_calendars_of(feed, &published.directory())?;
     let details = feed.details;
     Some(ShownFeed { state, calendars, details, secret_hash })
 }

@@ -12,8 +12,8 @@ use crate::domain::directory::Directory;
 use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{
-    CalendarId, CalendarfeedId, CalendarsetId, CustomfieldId, FicheId, ID_MAX, InterventionId, InterventionsetId,
-    ProId, VeventId,
+    CalendarId, CalendarfeedId, CalendarsetId, CustomfieldId, FicheId, ID_MAX, InterventionId,
+    InterventionsetId, ProId, VeventId,
 };
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::NumberedRow;

@@ -9,6 +9,7 @@ pub mod agenda;
 pub mod appointment;
 pub mod booking;
 pub mod calendar;
+pub mod calendarfeed;
 pub mod changes;
 pub mod column_value;
 pub mod custom_values;

@@ -7,6 +7,7 @@ mod appointments;
 mod auth;
 mod batch;
 mod bodies;
+mod calendarfeeds;
 mod catalogue;
 mod changes;
 mod client_accounts;

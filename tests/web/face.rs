@@ -145,7 +145,10 @@ async fn previews_of_links_are_absolute_and_stand_on_public_pages_alone() {
     let you = visitor.open(&format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")).await;
     you.hides("og:");
     let robots = visitor.open("/robots.txt").await;
-    assert_eq!(robots.html, "User-agent: *\nDisallow: /p\nDisallow: /m\nDisallow: /api\nDisallow: /ics\n");
+    assert_eq!(
+        robots.html,
+        "User-agent: *\nDisallow: /p\nDisallow: /m\nDisallow: /api\nDisallow: /ics\n"
+    );
     assert_eq!(robots.headers["content-type"], "text/plain; charset=utf-8");
 }
 

@@ -18,6 +18,7 @@ pub mod delivery_step;
 pub mod editable_record;
 pub mod erasure;
 pub mod event;
+mod feed_calendars;
 pub mod group_images;
 pub mod group_record;
 pub mod group_state;

@@ -59,6 +59,7 @@ const TAGS: [(&str, &str); 26] = [
     ("interventionsets", "Groups of interventions."),
     ("calendars", "Agendas, each of which takes one appointment at a time."),
     ("calendarsets", "Groups of calendars, for example of one place."),
+    ("calendarfeeds", "Links by which calendar programs read an agenda."),
     ("images", "Logo, cover and photos of calendars, which pages and mails show."),
     ("availabletimeslots", "Free starts, and the reasons why a start is not free."),
     ("holds", "Time that is kept for a client for some minutes."),

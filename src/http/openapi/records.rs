@@ -179,6 +179,7 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         Resource::Account => &*ACCOUNT,
         Resource::Image
         | Resource::Agenda
+        | Resource::Calendarfeed
         | Resource::Slot
         | Resource::Hold
         | Resource::Session

@@ -6,6 +6,7 @@ pub(crate) mod alike;
 pub(crate) mod appointments;
 pub(crate) mod batch;
 pub(crate) mod bulk_vevents;
+pub(crate) mod calendarfeeds;
 pub(crate) mod calendars;
 pub(crate) mod changes;
 pub(crate) mod client_accounts;

@@ -8,10 +8,12 @@ use crate::domain::time::Instant;
 use crate::http::{EndedSessions, OwnSessions, Person, SessionView};
 use crate::notify::language::long_date;
 use crate::web::page::{Privacy, redirect, render, respond};
+use crate::web::practice::feeds;
 use crate::web::practice::form::ProForm;
 use crate::web::practice::frame::{SECOND_FACTOR_PATH, ScreenFrame, Section};
 use crate::web::practice::message;
 use crate::web::practice::own_password;
+use crate::web::practice::texts::feeds::FeedsTexts;
 use crate::web::practice::texts::logins::LoginsTexts;
 use crate::web::practice::texts::own_password::OwnPasswordTexts;
 use crate::web::practice::texts::second_factor::SecondFactorTexts;
@@ -32,6 +34,9 @@ struct LoginsScreen<'v> {
     factor_text: &'static SecondFactorTexts,
     /// The page of the second factor.
     second_factor: String,
+    feeds_text: &'static FeedsTexts,
+    /// The page of calendar feeds.
+    feeds: String,
     /// Whether the password was changed right now.
     is_changed: bool,
     action: String,
@@ -64,6 +69,8 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         password: visit.url(own_password::PATH, &[]),
         factor_text: SecondFactorTexts::in_language(visit.language()),
         second_factor: visit.url(SECOND_FACTOR_PATH, &[]),
+        feeds_text: FeedsTexts::in_language(visit.language()),
+        feeds: visit.url(feeds::PATH, &[]),
         is_changed: visit.request.params.value("changed").is_some(),
         action: visit.url(Section::Logins.path(), &[]),
         has_others: rows.iter().any(|row| !row.is_current),

@@ -21,6 +21,7 @@ mod event_change;
 mod event_move;
 mod event_page;
 mod explained;
+mod feeds;
 mod first_run;
 mod forgotten;
 mod form;
@@ -78,6 +79,7 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/agenda", get(agenda::show))
         .route("/p/{urlname}/welcome", get(first_run::welcome))
         .route("/p/{urlname}/logins", get(logins::show).post(logins::end))
+        .route("/p/{urlname}/feeds", get(feeds::show).post(feeds::change))
         .route("/p/{urlname}/password", get(own_password::show).post(own_password::change))
         .route("/p/{urlname}/second-factor", get(second_factor::show).post(second_factor::change))
         .route("/p/{urlname}/clients", get(client_list::show))

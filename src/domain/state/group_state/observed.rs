@@ -201,11 +201,7 @@ impl FieldChanges {
     }
 }
 
-fn of_calendarfeed(
-    id: CalendarfeedId,
-    verb: HistoryVerb,
-    fields: FieldChanges,
-) -> ObservedChange {
+fn of_calendarfeed(id: CalendarfeedId, verb: HistoryVerb, fields: FieldChanges) -> ObservedChange {
     let object = HistoryObject { kind: ObjectKind::Calendarfeed, id: id.number() };
     ObservedChange { object, verb, fields: fields.0, settings: None }
 }

@@ -5,9 +5,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::web::page::{Privacy, render, respond};
+use crate::web::practice::feeds;
 use crate::web::practice::frame::{ScreenFrame, Section};
 use crate::web::practice::settings::part::Part;
 use crate::web::practice::team;
+use crate::web::practice::texts::feeds::FeedsTexts;
 use crate::web::practice::texts::settings::SettingsTexts;
 use crate::web::practice::texts::team::TeamTexts;
 use crate::web::practice::visit::ProVisit;
@@ -42,11 +44,17 @@ pub(crate) async fn show(visit: ProVisit) -> Response {
         about: team_text.about,
         url: visit.url(team::PATH, &[]),
     };
+    let feeds_text = FeedsTexts::in_language(visit.language());
+    let feeds = PartLink {
+        title: feeds_text.title,
+        about: feeds_text.settings_about,
+        url: visit.url(feeds::PATH, &[]),
+    };
     let group = visit.group();
     let screen = SettingsScreen {
         frame: visit.frame(text.title, Section::Settings),
         text,
-        parts: parts.chain([team]).collect(),
+        parts: parts.chain([team, feeds]).collect(),
         preview_url: if group.web_page { visit.booking_page_url() } else { String::new() },
     };
     respond(StatusCode::OK, Privacy::Client, render(&screen))

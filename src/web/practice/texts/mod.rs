@@ -6,6 +6,7 @@ pub(crate) mod agenda;
 pub(crate) mod client;
 pub(crate) mod erasure;
 pub(crate) mod event;
+pub(crate) mod feeds;
 pub(crate) mod field_labels;
 pub(crate) mod first_run;
 pub(crate) mod forgotten;
