@@ -11,11 +11,15 @@ use slotbook::domain::decisions::retention::{RetentionMonths, find_due, months_a
 use slotbook::domain::decisions::upkeep;
 use slotbook::domain::records::account::Account;
 use slotbook::domain::records::account_link::LinkToken;
+use slotbook::domain::records::author::Author;
 use slotbook::domain::records::calendar::{Calendar, Calendarset};
+use slotbook::domain::records::calendarfeed::{FeedDetails, FeedTarget};
 use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::{Group, VerifyBookings};
 use slotbook::domain::records::hold::HoldId;
-use slotbook::domain::records::ids::{CalendarsetId, InterventionsetId, MessageId, VeventId};
+use slotbook::domain::records::ids::{
+    CalendarfeedId, CalendarsetId, InterventionsetId, MessageId, VeventId,
+};
 use slotbook::domain::records::image::{Image, ImageDigest, ImageFormat, ImageSlot};
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::message::{Message, MessageContent};
@@ -24,7 +28,7 @@ use slotbook::domain::records::vevent::{Permits, VeventKind};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
-    CancelRight, Command, EmptyCancelled, EraseClients, FollowLink, HoldTime, LinkRequest,
+    CalendarfeedChange, CalendarfeedStep, CancelRight, Command, EmptyCancelled, EraseClients, FollowLink, HoldTime, LinkRequest,
     MergeFiches, Patch, Put, RecordChange, RemoveDeleted, RequestLink, RetentionStep,
 };
 use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
@@ -77,6 +81,11 @@ pub(crate) enum Step {
     Retain(i64),
     /// A calendar or a set made, changed or removed.
     Offer {
+        what: u8,
+        which: u64,
+    },
+    /// A calendar feed made, renewed or revoked; it may be one that is not there.
+    Feed {
         what: u8,
         which: u64,
     },
@@ -133,6 +142,7 @@ pub(crate) fn a_step() -> impl Strategy<Value = Step> {
         1 => any::<prop::sample::Index>().prop_map(Step::Erase),
         1 => (0..60_i64).prop_map(Step::Retain),
         1 => (0..11_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
+        1 => (0..3_u8, 1..4_u64).prop_map(|(what, which)| Step::Feed { what, which }),
         1 => (0..3_u8).prop_map(Step::Zone),
         2 => (0..6_u8, any::<bool>()).prop_map(|(client, moves)| Step::Link { client, moves }),
         2 => any::<prop::sample::Index>().prop_map(Step::Follow),
@@ -265,6 +275,10 @@ impl Story {
             Step::Erase(which) => self.erase(which),
             Step::Retain(days) => self.retain(days),
             Step::Offer { what, which } => drop(shop.changes(&offer(what, which))),
+            Step::Feed { what, which } => {
+                let command = Command::ChangeCalendarfeed(feed_change(shop, what, which));
+                drop(shop.does(command, Draws::none(shop.now)));
+            }
             Step::Zone(which) => {
                 let changed =
                     shop.changes(&moved_to(["Paris", "Lima", "Chennai"][usize::from(which)]));
@@ -632,6 +646,23 @@ fn offer(what: u8, which: u64) -> RecordChange {
         9 => RecordChange::SetImage(ImageSlot::Calendar(calendar(which)), image(which % 2)),
         _ => RecordChange::RemoveImage(ImageSlot::Logo),
     }
+}
+
+/// A change of a calendar feed; it may be of one that is not there.
+fn feed_change(shop: &Shop, what: u8, which: u64) -> CalendarfeedChange {
+    let id = CalendarfeedId::new(which).expect("an id");
+    let mut secret_hash = [0; 32];
+    secret_hash[..8].copy_from_slice(&shop.group_state.sequence.to_be_bytes());
+    let step = match what {
+        0 => CalendarfeedStep::Make {
+            target: FeedTarget::Calendar(calendar(which)),
+            details: FeedDetails::Busy,
+            secret_hash,
+        },
+        1 => CalendarfeedStep::Renew { id, secret_hash },
+        _ => CalendarfeedStep::Revoke { id },
+    };
+    CalendarfeedChange { author: Author::Operator, step }
 }
 
 /// An image of which there are few, so that several slots have the same.

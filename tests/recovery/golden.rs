@@ -138,6 +138,11 @@ async fn book_and_change(base: &str, data: &Path) {
     // Notices of the changes below wait in the store.
     let waiting = json!({"group": {"notice_delay_seconds": 600}});
     assert_eq!(pro(http.put(&url).json(&waiting)).await.expect("an answer").status(), 200);
+    let feeds = format!("{url}/calendarfeeds");
+    for target in [json!({"calendar_id": 1, "details": "full"}), json!({"calendar_id": 2})] {
+        let made = pro(http.post(&feeds).json(&json!({ "calendarfeed": target }))).await;
+        assert_eq!(made.expect("an answer").status(), 201);
+    }
     for nth in 0..12_u64 {
         let wish = booking(&format!("c{nth}"), &half_hour(nth * 4), 1 + nth % 2, &[1, 2]);
         let request = http
@@ -179,6 +184,13 @@ async fn book_and_change(base: &str, data: &Path) {
             ]});
             let done = pro(http.post(format!("{url}/batch")).json(&batch)).await;
             assert_eq!(done.expect("an answer").status(), 200);
+        }
+        if nth == 9 {
+            // One has a new link, and the other ends.
+            let renewed = pro(http.post(format!("{feeds}/1/renew"))).await;
+            assert_eq!(renewed.expect("an answer").status(), 200);
+            let revoked = pro(http.delete(format!("{feeds}/2"))).await;
+            assert_eq!(revoked.expect("an answer").status(), 200);
         }
         let mut patience = 1_500;
         while nth == 8 && !data.join("snapshots-000002").exists() && patience > 0 {

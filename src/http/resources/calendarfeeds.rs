@@ -1,5 +1,5 @@
 //! Endpoints of calendar feeds: links by which calendar programs read an agenda. Reference 19,
-//! 13.24.
+//! 13.25.
 
 use axum::http::StatusCode;
 use axum::response::Response;
