@@ -74,9 +74,9 @@ impl FeedFile {
         details: FeedDetails,
         now: Instant,
     ) -> Result<Self, TooManyOccurrences> {
-        let AgendaWindow { interval, calendars } = feed_window(calendars, now);
+        let window = feed_window(calendars, now);
         let mut events = Vec::new();
-        for event in Agenda::find_events(&state, interval, &calendars)? {
+        for event in Agenda::find_events(&state, &window)? {
             // A note is a text, and takes no time.
             let is_note = matches!(state.rows[&event.id].kind, VeventKind::Note(_));
             if !is_note || details == FeedDetails::Full {
@@ -84,10 +84,10 @@ impl FeedFile {
             }
         }
         let since = now.plus_seconds(-CANCELLED_DAYS * DAY);
-        for calendar in &calendars {
+        for calendar in &window.calendars {
             for id in state.cancelled_times().since(*calendar, since) {
                 let taken = state.rows[&id].appointment().map(Appointment::interval);
-                let Some(time) = taken.filter(|time| time.overlaps(interval)) else { continue };
+                let Some(time) = taken.filter(|time| time.overlaps(window.interval)) else { continue };
                 let event = AgendaEvent {
                     interval: time,
                     id,
@@ -99,12 +99,17 @@ impl FeedFile {
             }
         }
         let language = Language::of_country(state.catalogue.group.country.as_str());
-        Ok(Self { state, details, language, calendars, events })
+        Ok(Self { state, details, language, calendars: window.calendars, events })
     }
 
     /// The number of events.
     pub(crate) fn len(&self) -> usize {
         self.events.len()
+    }
+
+    /// The bytes of memory that the events take, without the state.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.events.capacity() * size_of::<FeedEvent>()) as u64
     }
 
     /// Returns the lines before the first event.

@@ -1,5 +1,6 @@
 //! The file of a calendar feed, for calendar programs that hold its secret. Reference 19.3.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -74,7 +75,7 @@ pub(crate) async fn show(
         return error.into_response();
     }
     match make_file(server, feed, now).await {
-        Ok(made) => respond(server, made, &headers),
+        Ok(made) => respond(server, made, &headers, from).into_response(),
         Err(error) => error.into_response(),
     }
 }
@@ -132,8 +133,18 @@ fn add_tag(file: FeedFile) -> TaggedFile {
     TaggedFile { file, tag: make_tag_of_hash(&hash.finalize().into()), bytes: kept }
 }
 
-fn respond(server: &Arc<Server>, made: TaggedFile, headers: &HeaderMap) -> Response {
+/// Returns the response with a file, or 304 without it.
+///
+/// # Errors
+/// 503 if the long answers under way leave no memory for it.
+fn respond(
+    server: &Arc<Server>,
+    made: TaggedFile,
+    headers: &HeaderMap,
+    from: IpAddr,
+) -> Result<Response, ApiError> {
     let TaggedFile { file, tag, bytes } = made;
+    let memory_bytes = if bytes.is_some() { 0 } else { file.memory_bytes() };
     let body = match bytes {
         Some(bytes) => Body::from(bytes),
         None => long_body(server, file),
@@ -150,8 +161,9 @@ fn respond(server: &Arc<Server>, made: TaggedFile, headers: &HeaderMap) -> Respo
     // Of a 304 the layer that compresses cannot say so.
     if response.status() == StatusCode::NOT_MODIFIED {
         response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
+        return Ok(response);
     }
-    response
+    server.body_limits.hold_bytes(response, memory_bytes, from)
 }
 
 /// Returns a body that is written part by part.

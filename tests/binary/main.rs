@@ -1,6 +1,7 @@
 //! The program as people run it: a process of its own, a store on a real disk, HTTP over loopback.
 
 mod bursts;
+mod calendarfeeds;
 mod client_examples;
 mod commands;
 mod contact;

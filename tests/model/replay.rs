@@ -24,7 +24,7 @@ use slotbook::domain::records::image::{Image, ImageDigest, ImageFormat, ImageSlo
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
 use slotbook::domain::records::message::{Message, MessageContent};
 use slotbook::domain::records::text::{Bounded, Email, Name, Text};
-use slotbook::domain::records::vevent::{Permits, VeventKind};
+use slotbook::domain::records::vevent::{Permits, Vevent, VeventKind};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
@@ -40,7 +40,7 @@ use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::state::unverified_rate::UnverifiedRate;
 use slotbook::domain::time::zone_names::ZoneName;
-use slotbook::domain::time::{Civil, DAY};
+use slotbook::domain::time::{Civil, DAY, Instant};
 use slotbook::store::codec::{self, SNAPSHOT_FORMAT};
 use slotbook::store::state;
 
@@ -494,6 +494,24 @@ fn has_later_members(event: &Event) -> bool {
     }
 }
 
+/// The index of deleted appointments by calendar finds what a scan of all events finds.
+fn finds_what_was_cancelled(state: &GroupState) -> Result<(), TestCaseError> {
+    for calendar in state.calendars.keys() {
+        for from in [Instant(0), state.last_stamp.plus_seconds(-3_600), state.last_stamp] {
+            let mut found: Vec<_> = state.cancelled_times().since(*calendar, from).collect();
+            found.sort_unstable();
+            let is_meant = |row: &&Arc<Vevent>| {
+                row.appointment().is_some() && row.deleted && row.calendar_id == *calendar
+            };
+            let rows = state.rows.values().filter(is_meant);
+            let scanned: Vec<_> =
+                rows.filter(|row| row.updated_at >= from).map(|row| row.id).collect();
+            prop_assert_eq!(found, scanned);
+        }
+    }
+    Ok(())
+}
+
 /// Whether a message differs between two states by the token of its link alone, which is gone.
 fn is_token_forgotten(before: &GroupState, after: &GroupState, id: MessageId) -> bool {
     let find = |state: &GroupState| {
@@ -569,6 +587,9 @@ proptest! {
         events[cut..].iter().for_each(|event| restored.apply_in_place(None, event));
         prop_assert_eq!(&said(&shop, &restored), &live, "a snapshot, and what came after");
         never_overlaps(&shop.group_state)?;
+        for state in [&shop.group_state, &again(&shop.group_state)] {
+            finds_what_was_cancelled(state)?;
+        }
     }
 }
 

@@ -31,6 +31,7 @@ mod practice_agenda;
 mod practice_create;
 mod practice_erasure;
 mod practice_export;
+mod practice_feeds;
 mod practice_first_run;
 mod practice_grid;
 mod practice_grid_absence;

@@ -21,7 +21,8 @@ pub const AGENDA_OCCURRENCES_MAX: usize = 200_000;
 /// A window, and the calendars that are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgendaWindow {
-    /// The time. It is not empty, and lasts for at most [`AGENDA_DAYS_MAX`].
+    /// The time. It is not empty. Requests give at most [`AGENDA_DAYS_MAX`]; that of a calendar feed
+    /// is longer.
     pub interval: Interval,
     /// The calendars, each once and at most [`AGENDA_CALENDARS_MAX`].
     pub calendars: Vec<CalendarId>,
@@ -88,8 +89,8 @@ impl Agenda {
         Ok(agenda)
     }
 
-    /// Finds the events of a window of any length on some calendars, without their open time:
-    /// availabilities cost a look each. They ascend as in [`Agenda::events`].
+    /// Finds the events of a window alone, without open time: availabilities cost a look each. They
+    /// ascend as in [`Agenda::events`].
     ///
     /// # Errors
     /// There are too many occurrences.
@@ -98,17 +99,16 @@ impl Agenda {
     /// If the group has no such calendar.
     pub fn find_events(
         state: &GroupState,
-        window: Interval,
-        calendars: &[CalendarId],
+        window: &AgendaWindow,
     ) -> Result<Vec<AgendaEvent>, TooManyOccurrences> {
         let mut search = AgendaSearch {
             zone: state.catalogue.zone(),
-            window,
+            window: window.interval,
             finds_open: false,
             found: 0,
             agenda: Self::default(),
         };
-        for id in calendars {
+        for id in &window.calendars {
             search.add_calendar(state, *id)?;
         }
         let mut events = search.agenda.events;

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::domain::records::calendarfeed::FeedTarget;
 use crate::domain::records::ids::{CalendarId, InterventionId, VeventId};
 use crate::domain::records::vevent::{Permits, Vevent, VeventKind};
 use crate::domain::state::group_state::GroupState;
@@ -122,6 +123,14 @@ fn find_missing(state: &GroupState) -> Vec<BrokenInvariant> {
                 let to = format!("intervention {}", leg.intervention_id);
                 found.push(BrokenInvariant::Missing { from: "a hold".to_owned(), to });
             }
+        }
+    }
+    for feed in state.calendarfeeds.iter() {
+        if let FeedTarget::Calendar(calendar) = feed.target
+            && !state.catalogue.calendars.contains_key(&calendar)
+        {
+            let from = format!("calendar feed {}", feed.id);
+            found.push(BrokenInvariant::Missing { from, to: format!("calendar {calendar}") });
         }
     }
     for fiche in state.fiches.values() {

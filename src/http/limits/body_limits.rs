@@ -63,6 +63,14 @@ impl BodyLimits {
     /// 503 if the answers under way leave no memory for it.
     pub(crate) fn hold_answer(&self, answer: Response, from: IpAddr) -> HandlerResult {
         let bytes = answer.body().size_hint().exact().unwrap_or_default();
+        self.hold_bytes(answer, bytes, from)
+    }
+
+    /// Does the same with an answer that is written part by part, from this many bytes of memory.
+    ///
+    /// # Errors
+    /// As [`BodyLimits::hold_answer`].
+    pub(crate) fn hold_bytes(&self, answer: Response, bytes: u64, from: IpAddr) -> HandlerResult {
         if bytes <= LONG_ANSWER_BYTES {
             return Ok(answer);
         }

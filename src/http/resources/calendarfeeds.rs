@@ -51,6 +51,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .named("RenewCalendarfeed", "Give a calendar feed another link, which ends the one before")
         .right(Resource::Calendarfeed, Verb::Change, OWN_CALENDARS)
         .idempotency_key(false)
+        .without_body()
         .answers(&[Answer::json(200, "the feed with its new link", LINKED)]),
     Endpoint::delete(&[ONE], handler!(InGroup, revoke))
         .named("RevokeCalendarfeed", "Revoke a calendar feed")
