@@ -87,7 +87,9 @@ impl FeedFile {
         for calendar in &window.calendars {
             for id in state.cancelled_times().since(*calendar, since) {
                 let taken = state.rows[&id].appointment().map(Appointment::interval);
-                let Some(time) = taken.filter(|time| time.overlaps(window.interval)) else { continue };
+                let Some(time) = taken.filter(|time| time.overlaps(window.interval)) else {
+                    continue;
+                };
                 let event = AgendaEvent {
                     interval: time,
                     id,

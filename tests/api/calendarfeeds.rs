@@ -104,11 +104,17 @@ async fn each_feed_tells_what_its_details_say_and_no_more() {
     let mut booked = appointment("2025-06-03 09:00:00", "2025-06-03 09:30:00");
     booked["comments"] = json!("first line\nsecond; with, signs \\ and 日本語".repeat(9));
     let id = put_vevent(&server, booked).await["id"].clone();
-    put_vevent(&server, json!({"calendar_id": CALENDAR, "start": "2025-06-03 12:00:00",
-        "end": "2025-06-03 13:00:00", "text": "Dentist"}))
+    put_vevent(
+        &server,
+        json!({"calendar_id": CALENDAR, "start": "2025-06-03 12:00:00",
+        "end": "2025-06-03 13:00:00", "text": "Dentist"}),
+    )
     .await;
-    put_vevent(&server, json!({"calendar_id": CALENDAR, "start": "2025-06-04",
-        "end": "2025-06-04", "note": 1, "text": "Order towels"}))
+    put_vevent(
+        &server,
+        json!({"calendar_id": CALENDAR, "start": "2025-06-04",
+        "end": "2025-06-04", "note": 1, "text": "Order towels"}),
+    )
     .await;
     let busy = file(&server, &feed_of(&server, "busy").await).await;
     let words: Vec<_> = busy.iter().map(|event| property(event, "SUMMARY")).collect();
@@ -125,7 +131,10 @@ async fn each_feed_tells_what_its_details_say_and_no_more() {
     let words: Vec<_> = full.iter().map(|event| property(event, "SUMMARY")).collect();
     assert_eq!(words, ["Émile Knöwn, \"the\" Second; – inside name", "Dentist", "Order towels"]);
     let description = full[0].get_description().expect("a description");
-    assert!(description.starts_with("06 12 34 56 78\nfirst line\nsecond; with, signs \\ and 日本語first"));
+    assert!(
+        description
+            .starts_with("06 12 34 56 78\nfirst line\nsecond; with, signs \\ and 日本語first")
+    );
     let note = &full[2];
     assert_eq!(property(note, "DTSTART"), "20250604");
     assert_eq!((property(note, "DTEND"), property(note, "TRANSP")), ("20250605", "TRANSPARENT"));
@@ -138,9 +147,12 @@ async fn each_feed_tells_what_its_details_say_and_no_more() {
 async fn an_appointment_has_the_uid_of_its_other_files_and_a_series_one_for_each_occurrence() {
     let server = TestServer::start().await;
     let made = put_vevent(&server, appointment("2025-06-03 09:00:00", "2025-06-03 09:30:00")).await;
-    let series = put_vevent(&server, json!({"calendar_id": CALENDAR,
+    let series = put_vevent(
+        &server,
+        json!({"calendar_id": CALENDAR,
         "start": "2025-05-20 12:00:00", "end": "2025-05-20 13:00:00", "text": "lunch",
-        "rrule": "FREQ=WEEKLY;COUNT=5"}))
+        "rrule": "FREQ=WEEKLY;COUNT=5"}),
+    )
     .await;
     let path = feed_of(&server, "full").await;
     let secret = format!("{}.{}", made["id"], made["key"].as_str().expect("a key"));
@@ -155,7 +167,10 @@ async fn an_appointment_has_the_uid_of_its_other_files_and_a_series_one_for_each
     server.at(Instant(clock(8, 0).0 + 20 * DAY));
     let later = file(&server, &path).await;
     let uids: Vec<_> = later.iter().filter_map(Event::get_uid).filter(|it| *it != uid).collect();
-    assert_eq!(uids, days[1..].iter().map(|day| format!("4-{id}-{day}@slotbook")).collect::<Vec<_>>());
+    assert_eq!(
+        uids,
+        days[1..].iter().map(|day| format!("4-{id}-{day}@slotbook")).collect::<Vec<_>>()
+    );
 }
 
 #[tokio::test]
@@ -200,9 +215,12 @@ async fn times_on_the_days_of_both_clock_changes_are_instants() {
             cancel(&server, &made["id"]).await;
         }
         // A daily pause begins at the same hour on the clocks.
-        let pause = put_vevent(&server, json!({"calendar_id": CALENDAR,
+        let pause = put_vevent(
+            &server,
+            json!({"calendar_id": CALENDAR,
             "start": format!("{day} 14:00:00"), "end": format!("{day} 15:00:00"),
-            "rrule": "FREQ=DAILY;COUNT=2"}))
+            "rrule": "FREQ=DAILY;COUNT=2"}),
+        )
         .await;
         let shown = file(&server, &path).await;
         let starts: Vec<_> = shown.iter().map(|event| property(event, "DTSTART")).collect();
@@ -218,9 +236,9 @@ async fn times_on_the_days_of_both_clock_changes_are_instants() {
 #[tokio::test]
 async fn the_sequence_never_falls_and_a_cancelled_appointment_is_shown_for_thirty_days() {
     let server = TestServer::start().await;
-    let id = put_vevent(&server, appointment("2025-06-20 09:00:00", "2025-06-20 09:30:00")).await
-        ["id"]
-        .clone();
+    let id =
+        put_vevent(&server, appointment("2025-06-20 09:00:00", "2025-06-20 09:30:00")).await["id"]
+            .clone();
     let made = make(&server, ANN, json!({"calendar_id": CALENDAR})).await.is(201);
     let mut path = link(&made);
     let mut last = 0;
@@ -266,9 +284,9 @@ async fn the_sequence_never_falls_and_a_cancelled_appointment_is_shown_for_thirt
 async fn equal_files_have_one_tag_which_answers_304_until_an_event_changes() {
     let server = TestServer::start().await;
     let path = feed_of(&server, "full").await;
-    let id = put_vevent(&server, appointment("2025-06-20 09:00:00", "2025-06-20 09:30:00")).await
-        ["id"]
-        .clone();
+    let id =
+        put_vevent(&server, appointment("2025-06-20 09:00:00", "2025-06-20 09:30:00")).await["id"]
+            .clone();
     let first = read(&server, &path).await;
     assert_eq!(first.headers["content-type"], "text/calendar; charset=utf-8");
     assert_eq!(first.headers["cache-control"], "private, no-cache");
@@ -290,9 +308,12 @@ async fn equal_files_have_one_tag_which_answers_304_until_an_event_changes() {
 async fn a_long_file_comes_whole_with_the_tag_of_its_bytes() {
     let server = TestServer::start().await;
     let path = feed_of(&server, "full").await;
-    put_vevent(&server, json!({"calendar_id": CALENDAR, "start": "2025-06-03 12:00:00",
+    put_vevent(
+        &server,
+        json!({"calendar_id": CALENDAR, "start": "2025-06-03 12:00:00",
         "end": "2025-06-03 12:10:00", "rrule": "FREQ=DAILY", "text": "é".repeat(250),
-        "comments": "long ".repeat(400)}))
+        "comments": "long ".repeat(400)}),
+    )
     .await;
     let long = read(&server, &path).await;
     assert!(long.text.len() > 512 * 1_024, "{}", long.text.len());
@@ -325,10 +346,15 @@ async fn a_revoked_link_is_answered_as_one_that_never_was() {
     let never = shown(&read(&server, &path.replace("/4-", "/4-A")).await);
     assert_eq!(never.0, 404);
     assert_eq!(read(&server, &path).await.status, 200);
-    for wrong in [path.replace("/4-", "/5-"), path.replace("/4-", "/99-"), path.replace(".ics", ""),
-        "/ics/4-.ics".to_owned(), "/ics/-.ics".to_owned(), "/ics/%FF.ics".to_owned(),
-        "/ics/x.ics".to_owned()]
-    {
+    for wrong in [
+        path.replace("/4-", "/5-"),
+        path.replace("/4-", "/99-"),
+        path.replace(".ics", ""),
+        "/ics/4-.ics".to_owned(),
+        "/ics/-.ics".to_owned(),
+        "/ics/%FF.ics".to_owned(),
+        "/ics/x.ics".to_owned(),
+    ] {
         assert_eq!(shown(&read(&server, &wrong).await), never, "{wrong}");
     }
     let one = format!("{FEEDS}/{}", feed["id"]);

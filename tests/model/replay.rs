@@ -28,8 +28,9 @@ use slotbook::domain::records::vevent::{Permits, Vevent, VeventKind};
 use slotbook::domain::recurrence::{Exceptions, Series};
 use slotbook::domain::state::changed_records::ChangedRecords;
 use slotbook::domain::state::command::{
-    CalendarfeedChange, CalendarfeedStep, CancelRight, Command, EmptyCancelled, EraseClients, FollowLink, HoldTime, LinkRequest,
-    MergeFiches, Patch, Put, RecordChange, RemoveDeleted, RequestLink, RetentionStep,
+    CalendarfeedChange, CalendarfeedStep, CancelRight, Command, EmptyCancelled, EraseClients,
+    FollowLink, HoldTime, LinkRequest, MergeFiches, Patch, Put, RecordChange, RemoveDeleted,
+    RequestLink, RetentionStep,
 };
 use slotbook::domain::state::delivery_step::{DeliveryOutcome, DeliveryStep, DueItem};
 use slotbook::domain::state::editable_record::EditableRecord;

@@ -69,7 +69,7 @@ impl ObjectKind {
             | Self::Fiche
             | Self::Vevent
             | Self::Account => true,
-            Self::Fiches => false,
+            Self::Fiches | Self::Calendarfeed => false,
         }
     }
 }
@@ -137,7 +137,7 @@ impl GroupState {
             }
             ObjectKind::Fiche => return self.find_client_presence(FicheId::new(id)?, row, view),
             ObjectKind::Vevent => return self.find_event_presence(VeventId::new(id)?, row, view),
-            ObjectKind::Fiches => return None,
+            ObjectKind::Fiches | ObjectKind::Calendarfeed => return None,
         };
         Some(presence_of(found))
     }

@@ -52,7 +52,7 @@ public key, carry `RateLimit` with the places left (`r`) and the seconds until a
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// The tags, which group operations, with their descriptions, in the order of use.
-const TAGS: [(&str, &str); 26] = [
+const TAGS: [(&str, &str); 27] = [
     ("groups", "Companies, shops or offices, with their settings."),
     ("modules", "What a page for booking shows of a group."),
     ("interventions", "Services that can be booked, with their lengths and prices."),
@@ -254,7 +254,8 @@ mod tests {
             let reads_body = route.endpoint.body.is_some();
             assert_eq!(operation["requestBody"].is_object(), reads_body, "{path}");
             if route.endpoint.method == EndpointMethod::Post && !reads_body {
-                assert!(path.ends_with("/logout") || path.ends_with("/erase"), "{path}");
+                let bare = ["/logout", "/erase", "/renew"];
+                assert!(bare.iter().any(|end| path.ends_with(end)), "{path}");
             }
             let in_path = operation["parameters"]
                 .as_array()

@@ -215,7 +215,9 @@ fn append_record(
             let account = state.accounts.of_client(client).next().expect("the caller reads it");
             ACCOUNT.append(account, scope, audience, bytes);
         }
-        ObjectKind::Fiches => unreachable!("no change of the feed is about all clients"),
+        ObjectKind::Fiches | ObjectKind::Calendarfeed => {
+            unreachable!("no change of the feed is about them")
+        }
     }
 }
 
