@@ -132,7 +132,7 @@ impl FeedFile {
     /// Appends an event.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is none at that place.
     pub(crate) fn write_event(&self, place: usize, bytes: &mut Vec<u8>) {
         let FeedEvent { event, is_cancelled } = &self.events[place];
         let row = &self.state.rows[&event.id];

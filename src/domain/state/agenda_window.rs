@@ -21,8 +21,8 @@ pub const AGENDA_OCCURRENCES_MAX: usize = 200_000;
 /// A window, and the calendars that are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgendaWindow {
-    /// The time. It is not empty. Requests give at most [`AGENDA_DAYS_MAX`]; that of a calendar feed
-    /// is longer.
+    /// The time. It is not empty. Requests give at most [`AGENDA_DAYS_MAX`]; that of a calendar
+    /// feed is longer.
     pub interval: Interval,
     /// The calendars, each once and at most [`AGENDA_CALENDARS_MAX`].
     pub calendars: Vec<CalendarId>,

@@ -30,7 +30,7 @@ use crate::domain::time::{Civil, Instant};
 
 pub use crate::domain::state::calendarfeed_change::{CalendarfeedChange, CalendarfeedStep};
 pub use crate::domain::state::link_commands::{FollowLink, LinkRequest, RequestLink};
-pub use crate::domain::state::patch::Patch;
+pub use crate::domain::state::patch::{Patch, Put};
 pub use crate::domain::state::privacy_commands::{EraseClients, RetentionStep};
 pub use crate::domain::state::put_vevent::{PutVevent, PutVevents, VeventDraft, VeventDraws};
 use crate::domain::state::read_note::ReadNote;
@@ -525,15 +525,6 @@ impl RecordChange {
             | Self::RemoveImage(_) => &[],
         }
     }
-}
-
-/// The legal values given for a record.
-#[derive(Clone, Debug)]
-pub struct Put<R: EditableRecord> {
-    /// The record; `None` makes a new one.
-    pub id: Option<R::Id>,
-    /// The fields given.
-    pub fields: Patch<R>,
 }
 
 /// Changes the one client with an identifier of another system, or makes it.

@@ -7,7 +7,7 @@ use crate::domain::directory::password_link::PasswordLink;
 use crate::domain::records::account_link::PendingRdv;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::text::{Email, Text};
-use crate::domain::state::command::Put;
+use crate::domain::state::patch::Put;
 
 /// Requests a link to be mailed to an address. Reference 3.5.
 #[derive(Clone, Debug)]

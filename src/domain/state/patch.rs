@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::domain::state::editable_record::EditableRecord;
+
 /// Legal values for some fields of a record. They are applied to the record as it is when the
 /// command is decided.
 #[derive(Clone)]
@@ -10,6 +12,15 @@ pub struct Patch<R>(Vec<Setter<R>>);
 
 /// Sets one field of a record to a legal value.
 type Setter<R> = Arc<dyn Fn(&mut R) + Send + Sync>;
+
+/// The legal values given for a record.
+#[derive(Clone, Debug)]
+pub struct Put<R: EditableRecord> {
+    /// The record; `None` makes a new one.
+    pub id: Option<R::Id>,
+    /// The fields given.
+    pub fields: Patch<R>,
+}
 
 impl<R> Patch<R> {
     /// Adds a field with its new value.

@@ -25,7 +25,7 @@ use crate::web::practice::revision::write;
 use crate::web::practice::texts::feeds::FeedsTexts;
 use crate::web::practice::visit::ProVisit;
 use crate::web::text::fill;
-use crate::wire::calendarfeed::FeedMaker;
+use crate::wire::calendarfeed::{CALENDARFEED, FeedMaker};
 use crate::wire::params::Params;
 
 /// The path below `/p/<urlname>`.
@@ -139,19 +139,20 @@ async fn send(visit: &ProVisit, step: CalendarfeedStep) -> Result<(), GuardedRej
 
 /// Returns the page of a feed that was not changed.
 fn refuse(visit: &ProVisit, given: &Params, rejection: GuardedRejection) -> Response {
-    let refused = match &rejection {
-        GuardedRejection::Rejected(Rejection::Refused(refusals)) => refusals.first(),
-        _ => None,
-    };
-    match refused {
-        Some(Refusal::InvalidParameter(_)) => {
-            let text = FeedsTexts::in_language(visit.language());
-            respond_with_list(visit, StatusCode::CONFLICT, Some(given), text.too_many)
+    let text = FeedsTexts::in_language(visit.language());
+    if let GuardedRejection::Rejected(Rejection::Refused(refusals)) = &rejection {
+        if let Some(Refusal::InvalidParameter(fault)) = refusals.first() {
+            let is_full = fault.field == CALENDARFEED;
+            // Else the calendar was deleted meanwhile.
+            let sentence = if is_full { text.too_many } else { text.wrong };
+            return respond_with_list(visit, StatusCode::CONFLICT, Some(given), sentence);
         }
-        // It is revoked already.
-        Some(Refusal::NoResult) => redirect(&visit.url(PATH, &[])),
-        _ => failed(visit, rejection),
+        // It was revoked meanwhile.
+        if let Some(Refusal::NoResult) = refusals.first() {
+            return redirect(&visit.url(PATH, &[]));
+        }
     }
+    failed(visit, rejection)
 }
 
 /// Returns the page with a link. It is shown this once, so no cache keeps it.
