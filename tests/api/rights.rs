@@ -78,6 +78,11 @@ impl Walk {
             told["records"][0]["id"].as_u64().expect("a booking is confirmed"),
         );
         walk.ids.insert(("messages", Whose::Absent), ABSENT);
+        for whose in [Whose::Own, Whose::Colleagues] {
+            let id = walk.object("calendarfeeds", whose).await;
+            walk.ids.insert(("calendarfeeds", whose), id);
+        }
+        walk.ids.insert(("calendarfeeds", Whose::Absent), ABSENT);
         walk
     }
 
@@ -100,7 +105,11 @@ impl Walk {
         let by_pro =
             |method, path: &str| self.server.bare(method, path).basic_auth(pro.0, Some(pro.1));
         let made = answer(by_pro(Method::POST, &path).json(&body)).await.is(201);
-        let made = if segment == "appointments" { made["records"][0].clone() } else { made };
+        let made = match segment {
+            "appointments" => made["records"][0].clone(),
+            "calendarfeeds" => made["calendarfeed"].clone(),
+            _ => made,
+        };
         let id = made["id"].as_u64().expect("an id");
         if whose == Whose::Deleted {
             let path = format!("/api/v1/groups/4/{segment}/{id}?apikey={KEY}");
@@ -176,6 +185,9 @@ impl Walk {
             let day = json!({"calendar_id": CALENDAR, "start": "2025-07-01", "end": "2025-07-02"});
             return json!({"vevents": [day]});
         }
+        if segment == "calendarfeeds" {
+            return json!({"calendarfeed": {"calendar_id": CALENDAR}});
+        }
         if segment == "groups" {
             return json!({"group": {"name": "g", "timezone": "UTC"}});
         }
@@ -203,7 +215,7 @@ impl Walk {
 
 /// The same object on the calendar of another professional.
 fn on_other_calendar(mut body: Value) -> Value {
-    for member in ["vevent", "appointment"] {
+    for member in ["vevent", "appointment", "calendarfeed"] {
         if body[member].is_object() {
             body[member]["calendar_id"] = OTHER_CALENDAR.into();
             // The client is one of that calendar alone.

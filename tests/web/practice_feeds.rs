@@ -48,7 +48,7 @@ async fn a_feed_is_made_shown_once_renewed_and_revoked() {
     let list = ann.open(FEEDS).await;
     list.hides("/ics/");
     list.shows("Initials of the client");
-    list.shows("Made on 2 June 2025 by A Pro");
+    list.shows("Made on 2 June 2025 by Pro A");
     let renewed = shown_link(&ann.post(FEEDS, &[("renew", "1")]).await);
     assert_eq!((status(&server, &link).await, status(&server, &renewed).await), (404, 200));
     let revoked = ann.post(FEEDS, &[("revoke", "1")]).await;
@@ -76,7 +76,7 @@ async fn each_role_has_the_feeds_of_its_calendars() {
     assert_eq!(refused.status, 400);
     assert_eq!(paul.post(FEEDS, &[("revoke", "1")]).await.status, 404);
     shown_link(&paul.post(FEEDS, &[("target", "pro-4"), ("details", "busy")]).await);
-    let mut rita = Professional::logged_in(&server, RITA).await;
+    let rita = Professional::logged_in(&server, RITA).await;
     let list = rita.open(FEEDS).await;
     list.shows("value=\"1\"");
     list.hides("value=\"2\"");
