@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::server::{Served, practice, run, store_of};
+use super::server::{Served, exported, practice, run, store_of};
 
 /// Whether a file below a folder holds some bytes.
 fn is_in_files(folder: &Path, wanted: &[u8]) -> bool {
@@ -47,9 +47,7 @@ async fn the_secret_of_a_link_is_in_no_log_no_figure_no_export_and_no_file() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("answered"), "requests are logged: {said}");
     assert!(!said.contains(&secret));
-    let exported = run(&["export"], &data);
-    assert!(exported.status.success());
-    assert!(!String::from_utf8_lossy(&exported.stdout).contains(&secret));
+    assert!(!exported(&data).to_string().contains(&secret));
     let history = run(&["history", "--group", "1"], &data);
     let history = String::from_utf8_lossy(&history.stdout).into_owned();
     assert!(history.contains("calendarfeed:1") && !history.contains(&secret), "{history}");
