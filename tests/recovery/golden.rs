@@ -125,6 +125,14 @@ fn messages(data: &Path) -> Vec<Value> {
     messages.map(|row| json!([row["id"], row["kind"], row["state"]])).collect()
 }
 
+/// Sends a request about a calendar feed.
+async fn send(url: &str, method: reqwest::Method, feed: &Value) {
+    let request = reqwest::Client::new().request(method, url).query(&[("apikey", "test-key")]);
+    let request = request.basic_auth("pro@example.org", Some("secret"));
+    let done = request.json(&json!({ "calendarfeed": feed })).send().await.expect("an answer");
+    assert!(done.status().is_success(), "{done:?}");
+}
+
 /// Books, moves, cancels and more, and waits meanwhile for a second generation.
 async fn book_and_change(base: &str, data: &Path) {
     let http = reqwest::Client::new();
@@ -138,10 +146,8 @@ async fn book_and_change(base: &str, data: &Path) {
     // Notices of the changes below wait in the store.
     let waiting = json!({"group": {"notice_delay_seconds": 600}});
     assert_eq!(pro(http.put(&url).json(&waiting)).await.expect("an answer").status(), 200);
-    let feeds = format!("{url}/calendarfeeds");
     for target in [json!({"calendar_id": 1, "details": "full"}), json!({"calendar_id": 2})] {
-        let made = pro(http.post(&feeds).json(&json!({ "calendarfeed": target }))).await;
-        assert_eq!(made.expect("an answer").status(), 201);
+        send(&format!("{url}/calendarfeeds"), reqwest::Method::POST, &target).await;
     }
     for nth in 0..12_u64 {
         let wish = booking(&format!("c{nth}"), &half_hour(nth * 4), 1 + nth % 2, &[1, 2]);
@@ -187,10 +193,9 @@ async fn book_and_change(base: &str, data: &Path) {
         }
         if nth == 9 {
             // One has a new link, and the other ends.
-            let renewed = pro(http.post(format!("{feeds}/1/renew"))).await;
-            assert_eq!(renewed.expect("an answer").status(), 200);
-            let revoked = pro(http.delete(format!("{feeds}/2"))).await;
-            assert_eq!(revoked.expect("an answer").status(), 200);
+            let one = |path: &str| format!("{url}/calendarfeeds/{path}");
+            send(&one("1/renew"), reqwest::Method::POST, &Value::Null).await;
+            send(&one("2"), reqwest::Method::DELETE, &Value::Null).await;
         }
         let mut patience = 1_500;
         while nth == 8 && !data.join("snapshots-000002").exists() && patience > 0 {

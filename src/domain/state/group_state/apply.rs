@@ -9,7 +9,6 @@ use crate::domain::records::account::Account;
 use crate::domain::records::account_link::AccountLink;
 use crate::domain::records::author::Author;
 use crate::domain::records::calendar::{Calendar, Calendarset};
-use crate::domain::records::calendarfeed::Calendarfeed;
 use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
@@ -262,9 +261,7 @@ impl GroupState {
             Event::AccountsClosed { at, accounts } => self.close_accounts(*at, accounts),
             Event::ImageSet { slot, image, .. } => self.images.put(*slot, Arc::clone(image)),
             Event::ImageRemoved { slot, .. } => self.images.remove(*slot),
-            Event::CalendarfeedPut { feed, .. } => {
-                self.calendarfeeds.put(Arc::new(Calendarfeed::clone(feed)));
-            }
+            Event::CalendarfeedPut { feed, .. } => self.calendarfeeds.put(feed.clone().into()),
             Event::CalendarfeedRevoked { id, .. } => self.calendarfeeds.remove(*id),
         }
     }

@@ -62,9 +62,7 @@ impl GroupState {
                 vec![self.observe_image(*slot)]
             }
             Event::CalendarfeedPut { feed, .. } => vec![self.observe_calendarfeed(feed)],
-            Event::CalendarfeedRevoked { id, .. } => {
-                vec![of_calendarfeed(*id, HistoryVerb::Removed, FieldChanges::default())]
-            }
+            Event::CalendarfeedRevoked { id, .. } => vec![of_revoked_calendarfeed(*id)],
             Event::GroupChanged { group, .. } => vec![self.observe_group(group)],
             Event::CalendarPut { row, .. } => vec![self.observe_calendar(row)],
             Event::CalendarsetPut { row, .. } => vec![self.observe_calendarset(row)],
@@ -199,6 +197,10 @@ impl FieldChanges {
         }
         self
     }
+}
+
+fn of_revoked_calendarfeed(id: CalendarfeedId) -> ObservedChange {
+    of_calendarfeed(id, HistoryVerb::Removed, FieldChanges::default())
 }
 
 fn of_calendarfeed(id: CalendarfeedId, verb: HistoryVerb, fields: FieldChanges) -> ObservedChange {
