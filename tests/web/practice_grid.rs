@@ -26,6 +26,7 @@ pub(crate) const ENTER: &str = "\u{e007}";
 pub(crate) const ESCAPE: &str = "\u{e00c}";
 pub(crate) const DOWN: &str = "\u{e015}";
 pub(crate) const RIGHT: &str = "\u{e014}";
+pub(crate) const PAGE_DOWN: &str = "\u{e00f}";
 
 /// A point of the window.
 #[derive(Clone, Copy, Debug)]

@@ -23,8 +23,8 @@ use crate::browser::{Browser, Look, PHONE};
 use crate::clients::state;
 use crate::login::Professional;
 use crate::practice_grid::{
-    DAY, DESKTOP, DOWN, ENTER, RIGHT, book, drag, focus, is_focused, link, open, place, point, row,
-    said, shop,
+    DAY, DESKTOP, DOWN, ENTER, PAGE_DOWN, RIGHT, book, drag, focus, is_focused, link, open, place,
+    point, row, said, shop,
 };
 use crate::server::{TestServer, answer};
 use crate::shop::{ANN, CALENDAR, clock};
@@ -115,11 +115,12 @@ async fn of_two_professionals_the_second_is_shown_both_versions() {
     let Some(browser) = open(&server, DESKTOP, DAY).await else { return };
     let elsewhere = json!({"vevent": {"start": "2025-06-03 09:30:00"}});
     let api = format!("/groups/4/vevents/{id}");
-    let change = || answer(server.by_pro(Method::PUT, &api).json(&elsewhere));
-    change().await.is(200);
-    let from = point(&browser, 0, "10:10").await;
-    let to = point(&browser, 1, "11:10").await;
-    drag(&browser, from, to).await;
+    // In the hand, so that the change of the other one is not shown first.
+    focus(&browser, id).await;
+    browser.press(&format!("g{RIGHT}{PAGE_DOWN}")).await;
+    browser.await_element(".ghost").await;
+    answer(server.by_pro(Method::PUT, &api).json(&elsewhere)).await.is(200);
+    browser.press(ENTER).await;
     browser.await_element("dialog.sheet[open] [role=alert]:focus").await;
     let text = browser.run("return document.querySelector('.sheet').textContent").await;
     let text = text.as_str().expect("a text").to_owned();
@@ -133,10 +134,12 @@ async fn of_two_professionals_the_second_is_shown_both_versions() {
     said(&browser, "Back in its place").await;
     browser.await_element(&format!("{}[data-t='09:30']", link(id))).await;
     // Mine: the second press moves it all the same.
+    focus(&browser, id).await;
+    browser.press(&format!("g{RIGHT}{PAGE_DOWN}{DOWN}{DOWN}")).await;
+    browser.await_element(".ghost").await;
     let elsewhere = json!({"vevent": {"start": "2025-06-03 10:00:00"}});
     answer(server.by_pro(Method::PUT, &api).json(&elsewhere)).await.is(200);
-    let from = point(&browser, 0, "09:40").await;
-    drag(&browser, from, to).await;
+    browser.press(ENTER).await;
     browser.await_element("dialog.sheet[open]").await;
     browser.click(".sheet form button").await;
     said(&browser, "Moved: 11:00–11:30, B").await;
