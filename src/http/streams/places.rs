@@ -1,7 +1,7 @@
 //! The number of streams: of one login, and of the server.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use metrics::Gauge;
@@ -16,7 +16,7 @@ const STREAMS_PER_OWNER_MAX: usize = 16;
 const STREAMS_MAX: usize = 1_024;
 
 /// The login, or the person with a key, that streams are counted for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StreamOwner {
     /// A login at the screens.
     Login(LoginHash),
@@ -33,7 +33,7 @@ pub(super) struct StreamPlaces(Mutex<OpenStreams>);
 #[derive(Default)]
 struct OpenStreams {
     all: usize,
-    by_owner: HashMap<StreamOwner, usize>,
+    by_owner: BTreeMap<StreamOwner, usize>,
 }
 
 /// The place of one stream, until it is dropped.
