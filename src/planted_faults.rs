@@ -151,6 +151,12 @@ pub(crate) enum PlantedFault {
     WatermarkIgnored,
     /// The durable watermark is never synced.
     WatermarkNeverSynced,
+    /// The addresses of a webhook's receiver are not checked when it is connected to.
+    WebhookAddressUnchecked,
+    /// The changes of one delivery of a webhook are in the wrong order.
+    WebhookOrderReversed,
+    /// The signature of a webhook leaves out the time of the delivery.
+    WebhookTimeUnsigned,
     /// A confirmation forgets the wrong codes before it.
     WrongCodesForgotten,
 }

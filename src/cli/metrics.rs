@@ -192,6 +192,8 @@ struct GaugeSampler {
     open_keys: Gauge,
     planned_messages: Vec<(MessageKind, Gauge)>,
     oldest_message_seconds: [(Channel, Gauge); 2],
+    /// The webhooks that are on, those that wait, and the seconds of the oldest change.
+    webhooks: [Gauge; 3],
     /// The number of live holds, and their seconds together.
     chosen_holds: [Gauge; 2],
     unconfirmed_holds: [Gauge; 2],
@@ -250,6 +252,14 @@ impl GaugeSampler {
                 .collect(),
             oldest_message_seconds: Channel::ALL
                 .map(|channel| (channel, register_oldest_message(recorder, channel))),
+            webhooks: [
+                gauge("slotbook_webhooks", "Webhooks that are on."),
+                gauge("slotbook_webhooks_waiting", "Webhooks with changes that are not delivered."),
+                gauge(
+                    "slotbook_webhook_oldest_seconds",
+                    "Seconds for which the oldest change has waited for its delivery to a webhook.",
+                ),
+            ],
             chosen_holds: register_holds(recorder, "chosen"),
             unconfirmed_holds: register_holds(recorder, "unconfirmed"),
             engine,
@@ -282,12 +292,23 @@ impl GaugeSampler {
         let open_keys = directory.apikeys.values().filter(|apikey| apikey.is_open_to_pages());
         self.open_keys.set(to_f64(open_keys.count() as u64));
         self.sample_messages();
+        self.sample_webhooks();
         let held = self.engine.hold_stats();
         for (gauges, live) in
             [(&self.chosen_holds, held.chosen), (&self.unconfirmed_holds, held.unconfirmed)]
         {
             gauges[0].set(to_f64(live.count));
             gauges[1].set(to_f64(live.seconds));
+        }
+    }
+
+    fn sample_webhooks(&self) {
+        let stats = self.engine.webhook_stats();
+        let now = self.engine.clock().now();
+        let seconds = stats.oldest.map_or(0, |oldest| now.seconds_since(oldest));
+        let values = [stats.on, stats.waiting, u64::try_from(seconds).unwrap_or(0)];
+        for (gauge, value) in self.webhooks.iter().zip(values) {
+            gauge.set(to_f64(value));
         }
     }
 

@@ -29,13 +29,19 @@ use crate::cli::upkeep;
 use crate::config::options::ServeOptions;
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::engine::quarantine::QuarantinedGroup;
+use crate::engine::webhooks::{WebhookOptions, WebhooksHandle};
 use crate::engine::{Engine, EngineParts, MessagingHandle};
 use crate::http::{self, BookingLimits, Server};
 use crate::notify::Gateways;
+use crate::notify::webhook::addresses::AllowedNetworks;
 use crate::web;
 
 /// Longest time that messages under way may take after the signal to stop, as long as connections.
 const MESSAGES_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
+/// Longest time that the pause before another try of a webhook sleeps before it reads the clock.
+const WEBHOOK_SLEEP_MAX: Duration = Duration::from_secs(15);
+/// Shortest time between two records of the place of a webhook.
+const WEBHOOK_RECORD_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest time that the engine may take to stop once no connection is left.
 const ENGINE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Connections that wait to be accepted, as far as the system allows: a burst waits here while the
@@ -113,13 +119,15 @@ pub(crate) async fn serve_until_signal(
     // The server's own writes come after the start, which an operator sees fail or not.
     upkeep::start(&engine, options);
     let messages = engine.send_messages(sending).await;
+    let webhooks = engine.deliver_webhooks(webhook_options(&routes.server));
     if options.demo {
         print_demo_pages(&engine, address);
     }
     let (stop_serving, serving_stopped) = oneshot::channel();
     let stopped = serving_stopped.map(drop);
     let served = tokio::spawn(http::serve(listener, routes, connections_max, stopped));
-    let running = RunningServer { engine, threads, messages, counts, stop_serving, served };
+    let running =
+        RunningServer { engine, threads, messages, webhooks, counts, stop_serving, served };
     tokio::select! {
         biased;
         () = signals.received() => {}
@@ -143,6 +151,7 @@ struct RunningServer {
     engine: Engine,
     threads: StoreThreads,
     messages: MessagingHandle,
+    webhooks: WebhooksHandle,
     /// Those of a server in a cluster.
     counts: Option<PassedCounts>,
     stop_serving: oneshot::Sender<()>,
@@ -154,9 +163,9 @@ impl RunningServer {
     /// Stops in order: connections and messages, the operator's socket, the engine, the journal,
     /// the counts of limits.
     async fn stop(self, operator_socket: Option<OperatorSocket>) {
-        let Self { engine, threads, messages, counts, stop_serving, served } = self;
+        let Self { engine, threads, messages, webhooks, counts, stop_serving, served } = self;
         let _ = stop_serving.send(());
-        let (served, ()) = tokio::join!(served, stop_messages(messages));
+        let (served, ()) = tokio::join!(served, stop_sending(messages, webhooks));
         served.expect("it does not panic");
         // Removed before the store is unlocked: the next server may create its own after that.
         drop(operator_socket);
@@ -174,8 +183,8 @@ impl RunningServer {
         mut signals: StopSignals,
         operator_socket: Option<OperatorSocket>,
     ) {
-        let Self { engine, threads, messages, counts, stop_serving, served } = self;
-        stop_messages(messages).await;
+        let Self { engine, threads, messages, webhooks, counts, stop_serving, served } = self;
+        stop_sending(messages, webhooks).await;
         // Requests wait from here on: what takes time comes before.
         if let Some(counts) = counts {
             counts.finish().await;
@@ -197,9 +206,10 @@ impl RunningServer {
     }
 }
 
-/// Starts no more messages, and waits for those that are being sent.
-async fn stop_messages(messages: MessagingHandle) {
-    if tokio::time::timeout(MESSAGES_SHUTDOWN_TIMEOUT, messages.stop()).await.is_err() {
+/// Starts no more messages and deliveries, and waits for those that are being sent.
+async fn stop_sending(messages: MessagingHandle, webhooks: WebhooksHandle) {
+    let stopped = async { tokio::join!(messages.stop(), webhooks.stop()) };
+    if tokio::time::timeout(MESSAGES_SHUTDOWN_TIMEOUT, stopped).await.is_err() {
         tracing::warn!(
             "some messages were being sent: they may arrive once more after the next start"
         );
@@ -295,6 +305,7 @@ fn create_server(
 ) -> Server {
     let per_source = source_connections_max(options, connections_max);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let allowed = AllowedNetworks::new(options.webhook_allow.0.clone());
     Server::new(engine.clone(), cores)
         .with_gateways(gateways)
         .with_message_quota(quota)
@@ -305,6 +316,7 @@ fn create_server(
         .with_group_bytes_max(upkeep::group_bytes_max(options))
         .limit_bookings(booking_limits(options))
         .listing_groups(options.list_groups)
+        .with_webhooks(Arc::new(http::webhook_sender(allowed)))
 }
 
 /// The maximum number of connections of one source.
@@ -313,6 +325,15 @@ pub(crate) fn source_connections_max(options: &ServeOptions, connections_max: us
         usize::try_from(options.source_connections_max).expect("a usize has 32 bits at least");
     // One source leaves half of the connections to others, however few there are.
     per_source.min((connections_max / 2).max(1))
+}
+
+fn webhook_options(server: &Server) -> WebhookOptions {
+    WebhookOptions {
+        sender: server.webhook_sender(),
+        poll_interval_max: WEBHOOK_SLEEP_MAX,
+        record_interval: WEBHOOK_RECORD_INTERVAL,
+        sends_mail: server.sends_mail(),
+    }
 }
 
 fn message_quota(options: &ServeOptions) -> MessageQuota {

@@ -241,6 +241,11 @@ pub struct ServeOptions {
     #[arg(long, env = "SLOTBOOK_FORWARDING_HEADER", default_value = "x-forwarded-for")]
     #[arg(value_name = "HEADER")]
     pub forwarding_header: ForwardingHeader,
+    /// Addresses and networks inside which receivers of webhooks may be, beside the internet, with
+    /// commas between them. Those of this machine may use http. None by default.
+    #[arg(long, env = "SLOTBOOK_WEBHOOK_ALLOW", default_value = "", hide_default_value = true)]
+    #[arg(value_name = "NETWORKS")]
+    pub webhook_allow: Networks,
     /// List the groups with a booking page at `/`, if there are several.
     #[arg(long, env = "SLOTBOOK_LIST_GROUPS", default_value = "false", value_name = "BOOL")]
     #[arg(action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true)]

@@ -30,7 +30,7 @@ use crate::engine::health::Health;
 use crate::engine::journal::{Journal, WeakJournalHandle};
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::messages::SupervisorMessage;
-use crate::engine::metrics::{EngineMetrics, MessageMetrics, WriteTiming};
+use crate::engine::metrics::{EngineMetrics, MessageMetrics, WebhookMetrics, WriteTiming};
 use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
@@ -279,6 +279,11 @@ impl Engine {
     /// Returns the handles of the metrics of messages.
     pub(crate) fn message_metrics(&self) -> MessageMetrics {
         self.metrics.messages.clone()
+    }
+
+    /// Returns the handles of the metrics of webhooks.
+    pub(crate) fn webhook_metrics(&self) -> &WebhookMetrics {
+        &self.metrics.webhooks
     }
 
     /// Returns why a write to a group would be rejected now, so that a caller need not read its

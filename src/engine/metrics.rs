@@ -13,6 +13,7 @@ use tokio::time::Instant as Stopwatch;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::message::{Message, MessageKind, Progress};
 use crate::domain::state::command::Command;
+use crate::domain::state::webhooks::webhook::AttemptResult;
 
 /// Metrics of one engine. The default discards every value.
 #[derive(Clone, Debug)]
@@ -27,7 +28,50 @@ pub struct EngineMetrics {
     batch_seconds: Histogram,
     /// Metrics of messages.
     pub(crate) messages: MessageMetrics,
+    /// Metrics of webhooks.
+    pub(crate) webhooks: WebhookMetrics,
 }
+
+/// Attempts at deliveries to webhooks, by their results.
+#[derive(Clone, Debug)]
+pub(crate) struct WebhookMetrics {
+    attempts: BTreeMap<&'static str, Counter>,
+}
+
+impl WebhookMetrics {
+    fn from_recorder(recorder: &dyn Recorder) -> Self {
+        const ATTEMPTS: &str = "slotbook_webhook_attempts_total";
+        let help = "Attempts at deliveries to webhooks, by their results.";
+        recorder.describe_counter(ATTEMPTS.into(), None, help.into());
+        let register = |result: &'static str| {
+            let key = Key::from_parts(ATTEMPTS, vec![Label::new("result", result)]);
+            (result, recorder.register_counter(&key, &metadata()))
+        };
+        Self { attempts: ATTEMPT_RESULTS.into_iter().map(register).collect() }
+    }
+
+    /// Counts an attempt.
+    pub(crate) fn record_attempt(&self, result: AttemptResult) {
+        let name = if result.is_success() { TAKEN } else { result.name() };
+        if let Some(counter) = self.attempts.get(name) {
+            counter.increment(1);
+        }
+    }
+}
+
+/// Label of an attempt whose delivery was taken.
+const TAKEN: &str = "taken";
+/// Results of attempts, as labels of a metric.
+const ATTEMPT_RESULTS: [&str; 8] = [
+    TAKEN,
+    AttemptResult::Status(0).name(),
+    AttemptResult::Unresolved.name(),
+    AttemptResult::AddressRefused.name(),
+    AttemptResult::Unreachable.name(),
+    AttemptResult::Tls.name(),
+    AttemptResult::TimedOut.name(),
+    AttemptResult::Broken.name(),
+];
 
 /// Metrics of messages.
 #[derive(Clone, Debug)]
@@ -106,6 +150,7 @@ impl EngineMetrics {
                 Vec::new(),
             ),
             messages: MessageMetrics::from_recorder(recorder),
+            webhooks: WebhookMetrics::from_recorder(recorder),
         }
     }
 

@@ -46,6 +46,7 @@ mod shared_compaction;
 pub(crate) mod steady_clock;
 mod supervisor;
 mod upkeep;
+pub mod webhooks;
 mod write;
 
 pub use self::compaction_requests::PairOutcome;

@@ -19,6 +19,7 @@ use crate::engine::group_map::GroupMap;
 use crate::engine::mailbox::Mailbox;
 use crate::engine::messages::{GroupChange, SchedulerMessage};
 use crate::engine::quarantine::QuarantinedGroup;
+use crate::engine::webhooks::wakeups::WebhookWakeups;
 use crate::planted_faults::PlantedFault;
 
 /// The published states. A reader takes one and keeps it to the end of its request.
@@ -37,6 +38,8 @@ pub struct Published {
     scheduler: ArcSwapOption<Mailbox<SchedulerMessage>>,
     /// Readers of changes, who are woken by every change of their group.
     wakeups: Arc<ChangeWakeups>,
+    /// The groups with webhooks that were published.
+    webhook_wakeups: WebhookWakeups,
     /// Groups that are not served.
     quarantined: BTreeMap<GroupId, QuarantinedGroup>,
     /// The state of each group before its newest one. Empty unless a planted fault needs it.
@@ -70,6 +73,7 @@ impl Published {
             accounts: AccountIndex::new(accounts),
             scheduler: ArcSwapOption::empty(),
             wakeups: Arc::default(),
+            webhook_wakeups: WebhookWakeups::default(),
             quarantined: quarantined_by_id,
             former: Mutex::default(),
         }
@@ -146,6 +150,9 @@ impl Published {
                 self.former.lock().insert(group, Arc::clone(&before));
             }
             self.accounts.follow(&before, &group_state);
+            if !group_state.webhooks.is_empty() || !before.webhooks.is_empty() {
+                self.webhook_wakeups.add(group);
+            }
             changes.extend(GroupChange::new(&before, group_state, changed));
         }
         self.wakeups.wake(groups.into_iter());
@@ -159,6 +166,11 @@ impl Published {
     /// Watches the changes of a group from now on.
     pub fn watch_changes(&self, group: GroupId) -> ChangeWatch {
         self.wakeups.watch(group)
+    }
+
+    /// The wake-ups of the delivery to webhooks.
+    pub(crate) const fn webhook_wakeups(&self) -> &WebhookWakeups {
+        &self.webhook_wakeups
     }
 
     /// Publishes the directory's next state.

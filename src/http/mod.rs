@@ -72,6 +72,6 @@ pub(crate) use resources::vevents::{
     draw_up_new, make_change, make_part_change, show_vevent_later,
 };
 pub use route_table::{operator_routes, routes};
-pub use server::{ServedStore, Server};
+pub use server::{ServedStore, Server, webhook_sender};
 pub use service::HttpService;
 pub(crate) use writes::expected::expecting;

@@ -72,6 +72,7 @@ pub enum Resource {
     History,
     Export,
     Retention,
+    Webhook,
     Change,
 }
 
@@ -179,6 +180,7 @@ impl Resource {
             | Self::Customfield
             | Self::Image
             | Self::Retention
+            | Self::Webhook
             | Self::Module => GroupRight::Settings,
             Self::Fiche => GroupRight::Clients,
             Self::Vevent

@@ -8,11 +8,11 @@ use crate::http::resources::{
     accounts, agenda, alike, appointments, batch, bulk_vevents, calendarfeeds, calendars, changes,
     client_accounts, customfields, docs, dry_runs, exports, fiches, groups, health, history, holds,
     hours, images, interventions, invitations, messages, modules, pros, retention, sessions, sets,
-    slots, vevents,
+    slots, vevents, webhooks,
 };
 
 /// The endpoint lists of all files.
-static ENDPOINT_LISTS: [&[Endpoint]; 31] = [
+static ENDPOINT_LISTS: [&[Endpoint]; 32] = [
     health::ENDPOINTS,
     docs::ENDPOINTS,
     sessions::ENDPOINTS,
@@ -44,6 +44,7 @@ static ENDPOINT_LISTS: [&[Endpoint]; 31] = [
     changes::ENDPOINTS,
     exports::ENDPOINTS,
     retention::ENDPOINTS,
+    webhooks::ENDPOINTS,
 ];
 
 /// The endpoint lists for the operator's socket.

@@ -23,6 +23,7 @@ use crate::domain::state::space_quota::is_full_for;
 use crate::domain::time::{DAY, Instant};
 use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
+use crate::engine::webhooks::WebhookSender;
 use crate::http::answer::fixed_content::FixedContent;
 use crate::http::auth::Authenticator;
 use crate::http::auth::account_use::AccountUses;
@@ -52,7 +53,11 @@ use crate::http::metrics::HttpMetrics;
 use crate::http::openapi::known_names::KnownNames;
 use crate::http::streams::ChangeStreams;
 use crate::notify::Gateways;
+use crate::notify::webhook::addresses::AllowedNetworks;
+use crate::notify::webhook::client::WebhookClient;
+use crate::notify::webhook::resolver::SystemResolver;
 use crate::planted_faults::PlantedFault;
+use crate::wire::webhook::delivery_body;
 
 /// Writes the export document of these states.
 type WriteDocument = fn(&Directory, &[Arc<GroupState>], &mut dyn io::Write) -> io::Result<()>;
@@ -66,6 +71,12 @@ pub struct ServedStore {
     pub reserve_mib: u64,
     /// Writes the export document.
     pub write_document: WriteDocument,
+}
+
+/// Returns a sender of deliveries to receivers on the internet and in these networks.
+pub fn webhook_sender(allowed: AllowedNetworks) -> WebhookSender {
+    let client = WebhookClient::new(allowed, Arc::new(SystemResolver::default()));
+    WebhookSender::new(client, delivery_body, Randomness::from_os())
 }
 
 /// Maximum number of professionals that a warning goes to.
@@ -140,6 +151,8 @@ pub struct Server {
     pub(crate) account_uses: AccountUses,
     /// The streams of changes.
     pub(crate) streams: ChangeStreams,
+    /// Tests webhooks, and knows which receivers are allowed.
+    pub(crate) webhooks: Arc<WebhookSender>,
     /// The OpenAPI document; empty until the service is built.
     pub(crate) openapi_document: FixedContent,
     /// The names that its operations take.
@@ -178,9 +191,26 @@ impl Server {
             lists_groups: false,
             first_run: FirstRun::new(None),
             account_uses: AccountUses::new(),
+            webhooks: Arc::new(webhook_sender(AllowedNetworks::default())),
             openapi_document: FixedContent::default(),
             known_names: Arc::default(),
         }
+    }
+
+    /// Returns the sender of deliveries to webhooks.
+    pub fn webhook_sender(&self) -> Arc<WebhookSender> {
+        Arc::clone(&self.webhooks)
+    }
+
+    /// Whether mails can leave.
+    pub fn sends_mail(&self) -> bool {
+        self.gateways.is_configured(Channel::Mail)
+    }
+
+    /// Sets the sender that tests webhooks.
+    #[must_use]
+    pub fn with_webhooks(self, webhooks: Arc<WebhookSender>) -> Self {
+        Self { webhooks, ..self }
     }
 
     /// Sets the gateways that render message texts, and the public address of the server.

@@ -24,6 +24,8 @@ pub(crate) enum MailKind {
     ProPassword,
     Invitation,
     UnknownLogin,
+    WebhookFailed,
+    WebhookGone,
 }
 
 impl MailKind {
@@ -51,7 +53,9 @@ impl MailKind {
             | Self::UnknownLogin
             | Self::CodesHalfUsed
             | Self::CodesAsked
-            | Self::CodesNoLongerAsked => None,
+            | Self::CodesNoLongerAsked
+            | Self::WebhookFailed
+            | Self::WebhookGone => None,
         }
     }
 }

@@ -17,6 +17,7 @@ mod sender_text;
 pub mod simulated;
 pub mod sms;
 pub mod smtp;
+pub mod webhook;
 
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::channel::Channel;

@@ -9,11 +9,13 @@ use crate::domain::directory::confirmation_code::ConfirmationCode;
 use crate::domain::directory::link_secret::LinkSecret;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::HoldId;
+use crate::domain::records::ids::WebhookId;
 use crate::domain::records::image::ImageSlot;
 use crate::domain::records::message::{
     AccountChange, AppointmentTime, LinkPurpose, Message, MessageContent, ShopWarning,
 };
 use crate::domain::state::group_state::GroupState;
+use crate::domain::state::webhooks::webhook::OffReason;
 use crate::domain::time::Instant;
 use crate::notify::contrast::{self, LightColours};
 use crate::notify::gsm;
@@ -66,6 +68,8 @@ struct MailContext {
     /// The booking that the code confirms: its start, and the last moment for the code.
     code_start: String,
     code_until: String,
+    /// Host of the receiver of a webhook; empty if the mail is about none.
+    receiver: String,
     /// URL that ends such mails; empty if nothing does.
     unsubscribe: String,
     colours: MailColours,
@@ -219,6 +223,8 @@ struct SubjectMatter {
     link: String,
     /// The code that confirms a booking, if the mail is about one.
     code: Option<BookingCodeText>,
+    /// Host of the receiver of a webhook; empty if the mail is about none.
+    receiver: String,
 }
 
 /// A code and the booking that it confirms.
@@ -248,7 +254,14 @@ impl SubjectMatter {
     /// Creates the subject matter of a mail about appointments.
     fn new(kind: MailKind, appointments: impl IntoIterator<Item = MailAppointment>) -> Self {
         let appointments = appointments.into_iter().collect();
-        Self { kind, appointments, previous_start: None, link: String::new(), code: None }
+        Self {
+            kind,
+            appointments,
+            previous_start: None,
+            link: String::new(),
+            code: None,
+            receiver: String::new(),
+        }
     }
 }
 
@@ -285,14 +298,7 @@ fn find_subject_matter(
             };
             SubjectMatter::new(kind, None)
         }
-        MessageContent::ShopWarning(warning) => {
-            let kind = match warning {
-                ShopWarning::CodesHalfUsed => MailKind::CodesHalfUsed,
-                ShopWarning::CodesAsked => MailKind::CodesAsked,
-                ShopWarning::CodesNoLongerAsked => MailKind::CodesNoLongerAsked,
-            };
-            SubjectMatter::new(kind, None)
-        }
+        MessageContent::ShopWarning(warning) => find_warning(state, *warning)?,
         MessageContent::BookingCode { hold, .. } => {
             let code = Some(BookingCodeText::find(state, *hold, settings)?);
             SubjectMatter { code, ..SubjectMatter::new(MailKind::BookingCode, None) }
@@ -331,6 +337,31 @@ fn find_subject_matter(
         return None;
     }
     Some(subject_matter)
+}
+
+/// Finds the subject matter of a warning to professionals. `None` if its webhook was removed.
+fn find_warning(state: &GroupState, warning: ShopWarning) -> Option<SubjectMatter> {
+    let kind = match warning {
+        ShopWarning::WebhookOff(id) => return find_webhook(state, id),
+        ShopWarning::CodesHalfUsed => MailKind::CodesHalfUsed,
+        ShopWarning::CodesAsked => MailKind::CodesAsked,
+        ShopWarning::CodesNoLongerAsked => MailKind::CodesNoLongerAsked,
+    };
+    Some(SubjectMatter::new(kind, None))
+}
+
+/// Finds the subject matter of a mail about a webhook that delivers no more. `None` if it was
+/// removed, or is on again.
+fn find_webhook(state: &GroupState, id: WebhookId) -> Option<SubjectMatter> {
+    let webhook = state.webhooks.get(id)?;
+    let kind = match webhook.off?.reason {
+        OffReason::Failed => MailKind::WebhookFailed,
+        OffReason::Gone => MailKind::WebhookGone,
+        OffReason::ByHand => return None,
+    };
+    // The path may hold a secret of the receiver.
+    let receiver = webhook.url.authority().to_owned();
+    Some(SubjectMatter { receiver, ..SubjectMatter::new(kind, None) })
 }
 
 /// Finds the appointments of a confirmation that still stand. Other messages announce those that
@@ -431,6 +462,7 @@ fn build_context(
         code,
         code_start,
         code_until,
+        receiver: subject_matter.receiver.clone(),
         unsubscribe,
         colours: mail_colours(group),
         logo: mail_logo(state, settings.public_url),

@@ -42,6 +42,8 @@ use crate::domain::state::history::settings::SettingsChange;
 use crate::domain::state::history::{History, HistoryChunk};
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::state::outbox::Outbox;
+use crate::domain::state::webhooks::Webhooks;
+use crate::domain::state::webhooks::webhook::Webhook;
 use crate::domain::time::Instant;
 use crate::store::codec::{self, DecodeError};
 
@@ -95,6 +97,10 @@ enum GroupFrame {
     Calendarfeeds(Vec<Arc<Calendarfeed>>),
     /// The highest number that a calendar feed ever had; absent before the first.
     LastCalendarfeed(u64),
+    /// The webhooks. Reference 18.
+    Webhooks(Vec<Arc<Webhook>>),
+    /// The highest number that a webhook ever had; absent without one.
+    LastWebhook(u64),
 }
 
 /// An event of a group that could not be applied, kept unchanged for a release that can apply it.
@@ -201,6 +207,11 @@ pub fn write_group<E>(
     }
     write_frames(group_state.images.slots(), GroupFrame::ImageSlots, &mut write)?;
     write_calendarfeeds(&group_state.calendarfeeds, &mut write)?;
+    write_frames(group_state.webhooks.iter().cloned(), GroupFrame::Webhooks, &mut write)?;
+    match group_state.webhooks.last() {
+        0 => {}
+        last => write(&codec::encode(&GroupFrame::LastWebhook(last)))?,
+    }
     if group_state.privacy != PrivacyMarks::default() {
         write(&codec::encode(&GroupFrame::Privacy(group_state.privacy)))?;
     }
@@ -275,6 +286,8 @@ pub struct GroupReader {
     image_slots: Vec<(ImageSlot, ImageDigest)>,
     calendarfeeds: Vec<Arc<Calendarfeed>>,
     last_calendarfeed: u64,
+    webhooks: Vec<Arc<Webhook>>,
+    last_webhook: u64,
 }
 
 impl GroupReader {
@@ -310,6 +323,8 @@ impl GroupReader {
             GroupFrame::ImageSlots(rows) => self.image_slots.extend(rows),
             GroupFrame::Calendarfeeds(rows) => self.calendarfeeds.extend(rows),
             GroupFrame::LastCalendarfeed(last) => self.last_calendarfeed = last,
+            GroupFrame::Webhooks(rows) => self.webhooks.extend(rows),
+            GroupFrame::LastWebhook(last) => self.last_webhook = last,
         }
         Ok(())
     }
@@ -355,6 +370,7 @@ impl GroupReader {
         group_state.images = GroupImages::from_stored(self.images, self.image_slots);
         group_state.calendarfeeds =
             Calendarfeeds::from_stored(self.calendarfeeds, self.last_calendarfeed);
+        group_state.webhooks = Webhooks::from_stored(self.webhooks, self.last_webhook);
         Some(group_state)
     }
 }

@@ -67,6 +67,7 @@ pub fn merge_content(
             state.calendarfeeds = replaced.calendarfeeds.without_rows();
             state.last_stamp = state.last_stamp.max(replaced.last_stamp);
             state.record_begin(Author::Operator);
+            state.webhooks = replaced.webhooks.clone();
         }
     }
     let mut group_states = staying;

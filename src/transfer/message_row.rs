@@ -11,7 +11,9 @@ use strum::IntoEnumIterator as _;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::fault::Fault;
 use crate::domain::records::hold::HoldId;
-use crate::domain::records::ids::{CalendarId, FicheId, InterventionId, MessageId, VeventId};
+use crate::domain::records::ids::{
+    CalendarId, FicheId, InterventionId, MessageId, VeventId, WebhookId,
+};
 use crate::domain::records::known_appointment::{
     AppointmentDetails, Expectation, KnownAppointment, News,
 };
@@ -31,7 +33,7 @@ const ATTEMPTS_MAX: u32 = 1_000_000;
 const KINDS: &str = "must be one of confirmation, change, cancellation, restoration, withdrawal, \
      mail_reminder, sms_reminder, account_confirmation, new_password, new_email, mail_code, \
      sms_code, password_changed, email_changed, new_device, login_link, codes_half_used, \
-     codes_asked, codes_no_longer_asked, pro_password, invitation";
+     codes_asked, codes_no_longer_asked, pro_password, invitation, webhook_off";
 const STATES: &str = "must be one of planned, sending, sent, kept, failed, missed, suppressed";
 
 /// Returns the row of a message.
@@ -103,6 +105,9 @@ fn kind_name(message: &Message) -> &'static str {
 
 fn render_content(content: &MessageContent, row: &mut Map<String, Value>) {
     match content {
+        MessageContent::ShopWarning(ShopWarning::WebhookOff(id)) => {
+            row.insert("webhook_id".into(), id.number().into());
+        }
         MessageContent::AccountNotice(_) | MessageContent::ShopWarning(_) => {}
         MessageContent::AccountLink { expires, purpose: _, token: _ }
         | MessageContent::BookingCode { expires, channel: _, hold: _ } => {
@@ -232,6 +237,10 @@ fn parse_content(row: &Map<String, Value>) -> Result<MessageContent, Fault> {
         "codes_half_used" => MessageContent::ShopWarning(ShopWarning::CodesHalfUsed),
         "codes_asked" => MessageContent::ShopWarning(ShopWarning::CodesAsked),
         "codes_no_longer_asked" => MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked),
+        "webhook_off" => {
+            let id = parse_id(row, "webhook_id", WebhookId::new)?;
+            MessageContent::ShopWarning(ShopWarning::WebhookOff(id))
+        }
         _ => return Err(Fault::new("kind", KINDS)),
     })
 }

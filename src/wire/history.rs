@@ -13,7 +13,7 @@ use crate::domain::records::author::{Author, KeyId};
 use crate::domain::records::fault::Fault;
 use crate::domain::records::ids::{
     CalendarId, CalendarfeedId, CalendarsetId, CustomfieldId, FicheId, ID_MAX, InterventionId,
-    InterventionsetId, ProId, VeventId,
+    InterventionsetId, ProId, VeventId, WebhookId,
 };
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::NumberedRow;
@@ -155,6 +155,9 @@ pub fn is_known(object: HistoryObject, state: &GroupState) -> bool {
             CalendarfeedId::new(id).is_some_and(|id| state.calendarfeeds.get(id).is_some())
         }
         ObjectKind::Vevent => VeventId::new(id).is_some_and(|id| state.rows.contains_key(&id)),
+        ObjectKind::Webhook => {
+            WebhookId::new(id).is_some_and(|id| state.webhooks.get(id).is_some())
+        }
     };
     exists || state.history.tells_of(object)
 }

@@ -46,3 +46,4 @@ pub mod slots;
 pub mod slots_answer;
 pub mod value;
 pub mod vevent;
+pub mod webhook;

@@ -51,3 +51,4 @@ mod slots;
 mod streams;
 mod strict;
 mod vevents;
+mod webhooks;

@@ -15,4 +15,5 @@ mod operator;
 mod readme;
 mod server;
 mod service;
+mod streams;
 mod transfer;

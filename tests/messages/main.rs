@@ -12,7 +12,9 @@ mod kills;
 mod letters;
 mod looks;
 mod notices;
+mod receivers;
 mod secrecy;
 #[path = "../binary/server.rs"]
 #[expect(dead_code, reason = "it is shared with tests that ask more of the program")]
 mod server;
+mod webhooks;

@@ -16,6 +16,7 @@ mod every_call;
 #[expect(dead_code, reason = "it is shared with tests that ask more of it")]
 mod fake_gateways;
 mod faults;
+mod feed;
 mod full;
 mod generations;
 mod golden;
@@ -28,6 +29,9 @@ mod owners;
 mod power_cut;
 mod quarantine;
 mod reads;
+#[path = "../messages/receivers.rs"]
+#[expect(dead_code, reason = "it is shared with tests that ask more of it")]
+mod receivers;
 mod second_reader;
 #[path = "../binary/server.rs"]
 mod server;

@@ -58,7 +58,7 @@ async fn a_feed_is_made_shown_once_renewed_and_revoked() {
     assert_eq!(ann.post(FEEDS, &[("renew", "x")]).await.status, 404);
     let history = ann.open("/p/cut-co/history").await;
     history.shows("Calendar link 1");
-    history.shows("New secret link");
+    history.shows("New secret");
 }
 
 #[tokio::test]

@@ -150,6 +150,9 @@ pub fn draft_messages(
         | Event::FichesMerged { .. }
         | Event::HistoryEnded { .. }
         | Event::ReadsNoted { .. }
+        | Event::WebhookPut { .. }
+        | Event::WebhookRemoved { .. }
+        | Event::WebhookSettled { .. }
         | Event::ClientsErased { .. }
         | Event::RetentionCountBegan { .. }
         | Event::AccountUsed { .. }

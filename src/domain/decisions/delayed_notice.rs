@@ -229,6 +229,7 @@ fn is_by_professional(command: &Command) -> bool {
         | Command::RemoveDeleted(_)
         | Command::EndHistory(_)
         | Command::NoteReads(_)
+        | Command::Webhook(_)
         | Command::EraseClients(_)
         | Command::CloseAccounts(_)
         | Command::Retain(_)

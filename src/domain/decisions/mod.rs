@@ -38,6 +38,7 @@ pub(crate) mod series_part;
 pub(crate) mod shop_warning;
 pub(crate) mod unconfirmed;
 pub mod upkeep;
+pub(crate) mod webhook;
 pub(crate) mod within;
 
 use std::sync::Arc;
@@ -104,6 +105,7 @@ pub fn decide(context: &mut Context<'_>, command: &Command) -> Result<Decision, 
             Ok(Decision::Event(event, Outcome::default()))
         }
         Command::ChangeCalendarfeed(change) => calendarfeed::decide(context, change),
+        Command::Webhook(command) => webhook::decide(context, command),
         Command::Within(command) => within::decide(context, command, decide),
     }
 }

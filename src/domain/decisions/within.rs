@@ -150,7 +150,8 @@ fn check_change(
         | ObjectKind::Calendarset
         | ObjectKind::Intervention
         | ObjectKind::Interventionset
-        | ObjectKind::Customfield => match role {
+        | ObjectKind::Customfield
+        | ObjectKind::Webhook => match role {
             ProRole::Administrator => Ok(()),
             ProRole::Reception | ProRole::Professional(_) => {
                 Err(Refusal::lacking(GroupRight::Settings))

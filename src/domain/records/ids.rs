@@ -77,4 +77,6 @@ id! {
     MessageId,
     /// A calendar feed of a group; ascending in the order of their creation. Reference 19.1.
     CalendarfeedId,
+    /// A webhook of a group. Reference 18.
+    WebhookId,
 }

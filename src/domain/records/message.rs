@@ -14,6 +14,8 @@ use crate::domain::records::text::Text;
 use crate::domain::records::vevent::{AppointmentKey, ReminderOutcome, Vevent};
 use crate::domain::time::Instant;
 
+pub use crate::domain::records::shop_warning::ShopWarning;
+
 /// A message to one client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredMessage", into = "StoredMessage")]
@@ -203,17 +205,6 @@ pub enum AccountChange {
     UnknownLogin,
 }
 
-/// A warning to the professionals of a group. The order of the variants is the format on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum ShopWarning {
-    /// Half of the codes of a day were asked for and not given.
-    CodesHalfUsed,
-    /// Far more bookings than usual were made, and the group asks for codes now.
-    CodesAsked,
-    /// The group asks for codes no more.
-    CodesNoLongerAsked,
-}
-
 /// An appointment as its former client knew it. The current appointment no longer holds these
 /// values, because it belongs to another client under another secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -375,6 +366,7 @@ pub enum MessageKind {
     ProPassword,
     Invitation,
     UnknownLogin,
+    WebhookOff,
 }
 
 impl MessageKind {
@@ -537,6 +529,7 @@ impl Message {
             MessageContent::ShopWarning(ShopWarning::CodesNoLongerAsked) => {
                 MessageKind::CodesNoLongerAsked
             }
+            MessageContent::ShopWarning(ShopWarning::WebhookOff(_)) => MessageKind::WebhookOff,
         }
     }
 

@@ -25,6 +25,7 @@ pub mod message;
 pub mod nearest;
 pub mod phone;
 pub(crate) mod secret_text;
+mod shop_warning;
 pub mod site_origin;
 pub(crate) mod slug;
 pub mod sms_countries;

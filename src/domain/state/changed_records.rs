@@ -92,9 +92,7 @@ impl ChangedRecords {
                 self.messages.extend(&erasure.messages);
             }
             Event::Announced { messages, .. } => {
-                for message in messages {
-                    self.add_message(message);
-                }
+                messages.iter().for_each(|it| self.add_message(it))
             }
             Event::MessagePut { message, .. } => self.add_message(message),
             Event::AccountLinkRequested { message, .. } => self.add_message(message),
@@ -120,7 +118,10 @@ impl ChangedRecords {
             | Event::CalendarfeedPut { .. }
             | Event::CalendarfeedRevoked { .. }
             | Event::HistoryEnded { .. }
-            | Event::ReadsNoted { .. } => {}
+            | Event::ReadsNoted { .. }
+            | Event::WebhookPut { .. }
+            | Event::WebhookRemoved { .. }
+            | Event::WebhookSettled { .. } => {}
         }
     }
 

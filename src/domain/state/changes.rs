@@ -69,7 +69,7 @@ impl ObjectKind {
             | Self::Fiche
             | Self::Vevent
             | Self::Account => true,
-            Self::Fiches | Self::Calendarfeed => false,
+            Self::Fiches | Self::Calendarfeed | Self::Webhook => false,
         }
     }
 }
@@ -79,6 +79,13 @@ impl HistoryVerb {
     /// would cause the next one.
     pub const fn is_in_feed(self) -> bool {
         !matches!(self, Self::Read | Self::Begun)
+    }
+}
+
+impl HistoryRow {
+    /// Whether it is a change of the feed.
+    pub const fn is_in_feed(&self) -> bool {
+        self.object.kind.is_in_feed() && self.verb.is_in_feed()
     }
 }
 
@@ -105,7 +112,7 @@ impl GroupState {
     /// Returns what a reader sees now of the object of a row; `None` if the change is none of the
     /// feed, or concerns what the reader never saw.
     pub fn find_presence(&self, row: &HistoryRow, view: &FeedView) -> Option<ObjectPresence> {
-        if !row.verb.is_in_feed() || !row.object.kind.is_in_feed() {
+        if !row.is_in_feed() {
             return None;
         }
         let catalogue = &self.catalogue;
@@ -137,7 +144,7 @@ impl GroupState {
             }
             ObjectKind::Fiche => return self.find_client_presence(FicheId::new(id)?, row, view),
             ObjectKind::Vevent => return self.find_event_presence(VeventId::new(id)?, row, view),
-            ObjectKind::Fiches | ObjectKind::Calendarfeed => return None,
+            ObjectKind::Fiches | ObjectKind::Calendarfeed | ObjectKind::Webhook => return None,
         };
         Some(presence_of(found))
     }

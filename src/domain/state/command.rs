@@ -23,9 +23,10 @@ use crate::domain::records::message::ShopWarning;
 use crate::domain::records::text::{Email, LongText, Text};
 use crate::domain::state::booking_permission::BookingPermission;
 use crate::domain::state::delivery_step::DeliveryStep;
-use crate::domain::state::editable_record::EditableRecord;
+use crate::domain::state::editable_record::EditableRecord as _;
 use crate::domain::state::login_notice::NotifyOfLogin;
 use crate::domain::state::precondition::{ExpectedEffect, Precondition};
+use crate::domain::state::webhooks::settlement::WebhookCommand;
 use crate::domain::time::{Civil, Instant};
 
 pub use crate::domain::state::calendarfeed_change::{CalendarfeedChange, CalendarfeedStep};
@@ -87,6 +88,8 @@ pub enum Command {
     Within(Box<CommandWithin>),
     NoteReads(Arc<[ReadNote]>),
     ChangeCalendarfeed(CalendarfeedChange),
+    /// About the webhooks. Reference 18.
+    Webhook(Box<WebhookCommand>),
 }
 
 /// Warns the professionals of a group, once in 24 hours of the same. Reference 7.3.
@@ -288,6 +291,7 @@ impl Command {
             | Self::NotifyOfLogin(_)
             | Self::NoteReads(_)
             | Self::ChangeCalendarfeed(_)
+            | Self::Webhook(_)
             | Self::EraseClients(_)
             | Self::CloseAccounts(_)
             | Self::Retain(_)
@@ -324,6 +328,7 @@ impl Command {
             | Self::EndHistory(_)
             | Self::NoteReads(_)
             | Self::ChangeCalendarfeed(_)
+            | Self::Webhook(_)
             | Self::EraseClients(_)
             | Self::CloseAccounts(_)
             | Self::Retain(_)
@@ -362,6 +367,7 @@ impl Command {
             | Self::NotifyOfLogin(_)
             | Self::NoteReads(_)
             | Self::ChangeCalendarfeed(_)
+            | Self::Webhook(_)
             | Self::Batch(_) => false,
         }
     }
@@ -397,6 +403,7 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::NoteReads(_)
             | Self::ChangeCalendarfeed(_)
+            | Self::Webhook(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
             | Self::CloseAccounts(_)
@@ -432,6 +439,7 @@ impl Command {
             | Self::EmptyCancelled(_)
             | Self::NoteReads(_)
             | Self::ChangeCalendarfeed(_)
+            | Self::Webhook(_)
             | Self::EndHistory(_)
             | Self::EraseClients(_)
             | Self::CloseAccounts(_)

@@ -14,7 +14,7 @@ use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId};
 use crate::domain::records::ids::{
-    CalendarfeedId, CalendarsetId, FicheId, InterventionsetId, VeventId,
+    CalendarfeedId, CalendarsetId, FicheId, InterventionsetId, VeventId, WebhookId,
 };
 use crate::domain::records::image::{Image, ImageSlot};
 use crate::domain::records::intervention::{Intervention, Interventionset};
@@ -24,6 +24,7 @@ use crate::domain::state::cancelled_bookings::DeletionPlace;
 use crate::domain::state::erasure::Erasure;
 use crate::domain::state::idempotency::IdempotencyRecord;
 use crate::domain::state::read_note::ReadNote;
+use crate::domain::state::webhooks::webhook::{OffReason, Webhook, WebhookProgress};
 use crate::domain::time::{CivilDay, Instant};
 
 /// A change of one group. It was decided once and is never checked again. The order of the variants
@@ -352,6 +353,33 @@ pub enum Event {
         /// The feed.
         id: CalendarfeedId,
     },
+    /// A webhook was made or changed.
+    WebhookPut {
+        /// The stamp of the event.
+        at: Instant,
+        /// The webhook after the change.
+        webhook: Box<Webhook>,
+    },
+    /// A webhook was removed.
+    WebhookRemoved {
+        /// The stamp of the event.
+        at: Instant,
+        /// The webhook.
+        id: WebhookId,
+    },
+    /// A webhook has delivered changes, or tried to.
+    WebhookSettled {
+        /// The stamp of the event.
+        at: Instant,
+        /// The webhook.
+        id: WebhookId,
+        /// Its progress, with the new answers alone.
+        progress: Box<WebhookProgress>,
+        /// Whether another round begins.
+        begins_round: bool,
+        /// The reason why it is off from now on, if it is.
+        off: Option<OffReason>,
+    },
 }
 
 impl Event {
@@ -385,6 +413,9 @@ impl Event {
             | Self::HoldMade { at, .. }
             | Self::HoldReleased { at, .. }
             | Self::HoldExtended { at, .. }
+            | Self::WebhookPut { at, .. }
+            | Self::WebhookRemoved { at, .. }
+            | Self::WebhookSettled { at, .. }
             | Self::CodeRefused { at, .. }
             | Self::BookingConfirmed { at, .. }
             | Self::GroupFounded { at, .. }
@@ -433,6 +464,9 @@ impl Event {
             | Self::HoldMade { .. }
             | Self::HoldReleased { .. }
             | Self::HoldExtended { .. }
+            | Self::WebhookPut { .. }
+            | Self::WebhookRemoved { .. }
+            | Self::WebhookSettled { .. }
             | Self::CodeRefused { .. }
             | Self::BookingConfirmed { .. }
             | Self::GroupFounded { .. }

@@ -33,6 +33,7 @@ use crate::domain::state::outbox::Outbox;
 use crate::domain::state::space::{ACCOUNT_BYTES, fiche_bytes, vevent_bytes};
 use crate::domain::state::unverified_rate::UnverifiedRate;
 use crate::domain::state::vevent_rows::VeventRows;
+use crate::domain::state::webhooks::Webhooks;
 use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
 use crate::planted_faults::PlantedFault;
@@ -43,6 +44,7 @@ pub(crate) mod held_time;
 mod observed;
 mod observed_settings;
 mod retain;
+mod webhook_events;
 
 /// The state of a group. It shares the parts that an event did not change with the state before.
 #[derive(Clone, Debug)]
@@ -99,6 +101,8 @@ pub struct GroupState {
     pub images: GroupImages,
     /// The links by which calendar programs read the agenda.
     pub calendarfeeds: Calendarfeeds,
+    /// The webhooks.
+    pub webhooks: Webhooks,
 }
 
 /// Highest ids ever used; 0 if none was.
@@ -139,6 +143,7 @@ impl GroupState {
             privacy: PrivacyMarks::default(),
             images: GroupImages::default(),
             calendarfeeds: Calendarfeeds::default(),
+            webhooks: Webhooks::default(),
         }
     }
 

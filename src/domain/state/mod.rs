@@ -40,3 +40,4 @@ pub mod space;
 pub mod space_quota;
 pub mod unverified_rate;
 pub mod vevent_rows;
+pub mod webhooks;

@@ -12,7 +12,7 @@ use crate::http::endpoint::{EndpointMethod, Route};
 use crate::http::openapi::curl::curl_command;
 use crate::http::openapi::texts::operation_text;
 use crate::http::openapi::{answers, bodies, parameters};
-use crate::http::permissions::{Extent, Right};
+use crate::http::permissions::{Extent, Resource, Right};
 use crate::http::streams::reader::is_stream;
 use crate::wire::changes::SINCE;
 
@@ -113,7 +113,9 @@ fn error_statuses(route: &Route) -> BTreeSet<u16> {
     if endpoint.takes_idempotency_key || endpoint.may_conflict || endpoint.takes_expected() {
         statuses.insert(409);
     }
-    if endpoint.query.iter().any(|it| it.name == SINCE) && !is_stream(endpoint) {
+    let takes_since = endpoint.query.iter().any(|it| it.name == SINCE) && !is_stream(endpoint);
+    let is_of_webhook = endpoint.right.is_some_and(|it| it.resource == Resource::Webhook);
+    if takes_since || (is_of_webhook && endpoint.body.is_some()) {
         statuses.insert(410);
     }
     if endpoint.takes_if_match {

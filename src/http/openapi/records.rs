@@ -191,7 +191,8 @@ fn find_table(resource: Resource) -> Option<&'static dyn RecordTable> {
         | Resource::History
         | Resource::Export
         | Resource::Retention
-        | Resource::Change => return None,
+        | Resource::Change
+        | Resource::Webhook => return None,
     })
 }
 

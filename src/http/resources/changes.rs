@@ -129,7 +129,7 @@ fn find_place(state: &GroupState, since: Since) -> Result<u64, GoneCursor> {
 }
 
 /// The error about a cursor whose place is gone.
-fn gone_cursor() -> ApiError {
+pub(crate) fn gone_cursor() -> ApiError {
     let message = "since: the feed no longer has this place: take a cursor with since=now, then \
                    read everything anew";
     ApiError::new(Problem::Gone, message)
@@ -215,7 +215,7 @@ fn append_record(
             let account = state.accounts.of_client(client).next().expect("the caller reads it");
             ACCOUNT.append(account, scope, audience, bytes);
         }
-        ObjectKind::Fiches | ObjectKind::Calendarfeed => {
+        ObjectKind::Fiches | ObjectKind::Calendarfeed | ObjectKind::Webhook => {
             unreachable!("no change of the feed is about them")
         }
     }

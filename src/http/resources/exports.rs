@@ -293,6 +293,7 @@ fn is_about(object: HistoryObject, records: &PersonRecords) -> bool {
         | ObjectKind::Interventionset
         | ObjectKind::Fiches
         | ObjectKind::Calendarfeed
+        | ObjectKind::Webhook
         | ObjectKind::Customfield => false,
     }
 }

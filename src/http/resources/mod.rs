@@ -34,3 +34,4 @@ pub(crate) mod sessions;
 pub(crate) mod sets;
 pub(crate) mod slots;
 pub(crate) mod vevents;
+pub(crate) mod webhooks;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::response::sse::Event;
+use axum::body::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -20,12 +20,16 @@ use crate::wire::changes::ChangeNotice;
 
 /// Maximum number of changes that wait for a reader. One with more is to read them by itself.
 const WAITING_MAX: usize = 256;
+/// Maximum number of rows that are looked at for them.
+const ROWS_MAX: u64 = 8 * WAITING_MAX as u64;
+
 /// Shortest time between two bursts of a group.
-const GAP_MIN: Duration = Duration::from_millis(10);
+const GAP_MIN: Duration = Duration::from_millis(20);
 /// Longest time between two bursts of a group.
-const GAP_MAX: Duration = Duration::from_millis(250);
-/// Time between two bursts for each reader, so that many readers get fewer, larger bursts.
-const GAP_PER_READER: Duration = Duration::from_micros(250);
+const GAP_MAX: Duration = Duration::from_secs(1);
+/// Time between two bursts for each reader, so that many readers get fewer, larger bursts. They
+/// take them one after another in that time.
+pub(super) const GAP_PER_READER: Duration = Duration::from_millis(1);
 
 /// The changes of a group that were published since the burst before.
 pub(super) struct Burst {
@@ -33,14 +37,17 @@ pub(super) struct Burst {
     pub(super) state: Arc<GroupState>,
     /// The number of the row behind which the burst begins.
     after: u64,
-    /// Its changes for readers who see all, each a frame; `None` if there are too many.
-    frames: Option<Vec<Event>>,
+    /// What it is for readers who see all.
+    following: Following,
+    /// Number of readers of the group, who take it in turn.
+    pub(super) readers: u32,
 }
 
 /// The frames that follow a place.
+#[derive(Clone)]
 pub(super) enum Following {
-    /// The changes, each a frame.
-    Changes(Vec<Event>),
+    /// The changes, each a frame, one behind the other; empty without any.
+    Changes(Bytes),
     /// Too many, or the place is gone: the reader is to read them by itself. The stream goes on
     /// from this place.
     Reset(ChangeCursor),
@@ -49,17 +56,15 @@ pub(super) enum Following {
 impl Burst {
     /// The beginning, before which no change is sent.
     pub(super) fn none(state: Arc<GroupState>) -> Self {
-        Self { after: state.history.last(), frames: Some(Vec::new()), state }
+        let following = Following::Changes(Bytes::new());
+        Self { after: state.history.last(), following, state, readers: 1 }
     }
 
     /// The changes of a state behind the row with a number.
-    fn new(after: u64, state: Arc<GroupState>) -> Self {
+    fn new(after: u64, state: Arc<GroupState>, readers: u32) -> Self {
         let all = FeedView { sight: Sight::All, sees_accounts: true };
-        let frames = match frames_after(&state, after, &all) {
-            Following::Changes(frames) => Some(frames),
-            Following::Reset(_) => None,
-        };
-        Self { state, after, frames }
+        let following = frames_after(&state, after, &all);
+        Self { state, after, following, readers }
     }
 
     /// The number of the last row.
@@ -70,35 +75,44 @@ impl Burst {
     /// Returns what follows the row with a number for a reader. `sees_all` says whether the reader
     /// sees what administrators see.
     pub(super) fn follow(&self, after: u64, view: &FeedView, sees_all: bool) -> Following {
-        match &self.frames {
-            Some(frames) if after == self.after && sees_all => Following::Changes(frames.clone()),
-            _ => frames_after(&self.state, after, view),
+        if after == self.after && sees_all {
+            return self.following.clone();
         }
+        frames_after(&self.state, after, view)
     }
 }
 
 /// Returns the frames behind the row with a number.
 pub(super) fn frames_after(state: &GroupState, after: u64, view: &FeedView) -> Following {
-    let end = || state.history.end(state.sequence);
-    if !state.history.goes_on_behind(after) {
+    let history = &state.history;
+    let end = || history.end(state.sequence);
+    // Under a load that no reader follows, the rows are not even looked at.
+    if !history.goes_on_behind(after) || history.last().saturating_sub(after) > ROWS_MAX {
+        return Following::Reset(end());
+    }
+    let rows = history.rows_after(after).filter(|placed| placed.row.is_in_feed());
+    if view.sight == Sight::All && rows.take(WAITING_MAX + 1).count() > WAITING_MAX {
         return Following::Reset(end());
     }
     let ChangePage { changes, has_more, .. } = state.changes_after(after, view, WAITING_MAX);
     if has_more {
         return Following::Reset(end());
     }
-    let frame = |change| {
+    let mut frames = Vec::new();
+    for change in &changes {
         let notice = ChangeNotice::new(change);
-        let data = serde_json::to_string(&notice).expect("texts and flags are JSON");
-        Event::default().id(notice.cursor()).data(data)
-    };
-    Following::Changes(changes.iter().map(frame).collect())
+        frames.extend_from_slice(b"id: ");
+        frames.extend_from_slice(notice.cursor().as_bytes());
+        frames.extend_from_slice(b"\ndata: ");
+        serde_json::to_writer(&mut frames, &notice).expect("writing to memory cannot fail");
+        frames.extend_from_slice(b"\n\n");
+    }
+    Following::Changes(frames.into())
 }
 
 /// A frame that has a place and no change.
-pub(super) fn named_frame(name: &str, place: ChangeCursor) -> Event {
-    let data = format!(r#"{{"cursor":"{place}"}}"#);
-    Event::default().event(name).id(place.to_string()).data(data)
+pub(super) fn named_frame(name: &str, place: ChangeCursor) -> Bytes {
+    format!("event: {name}\nid: {place}\ndata: {{\"cursor\":\"{place}\"}}\n\n").into()
 }
 
 /// Gathers the changes of a group for its readers, until the last one has left.
@@ -123,10 +137,10 @@ pub(super) async fn gather(
         }
         let Some(state) = engine.published().group_state(group) else { continue };
         let after = bursts.borrow().end();
-        if state.history.last() != after {
-            bursts.send_replace(Arc::new(Burst::new(after, state)));
-        }
         let readers = u32::try_from(bursts.receiver_count()).unwrap_or(u32::MAX);
+        if state.history.last() != after {
+            bursts.send_replace(Arc::new(Burst::new(after, state, readers)));
+        }
         let gap = GAP_PER_READER.saturating_mul(readers).clamp(GAP_MIN, GAP_MAX);
         tokio::time::sleep(gap).await;
     }

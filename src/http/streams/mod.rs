@@ -7,6 +7,7 @@ pub(crate) mod reader;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::Gauge;
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ pub(crate) struct ChangeStreams {
     places: Arc<StreamPlaces>,
     /// The bursts that the readers of each group share.
     groups: Arc<Mutex<BTreeMap<GroupId, watch::Sender<Arc<Burst>>>>>,
+    /// Number of streams that have begun.
+    begun: AtomicU64,
     /// Whether all streams are to end.
     ending: watch::Sender<bool>,
 }
@@ -37,6 +40,8 @@ pub(crate) struct StreamShare {
     bursts: watch::Receiver<Arc<Burst>>,
     /// Whether all streams are to end.
     ending: watch::Receiver<bool>,
+    /// The number of streams that had begun before this one.
+    number: u64,
     /// Counts the stream until it is dropped.
     _place: StreamPlace,
 }
@@ -45,7 +50,8 @@ impl ChangeStreams {
     /// The streams over an engine.
     pub(crate) fn new(engine: Engine) -> Self {
         let ending = watch::Sender::new(false);
-        Self { engine, places: Arc::default(), groups: Arc::default(), ending }
+        let begun = AtomicU64::new(0);
+        Self { engine, places: Arc::default(), groups: Arc::default(), begun, ending }
     }
 
     /// Ends all streams, and lets none begin.
@@ -84,6 +90,7 @@ impl ChangeStreams {
                 receiver
             }
         };
-        Ok(StreamShare { bursts, ending, _place: place })
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        Ok(StreamShare { bursts, ending, number, _place: place })
     }
 }

@@ -6,10 +6,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use futures_util::stream;
+use tokio::time::Instant as Stopwatch;
 
 use crate::domain::directory::roles::{GroupRight, Sight};
 use crate::domain::records::ids::GroupId;
@@ -20,7 +22,7 @@ use crate::http::auth::Identity;
 use crate::http::endpoint::Endpoint;
 use crate::http::error::ApiError;
 use crate::http::server::Server;
-use crate::http::streams::bursts::{Burst, Following, frames_after, named_frame};
+use crate::http::streams::bursts::{Burst, Following, GAP_PER_READER, frames_after, named_frame};
 use crate::http::streams::{EVENT_STREAM, StreamOwner, StreamShare};
 use crate::planted_faults::PlantedFault;
 
@@ -29,8 +31,10 @@ const COMMENT_TIME: Duration = Duration::from_secs(20);
 /// Longest time for which a stream goes on after its reader has lost the right to it. No change is
 /// sent in that time.
 const CHECK_TIME: Duration = Duration::from_secs(1);
-/// Time after which browsers connect again.
-const RETRY_TIME: Duration = Duration::from_secs(2);
+/// A line that has browsers connect again after two seconds.
+const RETRY: &[u8] = b"retry: 2000\n\n";
+/// A comment.
+const COMMENT: &[u8] = b":\n\n";
 /// Name of the first event, with the place where the stream begins.
 const BEGIN: &str = "begin";
 /// Name of the event that tells a reader to read anew, with the place where the stream goes on.
@@ -69,7 +73,9 @@ struct StreamReader {
     /// The number of the last row that the reader knows of.
     place: u64,
     /// Frames that are not sent yet.
-    pending: VecDeque<Event>,
+    pending: VecDeque<Bytes>,
+    /// The moment from which a comment is due.
+    comment_at: Stopwatch,
 }
 
 /// Whether the answer of an endpoint goes on until the client leaves.
@@ -90,13 +96,16 @@ pub(crate) fn open_stream(request: StreamRequest) -> Result<Response, ApiError> 
     let state = server.engine.published().group_state(request.group);
     let state = state.ok_or_else(ApiError::no_result)?;
     let reader = StreamReader::new(request, share, &state);
+    // All that is there leaves as one piece, which the readers of the group share.
     let frames = stream::unfold(reader, |mut reader| async move {
-        let frame = reader.next().await?;
-        Some((Ok::<_, Infallible>(frame), reader))
+        let frames = reader.next().await?;
+        Some((Ok::<_, Infallible>(frames), reader))
     });
-    let mut response =
-        Sse::new(frames).keep_alive(KeepAlive::new().interval(COMMENT_TIME)).into_response();
-    response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    let mut response = Response::new(Body::from_stream(frames));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     Ok(response)
 }
 
@@ -128,31 +137,47 @@ impl StreamReader {
             },
             StreamBegin::Unknown => (last, named_frame(RESET, end)),
         };
-        let pending = VecDeque::from([first.retry(RETRY_TIME)]);
+        let pending = VecDeque::from([Bytes::from_static(RETRY), first]);
         let following = frames_after(state, place, &view);
-        let mut reader = Self { request, share, view, sees_all, place, pending };
+        let comment_at = Stopwatch::now() + COMMENT_TIME;
+        let mut reader = Self { request, share, view, sees_all, place, pending, comment_at };
         reader.tell(following, last);
         reader
     }
 
-    /// Returns the next frame; `None` at the end of the stream.
-    async fn next(&mut self) -> Option<Event> {
+    /// Returns the next frames; `None` at the end of the stream.
+    async fn next(&mut self) -> Option<Bytes> {
         loop {
             if *self.share.ending.borrow() || !self.may_read() {
                 return None;
             }
-            if let Some(frame) = self.pending.pop_front() {
-                return Some(frame);
+            let now = Stopwatch::now();
+            if self.pending.is_empty() && now >= self.comment_at {
+                self.pending.push_back(Bytes::from_static(COMMENT));
+            }
+            if let Some(frames) = self.pending.pop_front() {
+                self.comment_at = now + COMMENT_TIME;
+                return Some(frames);
             }
             tokio::select! {
                 _ = self.share.ending.changed() => {}
                 gathered = self.share.bursts.changed() => {
                     gathered.ok()?;
+                    let readers = self.share.bursts.borrow().readers.max(1);
+                    self.wait_turn(readers).await;
                     let burst = Arc::clone(&self.share.bursts.borrow_and_update());
                     self.follow(&burst);
                 }
                 () = tokio::time::sleep(CHECK_TIME) => {}
             }
+        }
+    }
+
+    /// Waits for the reader's turn among so many: all at once would keep the cores from bookings.
+    async fn wait_turn(&self, readers: u32) {
+        let turn = u32::try_from(self.share.number % u64::from(readers)).unwrap_or(0);
+        if turn > 0 {
+            tokio::time::sleep(GAP_PER_READER * turn).await;
         }
     }
 
@@ -167,7 +192,8 @@ impl StreamReader {
     /// Adds frames, after which the reader knows all rows up to one.
     fn tell(&mut self, following: Following, last: u64) {
         match following {
-            Following::Changes(frames) => self.pending.extend(frames),
+            Following::Changes(frames) if frames.is_empty() => {}
+            Following::Changes(frames) => self.pending.push_back(frames),
             Following::Reset(end) => self.pending.push_back(named_frame(RESET, end)),
         }
         self.place = last;

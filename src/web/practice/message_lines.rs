@@ -69,7 +69,8 @@ fn kind_in_words(kind: MessageKind, text: &MessageTexts) -> &'static str {
         | MessageKind::CodesNoLongerAsked
         | MessageKind::ProPassword
         | MessageKind::Invitation
-        | MessageKind::UnknownLogin => text.other,
+        | MessageKind::UnknownLogin
+        | MessageKind::WebhookOff => text.other,
     }
 }
 

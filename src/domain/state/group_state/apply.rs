@@ -13,7 +13,9 @@ use crate::domain::records::customfield::Customfield;
 use crate::domain::records::fiche::Fiche;
 use crate::domain::records::group::Group;
 use crate::domain::records::hold::{Hold, HoldId, HoldState, WRONG_CODES_MAX};
-use crate::domain::records::ids::{CalendarId, CalendarsetId, FicheId, VeventId};
+use crate::domain::records::ids::{
+    CalendarId, CalendarsetId, FicheId, InterventionsetId, VeventId,
+};
 use crate::domain::records::intervention::{Intervention, Interventionset};
 use crate::domain::records::message::Message;
 use crate::domain::records::text::folded;
@@ -102,6 +104,9 @@ impl GroupState {
                 Some(self.holds().get(*id).map(|hold| hold.calendar_id).into_iter().collect())
             }
             Event::FichePut { .. }
+            | Event::WebhookPut { .. }
+            | Event::WebhookRemoved { .. }
+            | Event::WebhookSettled { .. }
             | Event::CalendarsetPut { .. }
             | Event::InterventionPut { .. }
             | Event::InterventionsetPut { .. }
@@ -236,10 +241,7 @@ impl GroupState {
             Event::InterventionsetPut { row, .. } => self.put_interventionset(row),
             Event::CustomfieldPut { row, .. } => self.put_customfield(row),
             Event::CalendarsetRemoved { at, id } => self.remove_calendarset(*id, *at),
-            Event::InterventionsetRemoved { at, id } => {
-                self.own_catalogue().remove_interventionset(*id, *at);
-                self.record_removed_id(IdKind::Interventionset, id.number());
-            }
+            Event::InterventionsetRemoved { at, id } => self.remove_interventionset(*id, *at),
             Event::Announced { messages, .. } => messages.iter().for_each(|it| self.enqueue(it)),
             Event::DoneOnce { answered, .. } => self.record_answer(answered),
             Event::BatchDone { .. } | Event::ReadsNoted { .. } => {}
@@ -263,7 +265,15 @@ impl GroupState {
             Event::ImageRemoved { slot, .. } => self.images.remove(*slot),
             Event::CalendarfeedPut { feed, .. } => self.calendarfeeds.put(feed.clone().into()),
             Event::CalendarfeedRevoked { id, .. } => self.calendarfeeds.remove(*id),
+            Event::WebhookPut { .. }
+            | Event::WebhookRemoved { .. }
+            | Event::WebhookSettled { .. } => self.change_webhooks(event),
         }
+    }
+
+    fn remove_interventionset(&mut self, id: InterventionsetId, at: Instant) {
+        self.own_catalogue().remove_interventionset(id, at);
+        self.record_removed_id(IdKind::Interventionset, id.number());
     }
 
     fn remove_calendarset(&mut self, id: CalendarsetId, at: Instant) {

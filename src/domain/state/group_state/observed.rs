@@ -38,11 +38,7 @@ impl GroupState {
                 let before = was.as_ref().and_then(|was| self.find_account(was));
                 client.chain(of_account(before.map(AsRef::as_ref), account)).collect()
             }
-            Event::VeventsRemoved { ids, .. } => {
-                let removed =
-                    |id: &VeventId| of_vevent(*id, HistoryVerb::Removed, FieldChanges::default());
-                ids.iter().map(removed).collect()
-            }
+            Event::VeventsRemoved { ids, .. } => ids.iter().map(|id| of_removal(*id)).collect(),
             Event::CancelledEmptied { vevents, fiches, .. } => {
                 let emptied =
                     |id: &VeventId| of_vevent(*id, HistoryVerb::Emptied, FieldChanges::default());
@@ -74,6 +70,9 @@ impl GroupState {
                 self.observe_interventionset_removal(*id, *at)
             }
             Event::InstantsResolved { .. } => vec![self.observe_tzdata()],
+            Event::WebhookPut { .. }
+            | Event::WebhookRemoved { .. }
+            | Event::WebhookSettled { .. } => self.observe_webhooks(event),
             Event::Announced { .. }
             | Event::MessagePut { .. }
             | Event::DoneOnce { .. }
@@ -211,6 +210,10 @@ fn of_calendarfeed(id: CalendarfeedId, verb: HistoryVerb, fields: FieldChanges) 
 pub(super) fn of_vevent(id: VeventId, verb: HistoryVerb, fields: FieldChanges) -> ObservedChange {
     let object = HistoryObject { kind: ObjectKind::Vevent, id: id.number() };
     ObservedChange { object, verb, fields: fields.0, settings: None }
+}
+
+fn of_removal(id: VeventId) -> ObservedChange {
+    of_vevent(id, HistoryVerb::Removed, FieldChanges::default())
 }
 
 pub(super) fn of_fiche(id: FicheId, verb: HistoryVerb, fields: FieldChanges) -> ObservedChange {

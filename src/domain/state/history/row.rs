@@ -62,11 +62,11 @@ macro_rules! coded {
                 Self::ALL.iter().copied().find(|one| one.name() == name)
             }
 
-            pub(super) const fn code(self) -> u8 {
+            pub(in crate::domain::state) const fn code(self) -> u8 {
                 self as u8
             }
 
-            pub(super) fn from_code(code: u8) -> Option<Self> {
+            pub(in crate::domain::state) fn from_code(code: u8) -> Option<Self> {
                 Self::ALL.get(usize::from(code)).copied()
             }
         }
@@ -98,6 +98,8 @@ coded! {
         Fiches => "fiches",
         /// A calendar feed.
         Calendarfeed => "calendarfeed",
+        /// A webhook.
+        Webhook => "webhook",
     }
 }
 
@@ -213,8 +215,16 @@ coded! {
         Cover => "cover",
         /// The photo of a calendar.
         Photo => "photo",
-        /// The secret of a calendar feed.
+        /// The secret of a calendar feed or of a webhook.
         Secret => "secret",
+        /// The address of the receiver of a webhook.
+        Url => "url",
+        /// The kinds of objects that a webhook tells of.
+        Objects => "objects",
+        /// Whether a webhook is on.
+        Active => "active",
+        /// The place from which a webhook goes on.
+        Since => "since",
     }
 }
 

@@ -22,6 +22,8 @@ mod record_form;
 mod rule_text;
 pub(crate) mod saving;
 mod upload;
+mod webhook_screen;
+mod webhooks_screen;
 
 use std::sync::Arc;
 
@@ -42,6 +44,14 @@ pub(crate) fn routes() -> Router<Arc<Pages>> {
         .route("/p/{urlname}/settings/links", get(links_screen::show))
         .route("/p/{urlname}/settings/images", get(images_screen::show).post(images_screen::change))
         .route("/p/{urlname}/settings/keys", get(keys_screen::show).post(keys_screen::change))
+        .route(
+            "/p/{urlname}/settings/webhooks",
+            get(webhooks_screen::show).post(webhooks_screen::make),
+        )
+        .route(
+            "/p/{urlname}/settings/webhooks/{id}",
+            get(webhook_screen::show).post(webhook_screen::change),
+        )
         .route(
             "/p/{urlname}/settings/accounts",
             get(accounts_screen::show).post(accounts_screen::log_out),

@@ -21,11 +21,12 @@ pub(crate) enum Part {
     Links,
     Keys,
     Accounts,
+    Webhooks,
 }
 
 impl Part {
     /// All parts, in the order of the first screen.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Shop,
         Self::Calendars,
         Self::Interventions,
@@ -39,6 +40,7 @@ impl Part {
         Self::Interventionsets,
         Self::Customfields,
         Self::Keys,
+        Self::Webhooks,
         Self::Accounts,
     ];
 
@@ -59,6 +61,7 @@ impl Part {
             Self::Links => "links",
             Self::Keys => "keys",
             Self::Accounts => "accounts",
+            Self::Webhooks => "webhooks",
         }
     }
 
@@ -84,6 +87,7 @@ impl Part {
             | Self::Customfields
             | Self::Links
             | Self::Keys
+            | Self::Webhooks
             | Self::Accounts => return None,
         };
         Some((part, words))
@@ -105,6 +109,7 @@ impl Part {
             Self::Links => text.links,
             Self::Keys => text.keys,
             Self::Accounts => text.accounts,
+            Self::Webhooks => text.webhooks,
         }
     }
 
@@ -125,6 +130,7 @@ impl Part {
             Self::Links => text.links_about,
             Self::Keys => text.keys_about,
             Self::Accounts => text.accounts_about,
+            Self::Webhooks => text.webhooks_about,
         }
     }
 }

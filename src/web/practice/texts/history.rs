@@ -104,7 +104,12 @@ text_table! {
     logo: "Logo", "Logo";
     cover: "Image de couverture", "Cover image";
     photo: "Photo", "Photo";
-    secret: "Nouveau lien secret", "New secret link";
+    secret: "Nouveau secret", "New secret";
+    webhook: "Webhook", "Webhook";
+    url: "Adresse du destinataire", "Address of the receiver";
+    objects: "Objets suivis", "Objects";
+    active: "En marche", "On";
+    since: "Reprise des changements", "Place in the changes";
     tzdata: "Règles des fuseaux horaires", "Rules of time zones";
     planned: "prévu", "planned";
     attended: "venu", "attended";

@@ -29,3 +29,4 @@ pub(crate) mod rules;
 pub(crate) mod second_factor;
 pub(crate) mod settings;
 pub(crate) mod team;
+pub(crate) mod webhooks;

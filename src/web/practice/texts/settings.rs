@@ -32,6 +32,9 @@ text_table! {
         "It begins at most one hour after saving, and cannot be undone.";
     texts_about: "Textes et couleurs de la page de réservation.",
         "Texts and colours of the booking page.";
+    webhooks: "Webhooks", "Webhooks";
+    webhooks_about: "Transmettre les changements à d’autres programmes.",
+        "Tell other programs of changes.";
     images: "Images", "Images";
     images_about: "Logo, image de couverture et photos des agendas.",
         "Logo, cover image and photos of calendars.";
