@@ -1,4 +1,4 @@
-//! The calendar feeds of a professional on a screen of the practice. Reference 15.20.
+//! The calendar feeds of a professional on a screen of the practice. Reference 15.19.
 
 use reqwest::Method;
 

@@ -37,7 +37,7 @@ pub(super) struct Burst {
     pub(super) state: Arc<GroupState>,
     /// The number of the row behind which the burst begins.
     after: u64,
-    /// What it is for readers who see all.
+    /// Its frames for readers who see all.
     following: Following,
     /// Number of readers of the group, who take it in turn.
     pub(super) readers: u32,

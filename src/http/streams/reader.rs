@@ -173,7 +173,7 @@ impl StreamReader {
         }
     }
 
-    /// Waits for the reader's turn among so many: all at once would keep the cores from bookings.
+    /// Waits for the reader's turn. All of them at once would keep the cores from bookings.
     async fn wait_turn(&self, readers: u32) {
         let turn = u32::try_from(self.share.number % u64::from(readers)).unwrap_or(0);
         if turn > 0 {

@@ -1,4 +1,4 @@
-//! The calendar feeds that a professional may change: made, renewed and revoked. Reference 15.20.
+//! The calendar feeds that a professional may change: made, renewed and revoked. Reference 15.19.
 
 use askama::Template;
 use axum::http::StatusCode;

@@ -1,5 +1,5 @@
 //! One webhook: its form, its secret, a test, and the last answers of its receiver.
-//! Reference 15.19.
+//! Reference 15.20.
 
 use std::sync::Arc;
 

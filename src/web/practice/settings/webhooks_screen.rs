@@ -1,4 +1,4 @@
-//! The webhooks of a group, and the form of a new one. Reference 15.19.
+//! The webhooks of a group, and the form of a new one. Reference 15.20.
 
 use askama::Template;
 use axum::http::StatusCode;
