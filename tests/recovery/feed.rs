@@ -212,10 +212,12 @@ fn each_follower_gets_each_change_once_through_kills_and_compactions() {
         _ => Reply::Status(200),
     });
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(follow_through_kills(&receiver));
+    let figures = runtime.block_on(follow_through_kills(&receiver));
+    println!("{figures}: each follower has each change once");
 }
 
-async fn follow_through_kills(receiver: &Receiver) {
+/// Returns the figures of the run.
+async fn follow_through_kills(receiver: &Receiver) -> String {
     let kills = rounds(4, 50);
     let mut chance = StdRng::seed_from_u64(33);
     let folder = tempfile::tempdir().expect("a folder");
@@ -262,11 +264,11 @@ async fn follow_through_kills(receiver: &Receiver) {
     let current = std::fs::read_to_string(data.join("CURRENT")).expect("it is there");
     let generations: u64 = current.split(' ').next().and_then(|n| n.parse().ok()).expect("one");
     let (changes, answered) = (all.len(), witness.answered());
-    println!(
-        "{kills} kills, {answered} answered writes, {changes} changes, {resets} resets, \
-         generation {generations}: each follower has each change once"
-    );
     assert!(generations > 2, "two compactions at least");
+    format!(
+        "{kills} kills, {answered} answered writes, {changes} changes, {resets} resets, \
+         generation {generations}"
+    )
 }
 
 /// Holds the agenda that the feed tells of against what the store has.
