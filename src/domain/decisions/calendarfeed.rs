@@ -75,13 +75,14 @@ pub(crate) fn check_role(
             state.calendarfeeds.get(*id).map(|feed| feed.target)
         }
     };
-    match (target, change.author) {
-        (Some(target), Author::Professional { id, .. }) if !may_manage_feed(role, id, target) => {
-            Err(Refusal::lacking(GroupRight::Agenda))
-        }
-        // The decision refuses a feed that there is not. Others have the rights of administrators.
-        (Some(_) | None, _) => Ok(()),
+    // The decision refuses a feed that there is not.
+    let Some(target) = target else { return Ok(()) };
+    // Others have the rights of administrators.
+    let Author::Professional { id, .. } = change.author else { return Ok(()) };
+    if may_manage_feed(role, id, target) {
+        return Ok(());
     }
+    Err(Refusal::lacking(GroupRight::Agenda))
 }
 
 fn find(state: &GroupState, id: CalendarfeedId) -> Result<&Calendarfeed, Refusal> {
@@ -91,14 +92,10 @@ fn find(state: &GroupState, id: CalendarfeedId) -> Result<&Calendarfeed, Refusal
 /// Checks that the calendar of a feed exists. The caller has checked the professional, whom the
 /// group does not know.
 fn check_target(state: &GroupState, target: FeedTarget) -> Result<(), Fault> {
-    match target {
-        FeedTarget::Pro(_) => Ok(()),
-        FeedTarget::Calendar(id) => match state.catalogue.calendars.get(&id) {
-            Some(calendar) if !calendar.deleted => Ok(()),
-            Some(_) | None => {
-                let rule = format!("{id} is not the id of one of the group's calendars");
-                Err(Fault::new("calendar_id", rule))
-            }
-        },
+    let FeedTarget::Calendar(id) = target else { return Ok(()) };
+    if state.catalogue.calendars.get(&id).is_some_and(|calendar| !calendar.deleted) {
+        return Ok(());
     }
+    let rule = format!("{id} is not the id of one of the group's calendars");
+    Err(Fault::new("calendar_id", rule))
 }

@@ -94,9 +94,9 @@ impl GroupState {
     /// looks at 5,000 rows at most.
     pub fn changes_after(&self, number: u64, view: &FeedView, limit: usize) -> ChangePage {
         let mut changes = Vec::new();
-        let mut last: Option<(u64, ChangeCursor)> = None;
+        let mut last: Option<ChangeCursor> = None;
         for placed in self.history.rows_after(number).take(LOOKED_AT_MAX) {
-            last = Some((placed.number, placed.cursor));
+            last = Some(placed.cursor);
             if let Some(presence) = self.find_presence(&placed.row, view) {
                 changes.push(Change { placed, presence });
             }
@@ -104,9 +104,8 @@ impl GroupState {
                 break;
             }
         }
-        let (looked_at, next) =
-            last.unwrap_or_else(|| (self.history.last(), self.history.end(self.sequence)));
-        ChangePage { changes, next, has_more: looked_at < self.history.last() }
+        let next = last.unwrap_or_else(|| self.history.end(self.sequence));
+        ChangePage { changes, next, has_more: next.number() < self.history.last() }
     }
 
     /// Returns what a reader sees now of the object of a row; `None` if the change is none of the

@@ -339,10 +339,8 @@ impl Runner {
     /// Records the progress, and returns whether it is durable. Otherwise nothing was recorded.
     async fn record_progress(&mut self, begins_round: bool) -> bool {
         self.recorded_at = Stopwatch::now();
-        let recipients = match self.off {
-            Some(_) if self.dispatch.options.sends_mail => self.administrators(),
-            Some(_) | None => Vec::new(),
-        };
+        let is_mailed = self.off.is_some() && self.dispatch.options.sends_mail;
+        let recipients = if is_mailed { self.administrators() } else { Vec::new() };
         let settlement = WebhookSettlement {
             id: self.id,
             round: self.round,

@@ -44,6 +44,13 @@ pub struct NoCursor;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GoneCursor;
 
+impl ChangeCursor {
+    /// The number of the row behind which the place is.
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+}
+
 impl fmt::Display for ChangeCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}-{:08x}", self.sequence, self.number, self.bits)
@@ -123,15 +130,17 @@ impl History {
         let ChangeCursor { sequence, number, bits } = cursor;
         if bits == NO_ROW {
             // The place behind the rows that have ended, with all that was made since.
-            let is_begin = number == self.feed_begin() || number == 0 && self.begun_after(sequence);
-            return if is_begin { Ok(number) } else { Err(GoneCursor) };
+            let is_ended = self.linked(number).is_none() && number == self.feed_begin();
+            let is_begin = number == 0 && self.begun_after(sequence);
+            return if is_ended || is_begin { Ok(number) } else { Err(GoneCursor) };
         }
         if number < self.feed_begin() {
             return Err(GoneCursor);
         }
         let same = self.rows_after(number.saturating_sub(1)).next().is_some_and(|placed| {
             let found = placed.cursor;
-            (found.number, found.sequence) == (number, sequence)
+            found.number == number
+                && found.sequence == sequence
                 && (found.bits == bits || PlantedFault::CursorBitsIgnored.is_active())
         });
         if same { Ok(number) } else { Err(GoneCursor) }
@@ -269,6 +278,8 @@ mod tests {
         history.add(first, None);
         history.add(change(2 * DAY, 1), None);
         assert_eq!(history.find_place(begin), Ok(0));
+        // A row that is kept is named by its bits.
+        assert_eq!("2-1-00000000".parse().map(|it| history.find_place(it)), Ok(Err(GoneCursor)));
         // Of another history, which had more events when the rows began.
         assert_eq!(history.find_place(import), Err(GoneCursor));
     }
