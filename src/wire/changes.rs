@@ -13,13 +13,17 @@ use crate::wire::datetime::{LocalTime, format_rfc_3339};
 use crate::wire::history::author_text;
 use crate::wire::params::Params;
 use crate::wire::schema::{
-    UtcTime, described, list, object_of, of_types, one_of, pattern, schema_names,
+    UtcTime, described, list, object_of, of_types, one_of, pattern, schema_names, schema_of,
 };
 
 /// Name of the parameter with the place behind which changes are asked for.
 pub const SINCE: &str = "since";
 /// Value of that parameter for the place behind all changes.
 const NOW: &str = "now";
+/// Name of the first event of a stream, with the place where it begins.
+pub const BEGIN_EVENT: &str = "begin";
+/// Name of the event that tells a reader to read anew, with the place where the stream goes on.
+pub const RESET_EVENT: &str = "reset";
 /// Number of changes of a page without `limit`.
 pub const LIMIT_DEFAULT: i64 = 500;
 /// Maximum number of changes of a page.
@@ -72,6 +76,8 @@ schema_names! {
     };
     /// The act of a change of the feed.
     ShownFeedVerb => one_of(HistoryVerb::ALL.iter().filter(|it| it.is_in_feed()).map(|it| it.name()));
+    /// The name of an event of a stream. Readers name one without a name a message.
+    ShownEventName => one_of([BEGIN_EVENT, RESET_EVENT, "message"]);
     /// An author.
     ShownChangeAuthor => pattern("^[a-z]+(:[0-9a-f]+)?$");
 }
@@ -113,6 +119,23 @@ impl ChangeNotice {
             deleted: change.presence != ObjectPresence::Live,
         }
     }
+}
+
+/// An event of a stream, as readers of server-sent events put its lines together.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "its lines are written as text")]
+struct ChangeEvent {
+    /// The place behind which the stream goes on.
+    #[schema(value_type = ShownCursor)]
+    id: String,
+    /// None for a change; begin with the place where the stream begins, or reset with the place
+    /// where it goes on after changes that it leaves out.
+    #[schema(value_type = ShownEventName)]
+    event: Option<&'static str>,
+    /// An object of JSON. That of a change has its cursor, at_utc, object, verb and deleted as the
+    /// feed has them; that of begin and reset has a cursor alone.
+    #[schema(value_type = String, content_media_type = "application/json")]
+    data: String,
 }
 
 /// A change, before its object as it is now.
@@ -190,4 +213,9 @@ pub fn page_schema() -> RefOr<Schema> {
     let change = object_of::<ChangeHead>().property("record", described(record, text));
     let changes = described(list(change), "The changes, in their order.");
     object_of::<ChangesHead>().property("changes", changes).required("changes").into()
+}
+
+/// The schema of an event of a stream.
+pub fn event_schema() -> RefOr<Schema> {
+    schema_of::<ChangeEvent>()
 }

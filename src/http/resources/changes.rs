@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::http::HeaderName;
-use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::records::calendar::{Calendar, Calendarset};
 use crate::domain::records::customfield::Customfield;
@@ -26,13 +25,12 @@ use crate::http::streams::EVENT_STREAM;
 use crate::http::streams::reader::{StreamBegin, StreamRequest, open_stream, view_of};
 use crate::wire::account::ACCOUNT;
 use crate::wire::changes::{
-    LIMIT_DEFAULT, LIMIT_MAX, SINCE, Since, append_change, page_head, page_schema,
+    LIMIT_DEFAULT, LIMIT_MAX, SINCE, Since, append_change, event_schema, page_head, page_schema,
 };
 use crate::wire::errors::Problem;
 use crate::wire::field::{Audience, Scope};
 use crate::wire::group::GROUP;
 use crate::wire::query::{FaultCollector, parse_flag, parse_number};
-use crate::wire::schema::text;
 use crate::wire::vevent::VEVENT;
 
 /// Number of rows that are looked at on a thread that serves connections: some hundred
@@ -51,7 +49,11 @@ const CHANGES: Answer = Answer::json(
 
 const STREAM: Answer = Answer {
     media_type: EVENT_STREAM,
-    ..Answer::json(200, "a stream that goes on until the client leaves", Shape::Inline(frames))
+    ..Answer::json(
+        200,
+        "a stream that goes on until the client leaves",
+        Shape::Named("ChangeEvent", event_schema),
+    )
 };
 
 /// The endpoints of this file.
@@ -86,11 +88,6 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     )])
     .answers(&[STREAM]),
 ];
-
-/// The frames of a stream.
-fn frames() -> RefOr<Schema> {
-    text().into()
-}
 
 /// GET /api/v1/groups/{group_id}/changes. A page looks at 5,000 rows at most.
 async fn list(request: GroupRequest) -> HandlerResult {

@@ -17,7 +17,7 @@ use crate::domain::directory::roles::{GroupRight, Sight};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::changes::FeedView;
 use crate::domain::state::group_state::GroupState;
-use crate::domain::state::history::cursor::{ChangeCursor, GoneCursor};
+use crate::domain::state::history::cursor::ChangeCursor;
 use crate::http::auth::Identity;
 use crate::http::endpoint::Endpoint;
 use crate::http::error::ApiError;
@@ -25,6 +25,7 @@ use crate::http::server::Server;
 use crate::http::streams::bursts::{Burst, Following, GAP_PER_READER, frames_after, named_frame};
 use crate::http::streams::{EVENT_STREAM, StreamOwner, StreamShare};
 use crate::planted_faults::PlantedFault;
+use crate::wire::changes::{BEGIN_EVENT, RESET_EVENT};
 
 /// Time after which a comment is sent if nothing else was.
 const COMMENT_TIME: Duration = Duration::from_secs(20);
@@ -35,10 +36,6 @@ const CHECK_TIME: Duration = Duration::from_secs(1);
 const RETRY: &[u8] = b"retry: 2000\n\n";
 /// A comment.
 const COMMENT: &[u8] = b":\n\n";
-/// Name of the first event, with the place where the stream begins.
-const BEGIN: &str = "begin";
-/// Name of the event that tells a reader to read anew, with the place where the stream goes on.
-const RESET: &str = "reset";
 /// Tells a proxy of nginx to pass frames on at once.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -129,14 +126,16 @@ impl StreamReader {
         let sees_all = view.sight == Sight::All && view.sees_accounts;
         let end = state.history.end(state.sequence);
         let last = state.history.last();
-        let (place, first) = match request.begin {
-            StreamBegin::Now => (last, named_frame(BEGIN, end)),
-            StreamBegin::Place(cursor) => match state.history.find_place(cursor) {
-                Ok(place) => (place, named_frame(BEGIN, cursor)),
-                Err(GoneCursor) => (last, named_frame(RESET, end)),
-            },
-            StreamBegin::Unknown => (last, named_frame(RESET, end)),
+        let known = match request.begin {
+            StreamBegin::Place(cursor) => state.history.find_place(cursor).ok(),
+            StreamBegin::Now | StreamBegin::Unknown => None,
         };
+        let first = match request.begin {
+            StreamBegin::Now => named_frame(BEGIN_EVENT, end),
+            StreamBegin::Place(cursor) if known.is_some() => named_frame(BEGIN_EVENT, cursor),
+            StreamBegin::Place(_) | StreamBegin::Unknown => named_frame(RESET_EVENT, end),
+        };
+        let place = known.unwrap_or(last);
         let pending = VecDeque::from([Bytes::from_static(RETRY), first]);
         let following = frames_after(state, place, &view);
         let comment_at = Stopwatch::now() + COMMENT_TIME;
@@ -194,7 +193,7 @@ impl StreamReader {
         match following {
             Following::Changes(frames) if frames.is_empty() => {}
             Following::Changes(frames) => self.pending.push_back(frames),
-            Following::Reset(end) => self.pending.push_back(named_frame(RESET, end)),
+            Following::Reset(end) => self.pending.push_back(named_frame(RESET_EVENT, end)),
         }
         self.place = last;
     }
