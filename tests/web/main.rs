@@ -47,6 +47,7 @@ mod practice_pictures;
 mod practice_retention;
 mod practice_roles;
 mod practice_settings;
+mod practice_webhooks;
 #[expect(dead_code, reason = "the program's tests use more of it")]
 #[path = "../binary/server.rs"]
 mod program;

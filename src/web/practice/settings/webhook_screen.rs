@@ -37,8 +37,7 @@ struct WebhookScreen<'v> {
     back_url: String,
     action: String,
     is_saved: bool,
-    /// The result of a test; empty without one.
-    tested: String,
+    tested: Option<TestResult>,
     standing: String,
     is_on: bool,
     url: String,
@@ -47,6 +46,12 @@ struct WebhookScreen<'v> {
     /// The sentence about the secret before; empty without one.
     former: String,
     answers: Vec<AnswerRow>,
+}
+
+/// The result of a test in words.
+struct TestResult {
+    is_taken: bool,
+    words: String,
 }
 
 /// The end of an attempt in words.
@@ -167,7 +172,7 @@ fn respond_with_webhook(
         back_url: visit.url(&Part::Webhooks.path(), &[]),
         action: visit.url(&path_of(webhook.id), &[]),
         is_saved: visit.request.params.value("saved").is_some(),
-        tested: tested.map_or_else(String::new, |tested| test_in_words(text, tested)),
+        tested: tested.map(|tested| test_in_words(text, tested)),
         standing: standing_in_words(visit, webhook),
         is_on: webhook.is_on(),
         url: typed.unwrap_or(webhook.url.as_str()).to_owned(),
@@ -184,11 +189,14 @@ fn respond_with_webhook(
     respond(status, Privacy::Client, render(&screen))
 }
 
-fn test_in_words(text: &WebhooksTexts, tested: TestOutcome) -> String {
-    let TestOutcome::Answered(answer) = tested else { return text.busy.to_owned() };
+fn test_in_words(text: &WebhooksTexts, tested: TestOutcome) -> TestResult {
+    let TestOutcome::Answered(answer) = tested else {
+        return TestResult { is_taken: false, words: text.busy.to_owned() };
+    };
     let words = result_in_words(text, answer.result);
-    match answer.result {
-        AttemptResult::Status(200..=299) => fill(text.test_taken, "status", &words),
+    let is_taken = matches!(answer.result, AttemptResult::Status(200..=299));
+    let words = match answer.result {
+        AttemptResult::Status(_) if is_taken => fill(text.test_taken, "status", &words),
         AttemptResult::Status(_) => fill(text.test_refused, "status", &words),
         AttemptResult::Unresolved
         | AttemptResult::AddressRefused
@@ -196,7 +204,8 @@ fn test_in_words(text: &WebhooksTexts, tested: TestOutcome) -> String {
         | AttemptResult::Tls
         | AttemptResult::TimedOut
         | AttemptResult::Broken => fill(text.test_failed, "why", &words),
-    }
+    };
+    TestResult { is_taken, words }
 }
 
 fn result_in_words(text: &WebhooksTexts, result: AttemptResult) -> String {

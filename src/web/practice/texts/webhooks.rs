@@ -23,7 +23,7 @@ text_table! {
     failed: "Arrêté depuis le {when} : trois jours sans réponse", "Off since {when}: three days without an answer";
     gone: "Arrêté depuis le {when} : le destinataire ne veut plus de changements (410)",
         "Off since {when}: the receiver wants no more changes (410)";
-    failing: "{count} échecs de suite ; prochain essai le {when}", "{count} failures in a row; next try {when}";
+    failing: "Échecs de suite : {count} ; prochain essai le {when}", "Failures in a row: {count}; next try {when}";
     save: "Enregistrer", "Save";
     saved: "C’est enregistré.", "Saved.";
     turn_on: "Mettre en marche", "Turn on";
