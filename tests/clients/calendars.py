@@ -4,10 +4,7 @@ It makes a feed with all details, one of an appointment on each clock change and
 read. The only argument is the address of the server.
 """
 
-import base64
 import datetime
-import json
-import sys
 import urllib.error
 import urllib.request
 import zoneinfo
@@ -15,22 +12,10 @@ import zoneinfo
 import icalendar
 import vobject
 
-BASE = sys.argv[1]
-GROUP = f"{BASE}/api/v1/groups/1"
-LOGIN = base64.b64encode(b"anna@example.org:demo-password").decode()
+from demonstration import BASE, call
+
 UTC = datetime.timezone.utc
 PARIS = zoneinfo.ZoneInfo("Europe/Paris")
-
-
-def call(method, path, body=None):
-    """Sends a request of a professional, and returns the JSON of its answer."""
-    request = urllib.request.Request(f"{GROUP}{path}?apikey=demo-key-town-practice", method=method)
-    request.add_header("Authorization", f"Basic {LOGIN}")
-    if body is not None:
-        request.add_header("Content-Type", "application/json")
-        request.data = json.dumps(body).encode()
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
 
 
 def read(link, tag=None):
