@@ -17,6 +17,7 @@ mod every_call;
 mod fake_gateways;
 mod faults;
 mod feed;
+mod followers;
 mod full;
 mod generations;
 mod golden;

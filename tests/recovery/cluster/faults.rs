@@ -18,11 +18,35 @@ const TAKEOVER_MAX: Duration = Duration::from_secs(30);
 /// Longest time until a server that is cut off knows that it does not decide.
 const ENDING_MAX: Duration = Duration::from_secs(20);
 
+/// What befalls the server that decides.
 #[derive(Clone, Copy, Debug)]
-enum Fault {
+pub(super) enum Fault {
     Kill,
     Pause,
     Cut,
+}
+
+/// All of them, in the order in which they come.
+pub(super) const FAULTS: [Fault; 3] = [Fault::Kill, Fault::Pause, Fault::Cut];
+
+impl Fault {
+    pub(super) fn strikes(self, servers: &mut Servers, index: usize) {
+        match self {
+            Self::Kill => servers.members[index].kill(),
+            Self::Pause => servers.members[index].signal("STOP"),
+            Self::Cut => servers.members[index].cut(true),
+        }
+    }
+
+    /// Ends the fault of a server over which another has taken.
+    pub(super) async fn ends(self, servers: &mut Servers, index: usize) {
+        match self {
+            Self::Kill => return,
+            Self::Pause => servers.members[index].signal("CONT"),
+            Self::Cut => servers.members[index].cut(false),
+        }
+        servers.expect_fenced(index).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,15 +61,11 @@ async fn a_server_that_dies_pauses_or_is_cut_off_loses_nothing_and_doubles_nothi
     let count = rounds(20, 1_000);
     let mut slowest = Duration::ZERO;
     for round in 0..count {
-        for fault in [Fault::Kill, Fault::Pause, Fault::Cut] {
+        for fault in FAULTS {
             let first = servers.deciding().await;
             let base = servers.members[first].base();
             let load = witness.load(&base, chance.random_range(1..150)).await;
-            match fault {
-                Fault::Kill => servers.members[first].kill(),
-                Fault::Pause => servers.members[first].signal("STOP"),
-                Fault::Cut => servers.members[first].cut(true),
-            }
+            fault.strikes(&mut servers, first);
             let began = Instant::now();
             // Those that wait for a paused or cut server wait on.
             let second = loop {
@@ -59,17 +79,7 @@ async fn a_server_that_dies_pauses_or_is_cut_off_loses_nothing_and_doubles_nothi
             };
             let more = witness.load(&servers.members[second].base(), 20).await;
             slowest = slowest.max(began.elapsed());
-            match fault {
-                Fault::Kill => {}
-                Fault::Pause => {
-                    servers.members[first].signal("CONT");
-                    servers.expect_fenced(first).await;
-                }
-                Fault::Cut => {
-                    servers.members[first].cut(false);
-                    servers.expect_fenced(first).await;
-                }
-            }
+            fault.ends(&mut servers, first).await;
             stop(load).await;
             stop(more).await;
             witness.examine(&servers.exported(second));

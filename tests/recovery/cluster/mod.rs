@@ -4,6 +4,7 @@
 
 mod counts;
 mod faults;
+mod feed;
 mod from_one_to_three;
 mod hand_over;
 mod joins;
