@@ -57,13 +57,29 @@ fn slotbook(program: &Path, data: &Path) -> Command {
 impl Slotbook {
     /// Imports the content of a shape; returns the data directory.
     pub(crate) fn import(folder: &Path, name: &str, shape: &Shape) -> PathBuf {
-        Self::import_by(Path::new(PROGRAM), folder, name, shape)
+        Self::import_by(Path::new(PROGRAM), folder, name, shape, 0)
     }
 
-    fn import_by(program: &Path, folder: &Path, name: &str, shape: &Shape) -> PathBuf {
+    /// The same, with so many administrators of the first group.
+    pub(crate) fn import_with(
+        folder: &Path,
+        name: &str,
+        shape: &Shape,
+        administrators: u64,
+    ) -> PathBuf {
+        Self::import_by(Path::new(PROGRAM), folder, name, shape, administrators)
+    }
+
+    fn import_by(
+        program: &Path,
+        folder: &Path,
+        name: &str,
+        shape: &Shape,
+        administrators: u64,
+    ) -> PathBuf {
         let document = folder.join(format!("{name}.json"));
         let data = folder.join(format!("{name}-store"));
-        write_document(shape, &document).expect("the disk has room");
+        write_document(shape, administrators, &document).expect("the disk has room");
         let status = slotbook(program, &data)
             .args(["import", "--data"])
             .args([&data, &document])
@@ -75,12 +91,17 @@ impl Slotbook {
     }
 
     pub(crate) fn serve(data: &Path) -> Self {
-        Self::serve_by(Path::new(PROGRAM), data)
+        Self::serve_by(Path::new(PROGRAM), data, &[])
     }
 
-    fn serve_by(program: &Path, data: &Path) -> Self {
+    /// The same with more options.
+    pub(crate) fn serve_with(data: &Path, options: &[&str]) -> Self {
+        Self::serve_by(Path::new(PROGRAM), data, options)
+    }
+
+    fn serve_by(program: &Path, data: &Path, options: &[&str]) -> Self {
         let mut command = slotbook(program, data);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).args(options);
         let (process, address) = Process::start_server(&mut command);
         Self { process, address }
     }
@@ -268,8 +289,8 @@ impl Contender {
     /// Returns another program of slotbook over a store of its own.
     fn from_program(program: &Path, folder: &Path, name: &str, shape: &Shape) -> Self {
         let name = format!("{name}_against");
-        let data = Slotbook::import_by(program, folder, &name, shape);
-        let server = Slotbook::serve_by(program, &data);
+        let data = Slotbook::import_by(program, folder, &name, shape, 0);
+        let server = Slotbook::serve_by(program, &data, &[]);
         Self {
             name: "slotbook, other program",
             target: server.target(),
@@ -328,7 +349,7 @@ impl Contender {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

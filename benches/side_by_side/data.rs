@@ -11,6 +11,8 @@ use crate::parameters::Shape;
 
 /// Key of the public in every store.
 pub(crate) const APIKEY: &str = "side-by-side";
+/// The password of each administrator.
+pub(crate) const PASSWORD: &str = "a-long-secret";
 /// Length of the intervention and distance of starts, in minutes.
 pub(crate) const STEP: u64 = 15;
 /// Starts of a day with 480 open minutes.
@@ -106,6 +108,11 @@ impl Shape {
     }
 }
 
+/// The login of an administrator, by number from 1.
+pub(crate) fn administrator_email(number: u64) -> String {
+    format!("pro{number}@example.org")
+}
+
 fn civil(minute: u64) -> NaiveDateTime {
     let second = i64::try_from(minute * 60).expect("a year below 10000");
     DateTime::from_timestamp(second, 0).expect("a year below 10000").naive_utc()
@@ -130,21 +137,26 @@ pub(crate) fn parse_civil(text: &str) -> Option<u64> {
     u64::try_from(civil.and_utc().timestamp()).ok().map(|second| second / 60)
 }
 
-/// Writes the import document of slotbook.
-pub(crate) fn write_document(shape: &Shape, path: &Path) -> io::Result<()> {
+/// Writes the import document of slotbook. Its first group has so many administrators.
+pub(crate) fn write_document(shape: &Shape, administrators: u64, path: &Path) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     write!(out, r#"{{"apikeys":[{{"key":"{APIKEY}","label":"benchmark"}}],"groups":["#)?;
     for group in 1..=shape.groups {
         if group > 1 {
             write!(out, ",")?;
         }
-        write_group(shape, group, &mut out)?;
+        write_group(shape, group, if group == 1 { administrators } else { 0 }, &mut out)?;
     }
     write!(out, "]}}")?;
     out.flush()
 }
 
-fn write_group(shape: &Shape, group: u64, out: &mut impl Write) -> io::Result<()> {
+fn write_group(
+    shape: &Shape,
+    group: u64,
+    administrators: u64,
+    out: &mut impl Write,
+) -> io::Result<()> {
     // No contender sends messages.
     write!(out, r#"{{"id":{group},"name":"Group {group}","timezone":"UTC","open":true,"#)?;
     write!(out, r#""validateEmail":false,"sendmail":false,"check_sms_from_web":false,"#)?;
@@ -152,7 +164,13 @@ fn write_group(shape: &Shape, group: u64, out: &mut impl Write) -> io::Result<()
         out,
         r#""interventions":[{{"id":{group},"name":"i","publicname":"i","length":{STEP}}}]"#
     )?;
-    write!(out, r#","calendars":["#)?;
+    write!(out, r#","pros":["#)?;
+    for number in 1..=administrators {
+        let comma = if number > 1 { "," } else { "" };
+        write!(out, r#"{comma}{{"id":{number},"lastname":"Pro","main":true,"#)?;
+        write!(out, r#""email":"{}","password":"{PASSWORD}"}}"#, administrator_email(number))?;
+    }
+    write!(out, r#"],"calendars":["#)?;
     let calendars = (group - 1) * shape.calendars + 1..=group * shape.calendars;
     for calendar in calendars.clone() {
         let comma = if calendar > *calendars.start() { "," } else { "" };

@@ -5,9 +5,9 @@
 //! figure is made from errors.
 //!
 //! `cargo bench --bench side_by_side` runs everything. Arguments after `--`: `quick` for small
-//! sizes, `only=bookings,burst,search,mixed,steps,growth` for a part, `connections=64`, `rounds=3`,
-//! `seconds=1.5`, `against=PROGRAM` for another program of slotbook beside this one. The table, its
-//! rows as JSON and a chart are written to `target/side_by_side`.
+//! sizes, `only=bookings,burst,search,mixed,steps,growth,followers` for a part, `connections=64`,
+//! `rounds=3`, `seconds=1.5`, `against=PROGRAM` for another program of slotbook beside this one. The
+//! table, its rows as JSON and a chart are written to `target/side_by_side`.
 //!
 //! `cargo test --bench side_by_side -- chart=docs/benchmarks.json` measures nothing. It draws the
 //! runs of that file, and writes the chart beside it as SVG.
@@ -15,6 +15,7 @@
 mod chart;
 mod contenders;
 mod data;
+mod followers;
 mod goals;
 mod growth;
 mod handlers;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     {
         match role {
             "load" => print(&load::run(parameters)),
+            "follow" => followers::run(parameters),
             "bare" => handlers::serve_bare(parameters),
             "postgres" => handlers::serve_postgres(parameters),
             role => panic!("no role is called {role}"),
@@ -105,6 +107,9 @@ fn run(options: Options) {
     }
     if context.options.includes("growth") {
         growth::growth(&context, &mut table);
+    }
+    if context.options.includes("followers") {
+        followers::followers(&context, &mut table);
     }
     if !table.is_empty() {
         print(&Run::new(&context, table).write(&results));

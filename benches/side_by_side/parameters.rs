@@ -134,3 +134,12 @@ pub(crate) struct BareParameters {
     pub(crate) booking_body: String,
     pub(crate) search_body: String,
 }
+
+/// Parameters of followers of the first group.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FollowParameters {
+    pub(crate) address: String,
+    pub(crate) streams: u64,
+    /// Whether they read more than the beginning.
+    pub(crate) reads: bool,
+}

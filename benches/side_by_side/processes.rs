@@ -18,14 +18,19 @@ impl Process {
     /// Starts a server that prints `listening on http://ADDRESS` when it is ready; returns the
     /// address too.
     pub(crate) fn start_server(command: &mut Command) -> (Self, String) {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("the server starts");
-        let mut line = String::new();
-        let stdout = child.stdout.as_mut().expect("stdout is a pipe");
-        BufReader::new(stdout).read_line(&mut line).expect("the server prints a line");
-        let process = Self(child);
+        let (process, line) = Self::start(command);
         let address = line.trim().strip_prefix("listening on http://");
         let address = address.unwrap_or_else(|| panic!("the server printed {line:?}"));
         (process, address.to_owned())
+    }
+
+    /// Starts a process that prints a line when it is ready; returns the line too.
+    pub(crate) fn start(command: &mut Command) -> (Self, String) {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
+        let mut line = String::new();
+        let stdout = child.stdout.as_mut().expect("stdout is a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("the program prints a line");
+        (Self(child), line)
     }
 
     pub(crate) fn pid(&self) -> u32 {
