@@ -134,6 +134,10 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Arrived> {
     let mut fields = BTreeMap::new();
     let mut line = String::new();
     stream.read_line(&mut line).await.ok()?;
+    // The server was killed before it had sent anything.
+    if !line.ends_with('\n') {
+        return None;
+    }
     assert!(line.starts_with("POST /hook?x=1 HTTP/1.1"), "{line}");
     loop {
         line.clear();

@@ -18,7 +18,7 @@ use slotbook::domain::records::fiche::Fiche;
 use slotbook::domain::records::group::{Group, VerifyBookings};
 use slotbook::domain::records::hold::HoldId;
 use slotbook::domain::records::ids::{
-    CalendarfeedId, CalendarsetId, InterventionsetId, MessageId, VeventId,
+    CalendarfeedId, CalendarsetId, InterventionsetId, MessageId, VeventId, WebhookId,
 };
 use slotbook::domain::records::image::{Image, ImageDigest, ImageFormat, ImageSlot};
 use slotbook::domain::records::intervention::{Intervention, Interventionset};
@@ -37,9 +37,17 @@ use slotbook::domain::state::editable_record::EditableRecord;
 use slotbook::domain::state::event::Event;
 use slotbook::domain::state::group_record::GroupRecord;
 use slotbook::domain::state::group_state::GroupState;
+use slotbook::domain::state::history::row::ObjectKind;
 use slotbook::domain::state::recipient_quota::MessageQuota;
 use slotbook::domain::state::refusal::{Refusal, Refusals};
 use slotbook::domain::state::unverified_rate::UnverifiedRate;
+use slotbook::domain::state::webhooks::settlement::{
+    WebhookCommand, WebhookFields, WebhookSettlement, WebhookStart,
+};
+use slotbook::domain::state::webhooks::url::WebhookUrl;
+use slotbook::domain::state::webhooks::webhook::{
+    AttemptResult, FailingDelivery, OffReason, WatchedKinds, WebhookAnswer, WebhookProgress,
+};
 use slotbook::domain::time::zone_names::ZoneName;
 use slotbook::domain::time::{Civil, DAY, Instant};
 use slotbook::store::codec::{self, SNAPSHOT_FORMAT};
@@ -87,6 +95,11 @@ pub(crate) enum Step {
     },
     /// A calendar feed made, renewed or revoked; it may be one that is not there.
     Feed {
+        what: u8,
+        which: u64,
+    },
+    /// A webhook made, changed or removed, or what it has delivered recorded; it may be one that is not there.
+    Hook {
         what: u8,
         which: u64,
     },
@@ -144,6 +157,7 @@ pub(crate) fn a_step() -> impl Strategy<Value = Step> {
         1 => (0..60_i64).prop_map(Step::Retain),
         1 => (0..11_u8, 1..4_u64).prop_map(|(what, which)| Step::Offer { what, which }),
         1 => (0..3_u8, 1..4_u64).prop_map(|(what, which)| Step::Feed { what, which }),
+        1 => (0..8_u8, 1..4_u64).prop_map(|(what, which)| Step::Hook { what, which }),
         1 => (0..3_u8).prop_map(Step::Zone),
         2 => (0..6_u8, any::<bool>()).prop_map(|(client, moves)| Step::Link { client, moves }),
         2 => any::<prop::sample::Index>().prop_map(Step::Follow),
@@ -279,6 +293,11 @@ impl Story {
             Step::Feed { what, which } => {
                 let command = Command::ChangeCalendarfeed(feed_change(shop, what, which));
                 drop(shop.does(command, Draws::none(shop.now)));
+            }
+            Step::Hook { what, which } => {
+                let command = Command::Webhook(Box::new(webhook_command(shop, what, which)));
+                let draws = Draws { order: shop.id(), ..Draws::none(shop.now) };
+                drop(shop.does(command, draws));
             }
             Step::Zone(which) => {
                 let changed =
@@ -685,6 +704,49 @@ fn feed_change(shop: &Shop, what: u8, which: u64) -> CalendarfeedChange {
         _ => CalendarfeedStep::Revoke { id },
     };
     CalendarfeedChange { author: Author::Operator, step }
+}
+
+/// A command about a webhook; it may be one that is not there.
+fn webhook_command(shop: &Shop, what: u8, which: u64) -> WebhookCommand {
+    let id = WebhookId::new(which).expect("an id");
+    let url = |port| WebhookUrl::new(&format!("https://hooks.example.org:{port}/")).ok();
+    let fields = match what {
+        0 => WebhookFields { url: url(443), ..WebhookFields::default() },
+        1 => WebhookFields {
+            url: url(8_443),
+            objects: Some(WatchedKinds::new(vec![ObjectKind::Vevent, ObjectKind::Fiche])),
+            active: Some(shop.group_state.sequence.is_multiple_of(2)),
+            since: Some(WebhookStart::After(which)),
+        },
+        2 => return WebhookCommand::RotateSecret(id),
+        3 => return WebhookCommand::EndFormerSecret(id),
+        4 => return WebhookCommand::Remove(id),
+        result => return WebhookCommand::Settle(settlement(shop, id, result)),
+    };
+    WebhookCommand::Put { id: (what > 0).then_some(id), fields }
+}
+
+/// What a webhook has delivered, or failed to deliver for the first or the last time.
+fn settlement(shop: &Shop, id: WebhookId, result: u8) -> WebhookSettlement {
+    let last = shop.group_state.history.last();
+    let tries = u32::from(result);
+    let failing = FailingDelivery { since: shop.now, tries, not_before: shop.now.plus_seconds(60) };
+    let status = AttemptResult::Status(if result == 5 { 204 } else { 500 });
+    let answer = WebhookAnswer { at: shop.now, result: status, milliseconds: tries };
+    WebhookSettlement {
+        id,
+        round: shop.group_state.webhooks.get(id).map_or(0, |webhook| webhook.round),
+        progress: WebhookProgress {
+            after: last,
+            grouped_to: if result == 5 { 0 } else { last },
+            reset: result == 6,
+            failing: (result > 5).then_some(failing),
+            answers: vec![answer; 30],
+        },
+        begins_round: result == 6,
+        off: (result == 7).then_some(OffReason::Failed),
+        recipients: vec![Email::new("ann@example.org").expect("an address")],
+    }
 }
 
 /// An image of which there are few, so that several slots have the same.
