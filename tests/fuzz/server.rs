@@ -220,7 +220,8 @@ impl Served {
         self.preset = preset.split('&').next().expect("a part").to_owned();
     }
 
-    /// Sends bytes over a connection, ends the sending, and returns all that comes.
+    /// Sends bytes over a connection, ends the sending, and returns all that comes. A stream of events is left after its
+    /// first one, as if it had ended there.
     fn exchange(&self, peer: SocketAddr, sent: &[u8]) -> Vec<u8> {
         let (theirs, client) = duplex(STREAM_BYTES);
         let service = self.service.clone();
@@ -233,13 +234,32 @@ impl Served {
                 drop(write.shutdown().await);
             };
             let mut received = Vec::new();
-            let receive = read.read_to_end(&mut received);
-            let ((), read) = tokio::join!(send, receive);
-            read.expect("a stream in memory does not fail");
-            serving.await.expect("a connection does not panic");
+            let receive = async {
+                while read.read_buf(&mut received).await.expect("a stream in memory does not fail")
+                    > 0
+                {
+                    if is_stream(&received) {
+                        received.extend_from_slice(b"0\r\n\r\n");
+                        return false;
+                    }
+                }
+                true
+            };
+            let ((), has_ended) = tokio::join!(send, receive);
+            if has_ended {
+                serving.await.expect("a connection does not panic");
+            } else {
+                serving.abort();
+            }
             received
         })
     }
+}
+
+/// Whether a connection has the first event of a stream last.
+fn is_stream(received: &[u8]) -> bool {
+    let has = |part: &[u8]| received.windows(part.len()).any(|window| window == part);
+    received.ends_with(b"\n\n\r\n") && has(b"\nid: ") && has(b"content-type: text/event-stream")
 }
 
 /// Returns the value of a header.
