@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::domain::records::ids::{GroupId, WebhookId};
 use crate::domain::state::webhooks::delivery::{Delivery, test_delivery};
-use crate::domain::state::webhooks::url::WebhookUrl;
+use crate::domain::state::webhooks::url::{ReceiverHost, WebhookUrl};
 use crate::domain::state::webhooks::webhook::{Webhook, WebhookAnswer};
 use crate::domain::time::Instant;
 use crate::engine::handle::Engine;
@@ -35,7 +35,8 @@ pub struct WebhookSender {
     client: WebhookClient,
     render: RenderBody,
     attempts: Arc<Semaphore>,
-    receivers: Mutex<BTreeMap<Box<str>, Arc<Semaphore>>>,
+    /// The places of each host and port.
+    receivers: Mutex<BTreeMap<(ReceiverHost, u16), Arc<Semaphore>>>,
     tests: Semaphore,
     randomness: Mutex<Randomness>,
 }
@@ -86,7 +87,7 @@ impl WebhookSender {
             let mut receivers = self.receivers.lock();
             receivers.retain(|_, places| Arc::strong_count(places) > 1);
             let made = || Arc::new(Semaphore::new(RECEIVER_ATTEMPTS_MAX));
-            Arc::clone(receivers.entry(url.authority().into()).or_insert_with(made))
+            Arc::clone(receivers.entry((url.host(), url.port())).or_insert_with(made))
         };
         let receiver = receiver.acquire_owned().await.expect("it is never closed");
         let attempt = Arc::clone(&self.attempts).acquire_owned().await;
@@ -142,4 +143,52 @@ impl WebhookSender {
 
 fn milliseconds(time: Duration) -> u32 {
     u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::notify::webhook::resolver::SystemResolver;
+
+    fn sender() -> WebhookSender {
+        let resolver = Arc::new(SystemResolver::default());
+        let client = WebhookClient::new(AllowedNetworks::default(), resolver);
+        WebhookSender::new(client, |_, _, _, _| Vec::new(), Randomness::seeded([7; 32]))
+    }
+
+    fn url(host: usize) -> WebhookUrl {
+        WebhookUrl::new(&format!("https://host{host}.example.org/{host}")).expect("an address")
+    }
+
+    #[test]
+    fn a_receiver_has_sixteen_places_and_leaves_others_theirs() {
+        let sender = sender();
+        let take = |host| sender.take_place(&url(host)).now_or_never();
+        let mut held: Vec<_> = (0..RECEIVER_ATTEMPTS_MAX).map(|_| take(0)).collect();
+        assert!(held.iter().all(Option::is_some));
+        assert!(take(0).is_none());
+        assert!(take(1).is_some());
+        // Another path is the same receiver; another port is another one.
+        let same = WebhookUrl::new("https://host0.example.org:443/else").expect("an address");
+        assert!(sender.take_place(&same).now_or_never().is_none());
+        held.pop();
+        assert!(take(0).is_some());
+    }
+
+    #[test]
+    fn all_receivers_together_have_256_places() {
+        let sender = sender();
+        let take = |host| sender.take_place(&url(host)).now_or_never();
+        let mut held: Vec<_> = (0..ATTEMPTS_MAX).map(|number| take(number / 8)).collect();
+        assert!(held.iter().all(Option::is_some));
+        assert!(take(ATTEMPTS_MAX).is_none());
+        held.pop();
+        assert!(take(ATTEMPTS_MAX).is_some());
+        // Receivers without attempts are forgotten.
+        drop(held);
+        assert!(take(0).is_some());
+        assert_eq!(sender.receivers.lock().len(), 1);
+    }
 }

@@ -16,7 +16,7 @@ pub const URL_CHARACTERS_MAX: usize = 1_024;
 pub struct WebhookUrl(Box<str>);
 
 /// The host of a receiver.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReceiverHost {
     /// A name, which is resolved for each attempt.
     Name(Box<str>),
