@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::browser::{Browser, Look, PHONE};
 use crate::manage::link_of;
-use crate::program::{Served, practice, store_of};
+use crate::program::{Served, booking, half_hour, practice, store_of};
 use crate::visitor::{Visitor, set};
 
 const HOME: &str = "/b/cabinet-de-sante-des-tilleuls";
@@ -235,4 +235,55 @@ async fn figures_of_the_grid() {
     println!("| script | {} |", weight["script"]);
     assert!(weight["script"].as_u64() <= Some(20_480), "{weight}");
     assert!(weight["style"].as_u64() <= Some(10_240), "{weight}");
+}
+
+/// Changes whose way to another browser is measured.
+const CHANGES: u64 = 40;
+
+#[tokio::test]
+async fn figures_of_another_browser() {
+    if std::env::var_os("SLOTBOOK_LONG").is_none() {
+        println!("skipped: set SLOTBOOK_LONG=1 to measure");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    document["groups"][0]["urlname"] = json!("practice");
+    let server = Served::on(&store_of(folder.path(), &document), &[]);
+    let address = server.base.trim_start_matches("http://").to_owned();
+    let Some(browser) = open_day(&address).await else { return };
+    let http = reqwest::Client::new();
+    let mut taken = Vec::new();
+    for number in 0..CHANGES {
+        let client = format!("Client{number}end");
+        let script = "self.shown = new Promise((done) => new MutationObserver(() => {
+            if (document.querySelector('.grid').textContent.includes('CLIENT'))
+                requestAnimationFrame(() => done(Date.now()));
+        }).observe(document.querySelector('main'), {childList: true, subtree: true}));
+        return Date.now();";
+        let began = browser.run(&script.replace("CLIENT", &client)).await;
+        let wish = booking(&client, &half_hour(number), 1, &[1]);
+        let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", server.base);
+        let booked = http.post(url).json(&wish).send().await.expect("an answer");
+        assert_eq!(booked.status(), 201);
+        let shown = browser.run("return self.shown").await;
+        taken.push(shown.as_i64().expect("a time") - began.as_i64().expect("a time"));
+    }
+    taken.sort_unstable();
+    let (median, most) = (taken[taken.len() / 2], taken[taken.len() - 1]);
+    println!("| a booking of others, from its request until it is drawn | {median} | {most} |");
+}
+
+/// A browser with the first day of 2030 of the practice.
+pub(crate) async fn open_day(address: &str) -> Option<Browser> {
+    let look = Look { width: 1_280, height: 900, ..PHONE };
+    let browser = Browser::open(address, look).await?;
+    browser.goto("/login").await;
+    browser.type_into("#email", "pro@example.org").await;
+    browser.type_into("#password", "secret").await;
+    browser.click("main button").await;
+    browser.arrive_at("/p/practice/agenda").await;
+    browser.goto("/p/practice/agenda?v=day&d=2030-01-01").await;
+    browser.await_element(".grid").await;
+    Some(browser)
 }

@@ -1,10 +1,16 @@
 //! The agenda in a browser while others change it. Reference 15.10.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::browser::Browser;
+use crate::figures::open_day;
 use crate::practice_grid::{DAY, DESKTOP, ESCAPE, book, focus, is_focused, link, open, said, shop};
+use crate::program::{Served, booking, half_hour, practice, store_of};
 use crate::server::{TestServer, answer};
 use crate::shop::CALENDAR;
 
@@ -120,4 +126,70 @@ async fn without_locks_a_tab_asks_every_ten_seconds() {
     assert_eq!(browser.run("return navigator.locks === undefined").await, true);
     let id = book_at(&server, 9).await;
     browser.await_element(&link(id)).await;
+}
+
+/// A port that leads to the server of the moment.
+struct Door {
+    address: String,
+    leads_to: Arc<Mutex<String>>,
+}
+
+impl Door {
+    async fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let leads_to = Arc::<Mutex<String>>::default();
+        let found = Arc::clone(&leads_to);
+        tokio::spawn(async move {
+            while let Ok((mut outside, _)) = listener.accept().await {
+                let address = found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                tokio::spawn(async move {
+                    if let Ok(mut inside) = TcpStream::connect(address).await {
+                        drop(copy_bidirectional(&mut outside, &mut inside).await);
+                    }
+                });
+            }
+        });
+        Self { address, leads_to }
+    }
+
+    fn leads_to(&self, server: &Served) {
+        let address = server.base.trim_start_matches("http://").to_owned();
+        *self.leads_to.lock().unwrap_or_else(PoisonError::into_inner) = address;
+    }
+}
+
+/// Books a half hour of the first day of 2030.
+async fn book_half_hour(server: &Served, number: u64) -> u64 {
+    let wish = booking(&format!("c{number}"), &half_hour(number), 1, &[1]);
+    let url = format!("{}/api/v1/groups/1/appointments?apikey=test-key", server.base);
+    let booked = reqwest::Client::new().post(url).json(&wish).send().await.expect("an answer");
+    assert_eq!(booked.status(), 201);
+    let booked: Value = booked.json().await.expect("JSON");
+    booked["records"][0]["id"].as_u64().unwrap_or_else(|| panic!("{booked}"))
+}
+
+#[tokio::test]
+async fn after_kills_of_the_server_the_stream_goes_on_without_a_gap() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut document = practice(1);
+    document["groups"][0]["urlname"] = json!("practice");
+    let data = store_of(folder.path(), &document);
+    let door = Door::open().await;
+    let mut server = Served::on(&data, &[]);
+    door.leads_to(&server);
+    let Some(browser) = open_day(&door.address).await else { return };
+    let first = book_half_hour(&server, 0).await;
+    browser.await_element(&link(first)).await;
+    for number in [1, 2] {
+        server.end("KILL");
+        server = Served::on(&data, &[]);
+        // While the way to the server is closed, so that no stream tells of it.
+        let missed = book_half_hour(&server, 2 * number).await;
+        door.leads_to(&server);
+        browser.await_element(&link(missed)).await;
+        let seen = book_half_hour(&server, 2 * number + 1).await;
+        browser.await_element(&link(seen)).await;
+    }
+    assert_eq!(browser.run("return document.querySelectorAll('.grid a.event').length").await, 5);
 }
