@@ -37,13 +37,18 @@ impl Authority {
     /// The server's end of TLS under a name.
     pub(crate) fn vouches(&self, name: &str) -> TlsAcceptor {
         let (certificate, key) = self.certify(name);
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
-            .expect("they fit");
-        TlsAcceptor::from(Arc::new(config))
+        acceptor(&certificate, &key)
     }
+}
+
+/// The server's end of TLS with a certificate.
+pub(crate) fn acceptor(certificate: &Certificate, key: &KeyPair) -> TlsAcceptor {
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .expect("they fit");
+    TlsAcceptor::from(Arc::new(config))
 }

@@ -1,6 +1,9 @@
 //! The pages for clients: over HTTP as a browser without JavaScript, and in a real browser.
 
 mod accessible;
+#[expect(dead_code, reason = "other tests use more of it")]
+#[path = "../binary/authority.rs"]
+mod authority;
 mod booking;
 mod browser;
 mod clients;

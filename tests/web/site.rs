@@ -1,14 +1,11 @@
 //! A site of a shop on another origin, whose page shows the booking page in a frame.
 
-use std::sync::Arc;
-
 use rcgen::{CertificateParams, KeyPair};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use crate::authority::acceptor;
 
 /// A port that serves a site, once its page is known.
 pub(crate) struct Site {
@@ -95,14 +92,7 @@ fn self_signed(name: &str) -> TlsAcceptor {
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
     let certificate = params.self_signed(&key).expect("a certificate");
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .expect("they fit");
-    TlsAcceptor::from(Arc::new(config))
+    acceptor(&certificate, &key)
 }
 
 /// The page of a site, with the snippet of docs/embedding.md in its middle. It keeps the messages
