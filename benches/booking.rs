@@ -54,7 +54,7 @@ fn engine(c: &mut Criterion) {
                 book_all(
                     NoDisk(BatchNumber(0)),
                     directory.clone(),
-                    vec![group_state.clone()],
+                    vec![group_state.clone().into()],
                     clients,
                     count,
                 )
@@ -70,7 +70,7 @@ fn engine(c: &mut Criterion) {
                 );
                 let loaded = recovery::load(&path).expect("it was just made");
                 let log = loaded.store.into_log().expect("it opens");
-                book_all(log, loaded.directory, vec![group_state.clone()], clients, count)
+                book_all(log, loaded.directory, vec![group_state.clone().into()], clients, count)
             });
         });
     }

@@ -101,10 +101,10 @@ fn groups(c: &mut Criterion) {
         let mut directory = Directory::default();
         first.claim_ids(&mut directory);
         let zone = first.catalogue.group.timezone;
-        let mut all = vec![first];
+        let mut all = vec![Arc::new(first)];
         for number in 2..=groups {
             let id = GroupId::new(number).expect("an id");
-            all.push(GroupState::new(Catalogue::new(Group::new(id, zone, Instant(0)))));
+            all.push(Arc::new(GroupState::new(Catalogue::new(Group::new(id, zone, Instant(0))))));
         }
         c.bench_function(&format!("dimensions/groups_{groups}"), |b| {
             b.iter_custom(|count| {
@@ -135,7 +135,7 @@ fn look_ups(c: &mut Criterion) {
                 directory.apply_in_place(&directory.grant_block(kind, id));
             }
         }
-        let published = Published::new(directory.clone(), states, []);
+        let published = Published::new(directory.clone(), states.into_iter().map(Arc::new), []);
         let (first, last) = (GroupId::new(1).expect("an id"), GroupId::new(groups).expect("an id"));
         c.bench_function(&format!("dimensions/pros_of_a_group_of_{groups}"), |b| {
             b.iter(|| {

@@ -105,7 +105,7 @@ impl Log for NoDisk {
 pub(crate) fn book_all<L: Log + 'static>(
     log: L,
     directory: Directory,
-    group_states: Vec<GroupState>,
+    group_states: Vec<Arc<GroupState>>,
     clients: u64,
     count: u64,
 ) -> Duration {

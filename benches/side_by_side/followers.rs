@@ -110,7 +110,9 @@ pub(crate) fn followers(context: &Context, table: &mut Table) {
     let folder = tempfile::tempdir_in(context.folder.path()).expect("the folder can be written");
     let administrators = options.choose(2, 64);
     let data = Slotbook::import_with(folder.path(), "followers", &shape, administrators);
-    let server = Slotbook::serve_with(&data, &["--webhook-allow", "127.0.0.0/8"]);
+    // All rounds book in one group, which has room for them.
+    let options_of_server = ["--webhook-allow", "127.0.0.0/8", "--group-mib", "0"];
+    let server = Slotbook::serve_with(&data, &options_of_server);
     let address = server.address.clone();
     let mut contender = Contender::from_slotbook(server, folder);
     let load = Load { work: Work::Bookings, connections: CONNECTIONS, requests_max: u64::MAX };
@@ -187,11 +189,11 @@ pub(crate) fn run(parameters: &str) {
     let parameters: FollowParameters = serde_json::from_str(parameters).expect("JSON");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime starts").block_on(async {
-        let mut opening = tokio::task::JoinSet::new();
+        // One after the other: many passwords at once are too many for the server.
+        let mut streams = Vec::new();
         for number in 0..parameters.streams {
-            opening.spawn(open_stream(parameters.address.clone(), number, parameters.reads));
+            streams.push(open_stream(&parameters.address, number, parameters.reads).await);
         }
-        let streams = opening.join_all().await;
         writeln!(std::io::stdout(), "following").expect("stdout is open");
         for mut stream in streams {
             tokio::spawn(async move {
@@ -208,7 +210,7 @@ pub(crate) fn run(parameters: &str) {
 }
 
 /// Opens a stream, and reads its first event.
-async fn open_stream(address: String, number: u64, reads: bool) -> tokio::net::TcpStream {
+async fn open_stream(address: &str, number: u64, reads: bool) -> tokio::net::TcpStream {
     let socket = TcpSocket::new_v4().expect("the process may open a socket");
     if !reads {
         socket.set_recv_buffer_size(STUCK_BUFFER).expect("a size");

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use axum::http::Method;
 use serde_json::Value;
@@ -15,6 +16,7 @@ use crate::cli::operator::api::{OfflineSettings, with_api};
 use crate::cli::terminal::{print, print_error};
 use crate::clock::{Clock as _, SystemClock};
 use crate::domain::directory::Directory;
+use crate::domain::state::group_state::GroupState;
 use crate::engine::quarantine::IncompleteDocument;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
@@ -53,6 +55,7 @@ pub(crate) fn import(data: &Path, file: &Path, merge: bool) -> Result<(), Comman
     }
     let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
     IncompleteDocument::refuse(&quarantined)?;
+    let group_states = group_states.into_iter().map(Arc::unwrap_or_clone).collect();
     let existing = StoreContent { directory, group_states };
     if !merge && !is_blank(&existing) {
         return Err(StoreError::Occupied { directory: data.to_owned() }.into());
@@ -153,7 +156,7 @@ pub(crate) fn open_to_serve(
         if !demo {
             return Ok(OpenedDirectory::Empty(EmptyDirectory::claim(data)?));
         }
-        drop(recovery::create(data, &Directory::default(), &[])?);
+        drop(recovery::create::<GroupState>(data, &Directory::default(), &[])?);
     }
     Ok(OpenedDirectory::Store(Box::new(load_to_serve(data, demo)?)))
 }
@@ -161,9 +164,8 @@ pub(crate) fn open_to_serve(
 /// Loads a store, and fills an empty one with the demonstration if `demo` asks for it.
 fn load_to_serve(data: &Path, demo: bool) -> Result<Loaded, CommandError> {
     let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
-    let existing = StoreContent { directory, group_states };
-    if !demo || !is_blank(&existing) || !quarantined.is_empty() {
-        let StoreContent { directory, group_states } = existing;
+    let is_blank = group_states.is_empty() && directory.is_blank();
+    if !demo || !is_blank || !quarantined.is_empty() {
         return Ok(Loaded { directory, group_states, quarantined, store });
     }
     let content =

@@ -114,7 +114,7 @@ pub(crate) fn warn_of_local_names(options: &MessageOptions) {
 
 /// Logs a warning for each channel of codes that bookings of some groups need and that has no
 /// gateway. The pages of these groups then take no booking.
-pub(crate) fn warn_of_missing_gateways(gateways: &Gateways, groups: &[GroupState]) {
+pub(crate) fn warn_of_missing_gateways(gateways: &Gateways, groups: &[Arc<GroupState>]) {
     for (channel, gateway, option) in
         [(Channel::Mail, "mail server", "--smtp-host"), (Channel::Sms, "SMS gateway", "--sms-url")]
     {

@@ -17,6 +17,7 @@ use crate::cli::operator::socket;
 use crate::cli::terminal::{print, print_error};
 use crate::config::options::StoreOptions;
 use crate::domain::directory::Directory;
+use crate::domain::state::group_state::GroupState;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery;
 use crate::password::strength::check_new_password;
@@ -151,7 +152,7 @@ pub(crate) fn execute_group_command(command: GroupCommand) -> Result<(), Command
             group.insert("name".into(), name.into());
             group.insert("timezone".into(), timezone.into());
             if Store::is_empty(&store.data)? && !socket::has_server(&store.data)? {
-                drop(recovery::create(&store.data, &Directory::default(), &[])?);
+                drop(recovery::create::<GroupState>(&store.data, &Directory::default(), &[])?);
             }
             let made = call(&store, Method::POST, GROUPS, Some(&json!({"group": group})))?;
             let id = &made.first().unwrap_or(&Value::Null)["id"];

@@ -216,7 +216,7 @@ fn serve_taken(
     warn_of_unknown_holders(&directory);
     warn_of_open_keys(&directory);
     messages::warn_of_missing_gateways(&gateways, &group_states);
-    let last_stamp = find_last_stamp(group_states.iter());
+    let last_stamp = find_last_stamp(group_states.iter().map(AsRef::as_ref));
     let now = initial_time(SystemClock.now(), last_stamp);
     let mut randomness = Randomness::from_os();
     recovery::update_time_zones(&mut log, &mut group_states, now)?;

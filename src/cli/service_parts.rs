@@ -21,7 +21,7 @@ const DECISION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Returns the parts of an engine over recovered states.
 pub(crate) fn engine_parts(
     directory: Directory,
-    group_states: Vec<GroupState>,
+    group_states: Vec<Arc<GroupState>>,
     randomness: Randomness,
 ) -> EngineParts {
     EngineParts {

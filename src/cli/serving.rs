@@ -116,16 +116,18 @@ pub(crate) async fn serve_until_signal(
     metrics.serve(engine.clone(), data.clone(), recovery_time);
     print(&format!("listening on http://{address}\n"));
     print_first_run_link(&routes.server);
+    let (stop_serving, serving_stopped) = oneshot::channel();
+    let stopped = serving_stopped.map(drop);
+    let webhook_options = webhook_options(&routes.server);
+    // Before the messages of all groups are looked through: clients of a cluster wait.
+    let served = tokio::spawn(http::serve(listener, routes, connections_max, stopped));
     // The server's own writes come after the start, which an operator sees fail or not.
     upkeep::start(&engine, options);
     let messages = engine.send_messages(sending).await;
-    let webhooks = engine.deliver_webhooks(webhook_options(&routes.server));
+    let webhooks = engine.deliver_webhooks(webhook_options);
     if options.demo {
         print_demo_pages(&engine, address);
     }
-    let (stop_serving, serving_stopped) = oneshot::channel();
-    let stopped = serving_stopped.map(drop);
-    let served = tokio::spawn(http::serve(listener, routes, connections_max, stopped));
     let running =
         RunningServer { engine, threads, messages, webhooks, counts, stop_serving, served };
     tokio::select! {

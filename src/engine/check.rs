@@ -56,7 +56,7 @@ pub fn check_store(data: &Path) -> Result<StoreCheck, StoreError> {
     Ok(StoreCheck {
         report: *store.report(),
         directory: (directory.apikeys.len(), directory.pros.len()),
-        groups: group_states.iter().map(check_group).collect(),
+        groups: group_states.iter().map(|state| check_group(state)).collect(),
         quarantined,
     })
 }

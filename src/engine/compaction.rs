@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn a_compaction_that_panics_is_abandoned_and_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
-        drop(recovery::create(folder.path(), &Directory::default(), &[]).unwrap());
+        drop(recovery::create::<GroupState>(folder.path(), &Directory::default(), &[]).unwrap());
         let log = recovery::load(folder.path()).unwrap().store.into_log().unwrap();
         let generations = log.generations().unwrap();
         let published = Arc::new(Published::new(Directory::default(), [], []));

@@ -9,43 +9,83 @@ use crate::domain::records::ids::GroupId;
 
 /// Values by group. A group is never removed. Readers take no lock.
 #[derive(Debug)]
-pub(crate) struct GroupMap<T>(ArcSwap<OrdMap<GroupId, Arc<T>>>);
+pub(crate) struct GroupMap<T> {
+    /// The groups of the start, ascending: a map of many would take long to build.
+    first: Arc<[(GroupId, Arc<T>)]>,
+    /// Those that came later.
+    added: ArcSwap<OrdMap<GroupId, Arc<T>>>,
+}
 
 impl<T> GroupMap<T> {
-    /// Creates a map of these values.
+    /// Creates a map of these values. Of two of one group the first counts.
     pub(crate) fn new(values: impl IntoIterator<Item = (GroupId, T)>) -> Self {
-        let mut map = OrdMap::new();
-        for (group, value) in values {
-            map.insert(group, Arc::new(value));
+        let mut first: Vec<_> =
+            values.into_iter().map(|(group, value)| (group, Arc::new(value))).collect();
+        if !first.is_sorted_by_key(|(group, _)| *group) {
+            first.sort_by_key(|(group, _)| *group);
         }
-        Self(ArcSwap::from_pointee(map))
+        first.dedup_by_key(|(group, _)| *group);
+        Self { first: first.into(), added: ArcSwap::default() }
+    }
+
+    /// Finds the value of a group of the start.
+    fn find_first(&self, group: GroupId) -> Option<&Arc<T>> {
+        let (least, _) = self.first.first()?;
+        // Most are numbered without a gap, so it is often where its number says.
+        let offset = usize::try_from(group.number().checked_sub(least.number())?).ok()?;
+        let guess = self.first.get(offset).filter(|(found, _)| *found == group);
+        let (_, value) = match guess {
+            Some(entry) => entry,
+            None => {
+                let place = self.first.binary_search_by_key(&group, |(group, _)| *group);
+                &self.first[place.ok()?]
+            }
+        };
+        Some(value)
     }
 
     /// Calls `read` with the value of a group; `None` without one.
     pub(crate) fn with<R>(&self, group: GroupId, read: impl FnOnce(&T) -> R) -> Option<R> {
-        let map = self.0.load();
-        map.get(&group).map(|value| read(value))
+        match self.find_first(group) {
+            Some(value) => Some(read(value)),
+            None => self.added.load().get(&group).map(|value| read(value)),
+        }
     }
 
     /// Returns the value of a group; `None` without one.
     pub(crate) fn get(&self, group: GroupId) -> Option<Arc<T>> {
-        self.0.load().get(&group).cloned()
+        match self.find_first(group) {
+            Some(value) => Some(Arc::clone(value)),
+            None => self.added.load().get(&group).cloned(),
+        }
     }
 
     /// Returns the groups and their values as they are now, ascending.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (GroupId, Arc<T>)> + use<T> {
-        OrdMap::clone(&self.0.load()).into_iter()
+        let first = Arc::clone(&self.first);
+        let mut added = OrdMap::clone(&self.added.load()).into_iter().peekable();
+        let mut place = 0;
+        std::iter::from_fn(move || match first.get(place) {
+            Some((group, value)) if added.peek().is_none_or(|(next, _)| group < next) => {
+                place += 1;
+                Some((*group, Arc::clone(value)))
+            }
+            _ => added.next(),
+        })
     }
 
     /// Returns the number of groups.
     pub(crate) fn len(&self) -> usize {
-        self.0.load().len()
+        self.first.len() + self.added.load().len()
     }
 
     /// Adds a value. A group that has one keeps it.
     pub(crate) fn add(&self, group: GroupId, value: T) {
+        if self.find_first(group).is_some() {
+            return;
+        }
         let value = Arc::new(value);
-        self.0.rcu(|map| {
+        self.added.rcu(|map| {
             let mut next = OrdMap::clone(map);
             next.entry(group).or_insert_with(|| Arc::clone(&value));
             next
@@ -69,5 +109,29 @@ mod tests {
         assert_eq!((map.get(group(3)), before.count()), (None, 1));
         let numbers: Vec<u64> = map.entries().map(|(group, _)| group.number()).collect();
         assert_eq!(numbers, [1, 2]);
+    }
+
+    #[test]
+    fn groups_of_the_start_are_found_with_and_without_gaps() {
+        let group = |id| GroupId::new(id).expect("an id");
+        for ids in [&[3, 4, 5, 6][..], &[9, 2, 4, 100], &[7], &[]] {
+            let map = GroupMap::new(ids.iter().map(|id| (group(*id), *id)));
+            map.add(group(5), 50);
+            map.add(group(200), 200);
+            let value = |id: u64| match (ids.contains(&id), id) {
+                (true, id) => Some(id),
+                (false, 5) => Some(50),
+                (false, 200) => Some(200),
+                (false, _) => None,
+            };
+            for id in 1..=210 {
+                assert_eq!(map.with(group(id), |value| *value), value(id), "{id} of {ids:?}");
+                assert_eq!(map.get(group(id)).as_deref(), value(id).as_ref(), "{id} of {ids:?}");
+            }
+            let all: Vec<_> = (1..=210).filter_map(|id| Some((id, value(id)?))).collect();
+            let found: Vec<_> =
+                map.entries().map(|(group, value)| (group.number(), *value)).collect();
+            assert_eq!((found, map.len()), (all.clone(), all.len()));
+        }
     }
 }

@@ -50,7 +50,7 @@ impl Published {
     /// Publishes the recovered states.
     pub fn new(
         directory: Directory,
-        group_states: impl IntoIterator<Item = GroupState>,
+        group_states: impl IntoIterator<Item = Arc<GroupState>>,
         quarantined: impl IntoIterator<Item = QuarantinedGroup>,
     ) -> Self {
         let mut accounts = Vec::new();
@@ -60,7 +60,7 @@ impl Published {
             let group = &group_state.catalogue.group;
             urlnames.insert(group.urlname.as_str().into(), group.id);
             accounts.extend(group_state.accounts.keys().map(|folded| (folded.clone(), group.id)));
-            groups.push((group.id, ArcSwap::from_pointee(group_state)));
+            groups.push((group.id, ArcSwap::new(group_state)));
         }
         let mut quarantined_by_id = BTreeMap::new();
         for group in quarantined {
@@ -82,7 +82,6 @@ impl Published {
     /// Returns the states of this moment, which later changes do not reach.
     pub(crate) fn copy_states(&self) -> Self {
         let states = self.groups().filter_map(|group| self.group_state(group));
-        let states = states.map(|state| GroupState::clone(&state));
         Self::new(Directory::clone(&self.directory()), states, [])
     }
 

@@ -1,7 +1,9 @@
 //! Recovery: it builds the states of the engine from the store, and writes states as snapshots.
 //! Reference 8.
 
+use std::borrow::Borrow;
 use std::path::Path;
+use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use serde::Serialize;
@@ -33,7 +35,7 @@ pub struct Loaded {
     /// Keys, professionals and blocks of ids.
     pub directory: Directory,
     /// Every group that can be served, by id.
-    pub group_states: Vec<GroupState>,
+    pub group_states: Vec<Arc<GroupState>>,
     /// Groups whose history this release cannot apply, by id.
     pub quarantined: Vec<QuarantinedGroup>,
     /// The store, to be turned into a log or replaced.
@@ -85,7 +87,7 @@ pub fn short_hash(group_state: &GroupState) -> String {
 /// A failed write.
 pub fn update_time_zones(
     log: &mut impl Log,
-    group_states: &mut [GroupState],
+    group_states: &mut [Arc<GroupState>],
     now: Instant,
 ) -> Result<(), StoreError> {
     for group_state in group_states {
@@ -101,7 +103,7 @@ pub fn update_time_zones(
                 tracing::error!(%group, %overlap, "appointments overlap since the time zone database changed; move one");
             }
         }
-        *group_state = next;
+        *group_state = Arc::new(next);
     }
     Ok(())
 }
@@ -139,10 +141,10 @@ fn append_event(
 ///
 /// # Errors
 /// A directory that is not empty, or a failed write.
-pub fn create(
+pub fn create<S: Borrow<GroupState>>(
     directory: &Path,
     content: &Directory,
-    group_states: &[GroupState],
+    group_states: &[S],
 ) -> Result<Store, StoreError> {
     write_generation(NewGeneration::create(directory)?, content, group_states)
 }
@@ -156,7 +158,7 @@ pub fn create_within(
     directory: EmptyDirectory,
     content: &Directory,
 ) -> Result<RecoveredStore, StoreError> {
-    let store = write_generation(directory.create()?, content, &[])?;
+    let store = write_generation::<GroupState>(directory.create()?, content, &[])?;
     store.recover(&mut StateRebuilder::default())
 }
 
@@ -164,10 +166,10 @@ pub fn create_within(
 ///
 /// # Errors
 /// A failed write. The old content then stays.
-pub fn replace(
+pub fn replace<S: Borrow<GroupState>>(
     store: RecoveredStore,
     content: &Directory,
-    group_states: &[GroupState],
+    group_states: &[S],
 ) -> Result<Store, StoreError> {
     write_generation(store.replace()?, content, group_states)
 }
@@ -179,7 +181,7 @@ pub fn replace(
 pub(crate) fn fill_shared(
     store: &SharedStore,
     content: &Directory,
-    group_states: &[GroupState],
+    group_states: &[Arc<GroupState>],
 ) -> Result<u64, StoreError> {
     let Checkpoint { last, epoch } = store.take_empty()?.checkpoint()?;
     // Servers with older data would resolve their appointments back.
@@ -199,16 +201,16 @@ pub(crate) fn fill_shared(
     Ok(snapshot.bytes)
 }
 
-fn write_generation(
+fn write_generation<S: Borrow<GroupState>>(
     mut generation: NewGeneration,
     content: &Directory,
-    group_states: &[GroupState],
+    group_states: &[S],
 ) -> Result<Store, StoreError> {
     write_directory(
         generation.begin_snapshot(Stream::Directory, directory_position(FIRST_EPOCH, content)),
         content,
     )?;
-    for group_state in group_states {
+    for group_state in group_states.iter().map(Borrow::borrow) {
         let stream = Stream::Group(group_state.catalogue.group.id);
         write_group(
             generation.begin_snapshot(stream, group_position(FIRST_EPOCH, group_state)),
@@ -249,7 +251,7 @@ pub fn create_simulated(
 /// Damage with its place; the disk is then unchanged. Snapshots that are not complete.
 pub fn load_simulated(
     disk: &SimulatedDisk,
-) -> Result<(Directory, Vec<GroupState>, SimulatedLog), StoreError> {
+) -> Result<(Directory, Vec<Arc<GroupState>>, SimulatedLog), StoreError> {
     let mut visitor = StateRebuilder::default();
     let (log, report) = disk.recover_into(&mut visitor)?;
     if report.restored > 0 {
@@ -299,7 +301,7 @@ mod tests {
     #[test]
     fn the_link_secret_is_created_once_and_kept_in_journal_and_snapshots() {
         let folder = tempfile::tempdir().unwrap();
-        drop(create(folder.path(), &Directory::default(), &[]).unwrap());
+        drop(create::<GroupState>(folder.path(), &Directory::default(), &[]).unwrap());
         let served = |bits: u8| {
             let Loaded { mut directory, store, .. } = load(folder.path()).unwrap();
             let mut log = store.into_log().unwrap();
@@ -315,7 +317,7 @@ mod tests {
         );
         let Loaded { directory, store, .. } = load(folder.path()).unwrap();
         assert!(directory.is_blank() && directory.link_secret == Some(LinkSecret::new([1; 32])));
-        drop(replace(store, &directory, &[]).unwrap());
+        drop(replace::<GroupState>(store, &directory, &[]).unwrap());
         assert_eq!(served(4), directory, "it is read back from the snapshot");
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::ids::GroupId;
@@ -20,8 +21,8 @@ use crate::store::{
 pub struct RecoveredStates {
     /// Keys, professionals and blocks of ids.
     pub directory: Directory,
-    /// Every group that can be served, by id.
-    pub group_states: Vec<GroupState>,
+    /// Every group that can be served, by id. None is shared yet.
+    pub group_states: Vec<Arc<GroupState>>,
     /// Groups whose history this release cannot apply, by id.
     pub quarantined: Vec<QuarantinedGroup>,
 }
@@ -30,8 +31,9 @@ pub struct RecoveredStates {
 #[derive(Debug, Default)]
 pub struct StateRebuilder {
     directory: Directory,
-    /// States so far. A group is here or in `quarantined`.
-    group_states: BTreeMap<GroupId, GroupState>,
+    /// States so far, each where it will be published, since moving them would take long. A group
+    /// is here or in `quarantined`.
+    group_states: BTreeMap<GroupId, Arc<GroupState>>,
     quarantined: BTreeMap<GroupId, QuarantinedGroup>,
     /// Position of each group's snapshot.
     snapshots: BTreeMap<GroupId, Position>,
@@ -177,7 +179,7 @@ impl StateRebuilder {
         };
         match catch_panic(|| reader.group_state(sequence)) {
             Ok(Some(group_state)) => {
-                self.group_states.insert(group, group_state);
+                self.group_states.insert(group, Arc::new(group_state));
                 for QuarantinedEvent { sequence, format, bytes } in pending_events {
                     let record = JournalRecord::new(Stream::Group(group), sequence, bytes);
                     let epoch = position.epoch;
@@ -208,12 +210,13 @@ impl StateRebuilder {
         let Some(group_state) = self.group_states.get_mut(&group) else {
             return match GroupState::founded_by(author, &event) {
                 Some(founded) => {
-                    self.group_states.insert(group, founded);
+                    self.group_states.insert(group, Arc::new(founded));
                     Ok(())
                 }
                 None => Err(StoreError::rejected("an event of a group that has no snapshot")),
             };
         };
+        let group_state = Arc::make_mut(group_state);
         self.redo_log.checkpoint(group, group_state);
         let applied = catch_panic(|| group_state.apply_in_place(author, &event));
         let Err(message) = applied else {

@@ -96,7 +96,7 @@ impl Practice {
         }
         let parts = EngineParts {
             directory: content.directory,
-            group_states: content.group_states,
+            group_states: content.group_states.into_iter().map(Arc::new).collect(),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),

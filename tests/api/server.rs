@@ -196,7 +196,7 @@ impl TestServer {
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
         let parts = EngineParts {
             directory,
-            group_states,
+            group_states: group_states.into_iter().map(Arc::new).collect(),
             clock: Arc::clone(&clock) as Arc<dyn slotbook::clock::Clock>,
             randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),

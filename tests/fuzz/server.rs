@@ -176,7 +176,7 @@ impl Served {
         let runtime = runtime.expect("threads and descriptors");
         let parts = EngineParts {
             directory: content.directory.clone(),
-            group_states: content.group_states.clone(),
+            group_states: content.group_states.iter().cloned().map(Arc::new).collect(),
             clock: Arc::new(ManualClock::at(NOW)),
             randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),

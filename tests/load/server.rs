@@ -105,7 +105,7 @@ impl Loaded {
         let first = content.group_states[0].clone();
         let parts = EngineParts {
             directory: content.directory,
-            group_states: content.group_states,
+            group_states: content.group_states.into_iter().map(Arc::new).collect(),
             clock: Arc::new(ManualClock::at(SystemClock.now())),
             randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),

@@ -174,7 +174,7 @@ pub(crate) fn recover(disk: &SimulatedDisk, has_snapshots: bool) -> Result<Recov
         return Ok(Recovered { log, directory, group_state, agendas, states, events });
     }
     let (directory, groups, log) = load_simulated(disk).map_err(|error| error.to_string())?;
-    let [group_state] = <[GroupState; 1]>::try_from(groups).expect("one group");
+    let [group_state] = <[Arc<GroupState>; 1]>::try_from(groups).expect("one group");
     let read = disk.visit_history(|batch, record| history.read(batch, &record));
     read.map_err(|error| format!("its history is damaged: {error}"))?;
     let HistoryReader { directory: expected, agendas, states, events } = history;
@@ -195,6 +195,7 @@ pub(crate) fn recover(disk: &SimulatedDisk, has_snapshots: bool) -> Result<Recov
             directory.blocks, expected.blocks
         ));
     }
+    let group_state = Arc::unwrap_or_clone(group_state);
     Ok(Recovered { log, directory, group_state, agendas, states, events })
 }
 

@@ -107,7 +107,7 @@ fn check_finds_each_appointment_under_a_long_one() {
     let mut long = Vevent::clone(&group_states[0].rows[&first]);
     let VeventKind::Appointment(appointment) = &mut long.kind else { panic!("{long:?}") };
     appointment.length_seconds = 4 * 3_600;
-    group_states[0].put_vevent(long.into());
+    Arc::make_mut(&mut group_states[0]).put_vevent(long.into());
     let broken = folder.path().join("broken");
     drop(recovery::create(&broken, &directory, &group_states).expect("a new store"));
     let done = run(&["check"], &broken);
@@ -130,7 +130,7 @@ fn a_backup_serves_and_each_group_has_the_hash_it_had() {
     assert_eq!(without_access(exported(&copy)), without_access(exported(&data)));
     let hashes = |data| {
         let loaded = recovery::load(data).expect("a store");
-        loaded.group_states.iter().map(state::hash).collect::<Vec<_>>()
+        loaded.group_states.iter().map(|it| state::hash(it)).collect::<Vec<_>>()
     };
     assert_eq!(hashes(&copy), hashes(&data));
     let again = run(&["backup", to], &data);

@@ -1,6 +1,7 @@
 //! A client who was erased is on no byte of the disk any more. Reference 17.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use data_encoding::{BASE64, BASE64URL};
@@ -432,7 +433,7 @@ fn count_since_2025(data: &Path) {
     let began = Civil::from_ymd_hms(2025, 1, 1, 0, 0, 0).expect("a time");
     let began = datetime::instant_from_utc(began).expect("in range");
     for state in &mut loaded.group_states {
-        state.privacy.counts_from = Some(began);
+        Arc::make_mut(state).privacy.counts_from = Some(began);
     }
     let replaced = recovery::replace(loaded.store, &loaded.directory, &loaded.group_states);
     drop(replaced.expect("it is written"));

@@ -164,7 +164,7 @@ async fn a_group_founded_beside_a_new_generation_is_in_the_store_either_way() {
     drop(compactor);
     running.ends_whole(&data).await;
     let loaded = recovery::load(&data).expect("a store");
-    let read: Vec<_> = loaded.group_states.iter().map(state::hash).collect();
+    let read: Vec<_> = loaded.group_states.iter().map(|it| state::hash(it)).collect();
     assert_eq!(read, hashes);
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::postgres::{Pair, database_url};
@@ -58,14 +59,39 @@ impl Seen {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hand_over_is_noticed_by_no_client() {
-    let pair = match Pair::start() {
-        Ok(pair) => pair,
-        Err(reason) => return println!("skipped: {reason}"),
-    };
+    if let Err(reason) = hand_over_under_load(&practice(1), rounds(3, 100)).await {
+        println!("skipped: {reason}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hand_over_of_many_groups_is_noticed_by_no_client() {
+    let document = many_groups(rounds(100, 100_000));
+    if let Err(reason) = hand_over_under_load(&document, rounds(2, 10)).await {
+        println!("skipped: {reason}");
+    }
+}
+
+/// A practice beside so many groups of five calendars.
+fn many_groups(count: u64) -> Value {
+    let mut document = practice(1);
+    let groups = document["groups"].as_array_mut().expect("a list");
+    for id in 2..2 + count {
+        let calendar = |nth| json!({"id": 5 * id + nth, "name": "c", "publicname": "c"});
+        let calendars: Vec<_> = (0..5).map(calendar).collect();
+        let name = format!("Group {id}");
+        groups.push(json!({"id": id, "name": name, "timezone": "UTC", "calendars": calendars}));
+    }
+    document
+}
+
+/// Hands a cluster with this content over under load, again and again.
+async fn hand_over_under_load(document: &Value, count: u64) -> Result<(), &'static str> {
+    let pair = Pair::start()?;
     let url = database_url("slotbook_server", &pair.ports);
-    let mut servers = Servers::start(&pair, &practice(1), 3).await;
+    let mut servers = Servers::start(&pair, document, 3).await;
     let mut booked = 0;
-    for round in 0..rounds(3, 100) {
+    for round in 0..count {
         let first = servers.deciding().await;
         let nowhere = servers.store();
         let to = servers.members[(first + 1) % 3].base();
@@ -99,6 +125,7 @@ async fn a_hand_over_is_noticed_by_no_client() {
     let last = servers.deciding().await;
     let document = servers.exported(last);
     assert_eq!(appointments(&document).count(), usize::try_from(booked).expect("small"));
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
