@@ -102,8 +102,7 @@ pub(crate) async fn serve_until_signal(
     let mut server = create_server(options, &engine, gateways, quota, connections_max)
         .offering_first_run(first_run_site(options, address))
         .metered(metrics.http_metrics());
-    if let Some(cluster) = &cluster {
-        let ServedCluster { joined, departure, .. } = cluster;
+    if let Some(ServedCluster { joined, departure, .. }) = &cluster {
         let proof = joined.start_proof.clone();
         server = server.in_cluster(&joined.store.secret, Arc::clone(departure), proof);
     }

@@ -59,16 +59,18 @@ impl Seen {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hand_over_is_noticed_by_no_client() {
-    if let Err(reason) = hand_over_under_load(&practice(1), rounds(3, 100)).await {
-        println!("skipped: {reason}");
+    match hand_over_under_load(&practice(1), rounds(3, 100)).await {
+        Ok(figures) => println!("{figures}"),
+        Err(reason) => println!("skipped: {reason}"),
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hand_over_of_many_groups_is_noticed_by_no_client() {
     let document = many_groups(rounds(100, 100_000));
-    if let Err(reason) = hand_over_under_load(&document, rounds(2, 10)).await {
-        println!("skipped: {reason}");
+    match hand_over_under_load(&document, rounds(2, 10)).await {
+        Ok(figures) => println!("{figures}"),
+        Err(reason) => println!("skipped: {reason}"),
     }
 }
 
@@ -85,9 +87,10 @@ fn many_groups(count: u64) -> Value {
     document
 }
 
-/// Hands a cluster with this content over under load, again and again.
-async fn hand_over_under_load(document: &Value, count: u64) -> Result<(), &'static str> {
+/// Hands a cluster with this content over under load, again and again; returns the figures of each.
+async fn hand_over_under_load(document: &Value, count: u64) -> Result<String, &'static str> {
     let pair = Pair::start()?;
+    let mut figures = Vec::new();
     let url = database_url("slotbook_server", &pair.ports);
     let mut servers = Servers::start(&pair, document, 3).await;
     let mut booked = 0;
@@ -120,12 +123,12 @@ async fn hand_over_under_load(document: &Value, count: u64) -> Result<(), &'stat
         servers.expect_fenced(first).await;
         servers.expect_answering(first).await;
         let slowest = Duration::from_micros(seen.slowest.load(Ordering::SeqCst));
-        println!("hand-over {round}: {:?} answers, slowest {slowest:?}", seen.answers);
+        figures.push(format!("hand-over {round}: {:?} answers, slowest {slowest:?}", seen.answers));
     }
     let last = servers.deciding().await;
     let document = servers.exported(last);
     assert_eq!(appointments(&document).count(), usize::try_from(booked).expect("small"));
-    Ok(())
+    Ok(figures.join("\n"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
