@@ -35,7 +35,7 @@ enum Followers {
     StuckReceiver,
 }
 
-/// Followers that go as soon as this is dropped.
+/// Followers under way, which go at [`Following::end`].
 enum Following {
     Streams(Process),
     Webhook { receiver: TcpListener, address: String, path: String },

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 pub(crate) struct Way {
     http: reqwest::Client,
     bases: Arc<Mutex<Vec<String>>>,
-    /// The one that is gone now, counted on and on.
+    /// The one that is taken now, counted on and on.
     turn: Arc<AtomicUsize>,
 }
 

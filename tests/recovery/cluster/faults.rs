@@ -38,6 +38,20 @@ impl Fault {
         }
     }
 
+    /// Waits for the next server that decides. One that was killed may be started again by then.
+    pub(super) async fn awaits_successor(self, servers: &mut Servers, index: usize) -> usize {
+        let began = Instant::now();
+        loop {
+            let deciding = servers.deciding().await;
+            // Until its lease is over, a cut server still answers what it knows.
+            if deciding != index || matches!(self, Self::Kill) {
+                return deciding;
+            }
+            assert!(began.elapsed() < ENDING_MAX, "a server that is cut off decides on");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Ends the fault of a server over which another has taken.
     pub(super) async fn ends(self, servers: &mut Servers, index: usize) {
         match self {
@@ -68,15 +82,7 @@ async fn a_server_that_dies_pauses_or_is_cut_off_loses_nothing_and_doubles_nothi
             fault.strikes(&mut servers, first);
             let began = Instant::now();
             // Those that wait for a paused or cut server wait on.
-            let second = loop {
-                let deciding = servers.deciding().await;
-                // Until its lease is over, a cut server still answers what it knows.
-                if deciding != first || matches!(fault, Fault::Kill) {
-                    break deciding;
-                }
-                assert!(began.elapsed() < ENDING_MAX, "a server that is cut off decides on");
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            };
+            let second = fault.awaits_successor(&mut servers, first).await;
             let more = witness.load(&servers.members[second].base(), 20).await;
             slowest = slowest.max(began.elapsed());
             fault.ends(&mut servers, first).await;

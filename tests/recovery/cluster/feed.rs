@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::faults::{FAULTS, Fault, stop};
+use super::faults::{FAULTS, stop};
 use super::postgres::Pair;
 use super::servers::{ServerOptions, Servers};
 use crate::followers::{Followers, Way, failing_receiver};
@@ -47,8 +47,7 @@ async fn follow_through_takeovers(receiver: &Receiver) -> Result<String, &'stati
             let base = servers.members[first].base();
             let load = witness.load(&base, chance.random_range(50..300)).await;
             fault.strikes(&mut servers, first);
-            while servers.deciding().await == first && !matches!(fault, Fault::Kill) {}
-            let second = servers.deciding().await;
+            let second = fault.awaits_successor(&mut servers, first).await;
             let more = witness.load(&servers.members[second].base(), 50).await;
             fault.ends(&mut servers, first).await;
             stop(load).await;

@@ -194,7 +194,7 @@ fn test_in_words(text: &WebhooksTexts, tested: TestOutcome) -> TestResult {
         return TestResult { is_taken: false, words: text.busy.to_owned() };
     };
     let words = result_in_words(text, answer.result);
-    let is_taken = matches!(answer.result, AttemptResult::Status(200..=299));
+    let is_taken = answer.result.is_success();
     let words = match answer.result {
         AttemptResult::Status(_) if is_taken => fill(text.test_taken, "status", &words),
         AttemptResult::Status(_) => fill(text.test_refused, "status", &words),
