@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use crate::screen_logins::log_in;
 use crate::server::{TestServer, answer};
-use crate::shop::{ANN, CALENDAR, CUT, EVE, KNOWN_FICHE, OTHER_CALENDAR, OWN_FICHE, PAUL};
+use crate::shop::{
+    ANN, CALENDAR, CUT, EVE, KNOWN_FICHE, OTHER_CALENDAR, OWN_FICHE, PAUL, PIA, RITA,
+};
 
 const PATH: &str = "/groups/4/events";
 
@@ -228,6 +230,32 @@ async fn a_login_has_16_streams_and_a_place_is_free_once_one_ends() {
             break;
         }
         tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn readers_of_more_than_one_turn_get_each_change_once() {
+    let server = TestServer::with_team(|_| {}).await;
+    let mut streams = Vec::new();
+    for person in [ANN, RITA] {
+        for _ in 0..16 {
+            let mut events = SentEvents::open(stream(&server, person)).await;
+            events.expect("begin").await;
+            streams.push(events);
+        }
+    }
+    let first = book(&server, CALENDAR, 9, KNOWN_FICHE).await;
+    for events in &mut streams {
+        assert_eq!(events.expect("message").await.data["object"], format!("vevent:{first}"));
+    }
+    // The first turn goes, and another reader comes.
+    streams.drain(..20);
+    let mut last = SentEvents::open(stream(&server, PIA)).await;
+    last.expect("begin").await;
+    streams.push(last);
+    let second = book(&server, CALENDAR, 10, KNOWN_FICHE).await;
+    for events in &mut streams {
+        assert_eq!(events.expect("message").await.data["object"], format!("vevent:{second}"));
     }
 }
 

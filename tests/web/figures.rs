@@ -4,6 +4,9 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use slotbook::clock::{Clock as _, SystemClock};
+use slotbook::domain::time::zone;
+use slotbook::wire::datetime;
 
 use crate::browser::{Browser, Look, PHONE};
 use crate::manage::link_of;
@@ -275,6 +278,66 @@ async fn figures_of_another_browser() {
     taken.sort_unstable();
     let (median, most) = (taken[taken.len() / 2], taken[taken.len() - 1]);
     println!("| a booking of others, from its request until it is drawn | {median} | {most} |");
+}
+
+/// Reads of a calendar's file, fewer than a link is allowed in an hour.
+const FILE_READS: u32 = 50;
+
+#[tokio::test]
+async fn figures_of_a_calendar_file() {
+    if std::env::var_os("SLOTBOOK_LONG").is_none() {
+        println!("skipped: set SLOTBOOK_LONG=1 to measure");
+        return;
+    }
+    println!("| appointments | bytes | ms of processor time |");
+    for count in [100, 1_000, 10_000] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = Served::on(&store_of(folder.path(), &days_ahead(count)), &[]);
+        let http = reqwest::Client::new();
+        let url = format!("{}/api/v1/groups/1/calendarfeeds?apikey=test-key", server.base);
+        let feed = json!({"calendarfeed": {"calendar_id": 1, "details": "full"}});
+        let made = http.post(url).basic_auth("pro@example.org", Some("secret")).json(&feed).send();
+        let made: Value = made.await.expect("an answer").json().await.expect("JSON");
+        let link = format!("{}{}", server.base, made["url"].as_str().expect("a link"));
+        let mut bytes = 0;
+        let before = processor_ticks(server.pid());
+        for _ in 0..FILE_READS {
+            let answer = http.get(&link).send().await.expect("an answer");
+            assert_eq!(answer.status(), 200);
+            bytes = answer.bytes().await.expect("a file").len();
+        }
+        let ticks = processor_ticks(server.pid()) - before;
+        println!(
+            "| {count} | {bytes} | {:.2} |",
+            f64::from(ticks * TICK_MS) / f64::from(FILE_READS)
+        );
+    }
+}
+
+/// Milliseconds of a tick, as Linux counts processor time.
+const TICK_MS: u32 = 10;
+
+/// The processor time of a process so far, in ticks.
+fn processor_ticks(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("Linux");
+    let fields: Vec<&str> = stat.rsplit(") ").next().expect("a name").split(' ').collect();
+    // Fields 14 and 15 of all, of which the two before the state are left out.
+    [11, 12].map(|field| fields[field].parse::<u32>().expect("ticks")).iter().sum()
+}
+
+/// A practice with appointments of half an hour from tomorrow on, one behind the other.
+fn days_ahead(count: i64) -> Value {
+    let mut document = practice(1);
+    let group = &mut document["groups"][0];
+    group["fiches"] = json!([{"id": 1, "firstname": "Zoé", "lastname": "Durand"}]);
+    let vevents = group["vevents"].as_array_mut().expect("a list");
+    let midnight = zone::utc_of(SystemClock.now()).day().plus_days(1).midnight();
+    for nth in 0..count {
+        let at = |nth| datetime::format_civil(midnight.plus_seconds(1_800 * nth));
+        vevents.push(json!({"calendar_id": 1, "fiche_id": 1, "intervention_id": 1,
+            "start": at(nth), "end": at(nth + 1)}));
+    }
+    document
 }
 
 /// A browser with the first day of 2030 of the practice.

@@ -1,35 +1,20 @@
 //! Bursts, which the readers of one group share: the changes that were published since the last
 //! one, as the frames of those who see all. Reference 18.3.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Bytes;
-use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use crate::domain::directory::roles::Sight;
-use crate::domain::records::ids::GroupId;
 use crate::domain::state::changes::{ChangePage, FeedView};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::history::cursor::ChangeCursor;
-use crate::engine::Engine;
-use crate::engine::change_wakeups::ChangeWatch;
 use crate::wire::changes::ChangeNotice;
 
 /// Maximum number of changes that wait for a reader. One with more is to read them by itself.
 const WAITING_MAX: usize = 256;
 /// Maximum number of rows that are looked at for them.
 const ROWS_MAX: u64 = 8 * WAITING_MAX as u64;
-
-/// Shortest time between two bursts of a group.
-const GAP_MIN: Duration = Duration::from_millis(20);
-/// Longest time between two bursts of a group.
-const GAP_MAX: Duration = Duration::from_secs(1);
-/// Time between two bursts for each reader, so that many readers get fewer, larger bursts. They
-/// take them one after another in that time.
-pub(super) const GAP_PER_READER: Duration = Duration::from_millis(1);
 
 /// The changes of a group that were published since the burst before.
 pub(super) struct Burst {
@@ -39,8 +24,6 @@ pub(super) struct Burst {
     after: u64,
     /// Its frames for readers who see all.
     following: Following,
-    /// Number of readers of the group, who take it in turn.
-    pub(super) readers: u32,
 }
 
 /// The frames that follow a place.
@@ -57,14 +40,14 @@ impl Burst {
     /// The beginning, before which no change is sent.
     pub(super) fn none(state: Arc<GroupState>) -> Self {
         let following = Following::Changes(Bytes::new());
-        Self { after: state.history.last(), following, state, readers: 1 }
+        Self { after: state.history.last(), following, state }
     }
 
     /// The changes of a state behind the row with a number.
-    fn new(after: u64, state: Arc<GroupState>, readers: u32) -> Self {
+    pub(super) fn new(after: u64, state: Arc<GroupState>) -> Self {
         let all = FeedView { sight: Sight::All, sees_accounts: true };
         let following = frames_after(&state, after, &all);
-        Self { state, after, following, readers }
+        Self { state, after, following }
     }
 
     /// The number of the last row.
@@ -113,35 +96,4 @@ pub(super) fn frames_after(state: &GroupState, after: u64, view: &FeedView) -> F
 /// A frame that has a place and no change.
 pub(super) fn named_frame(name: &str, place: ChangeCursor) -> Bytes {
     format!("event: {name}\nid: {place}\ndata: {{\"cursor\":\"{place}\"}}\n\n").into()
-}
-
-/// Gathers the changes of a group for its readers, until the last one has left.
-pub(super) async fn gather(
-    engine: Engine,
-    group: GroupId,
-    mut watched: ChangeWatch,
-    bursts: watch::Sender<Arc<Burst>>,
-    groups: Arc<Mutex<BTreeMap<GroupId, watch::Sender<Arc<Burst>>>>>,
-) {
-    loop {
-        tokio::select! {
-            () = bursts.closed() => {
-                let mut groups = groups.lock();
-                // A reader may have come meanwhile: readers begin under this lock.
-                if bursts.receiver_count() == 0 {
-                    groups.remove(&group);
-                    return;
-                }
-            }
-            () = watched.changed() => {}
-        }
-        let Some(state) = engine.published().group_state(group) else { continue };
-        let after = bursts.borrow().end();
-        let readers = u32::try_from(bursts.receiver_count()).unwrap_or(u32::MAX);
-        if state.history.last() != after {
-            bursts.send_replace(Arc::new(Burst::new(after, state, readers)));
-        }
-        let gap = GAP_PER_READER.saturating_mul(readers).clamp(GAP_MIN, GAP_MAX);
-        tokio::time::sleep(gap).await;
-    }
 }

@@ -4,20 +4,19 @@
 mod bursts;
 mod places;
 pub(crate) mod reader;
+mod turns;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::Gauge;
-use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::domain::records::ids::GroupId;
 use crate::engine::Engine;
 use crate::http::error::ApiError;
-use crate::http::streams::bursts::{Burst, gather};
+use crate::http::streams::bursts::Burst;
 use crate::http::streams::places::{StreamOwner, StreamPlace, StreamPlaces};
+use crate::http::streams::turns::{GroupTurns, Turns, gather};
 
 /// Media type of a stream.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
@@ -26,10 +25,7 @@ pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 pub(crate) struct ChangeStreams {
     engine: Engine,
     places: Arc<StreamPlaces>,
-    /// The bursts that the readers of each group share.
-    groups: Arc<Mutex<BTreeMap<GroupId, watch::Sender<Arc<Burst>>>>>,
-    /// Number of streams that have begun.
-    begun: AtomicU64,
+    groups: GroupTurns,
     /// Whether all streams are to end.
     ending: watch::Sender<bool>,
 }
@@ -40,8 +36,6 @@ pub(crate) struct StreamShare {
     bursts: watch::Receiver<Arc<Burst>>,
     /// Whether all streams are to end.
     ending: watch::Receiver<bool>,
-    /// The number of streams that had begun before this one.
-    number: u64,
     /// Counts the stream until it is dropped.
     _place: StreamPlace,
 }
@@ -50,8 +44,7 @@ impl ChangeStreams {
     /// The streams over an engine.
     pub(crate) fn new(engine: Engine) -> Self {
         let ending = watch::Sender::new(false);
-        let begun = AtomicU64::new(0);
-        Self { engine, places: Arc::default(), groups: Arc::default(), begun, ending }
+        Self { engine, places: Arc::default(), groups: Arc::default(), ending }
     }
 
     /// Ends all streams, and lets none begin.
@@ -77,20 +70,20 @@ impl ChangeStreams {
         };
         let published = self.engine.published();
         let mut groups = self.groups.lock();
-        let bursts = match groups.get(&group) {
-            Some(sender) => sender.subscribe(),
+        let bursts = match groups.get_mut(&group) {
+            Some(turns) => turns.add(),
             None => {
                 // Watched before the state is read: what is published later wakes.
                 let watched = published.watch_changes(group);
                 let state = published.group_state(group).ok_or_else(ApiError::no_result)?;
-                let (sender, receiver) = watch::channel(Arc::new(Burst::none(state)));
-                groups.insert(group, sender.clone());
+                let burst = Arc::new(Burst::none(state));
+                let (turns, receiver) = Turns::begin(Arc::clone(&burst));
+                groups.insert(group, turns);
                 let all = Arc::clone(&self.groups);
-                tokio::spawn(gather(self.engine.clone(), group, watched, sender, all));
+                tokio::spawn(gather(self.engine.clone(), group, watched, burst, all));
                 receiver
             }
         };
-        let number = self.begun.fetch_add(1, Ordering::Relaxed);
-        Ok(StreamShare { bursts, ending, number, _place: place })
+        Ok(StreamShare { bursts, ending, _place: place })
     }
 }

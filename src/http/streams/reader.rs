@@ -22,16 +22,13 @@ use crate::http::auth::Identity;
 use crate::http::endpoint::Endpoint;
 use crate::http::error::ApiError;
 use crate::http::server::Server;
-use crate::http::streams::bursts::{Burst, Following, GAP_PER_READER, frames_after, named_frame};
+use crate::http::streams::bursts::{Burst, Following, frames_after, named_frame};
 use crate::http::streams::{EVENT_STREAM, StreamOwner, StreamShare};
 use crate::planted_faults::PlantedFault;
 use crate::wire::changes::{BEGIN_EVENT, RESET_EVENT};
 
 /// Time after which a comment is sent if nothing else was.
 const COMMENT_TIME: Duration = Duration::from_secs(20);
-/// Longest time for which a stream goes on after its reader has lost the right to it. No change is
-/// sent in that time.
-const CHECK_TIME: Duration = Duration::from_secs(1);
 /// A line that has browsers connect again after two seconds.
 const RETRY: &[u8] = b"retry: 2000\n\n";
 /// A comment.
@@ -144,7 +141,8 @@ impl StreamReader {
         reader
     }
 
-    /// Returns the next frames; `None` at the end of the stream.
+    /// Returns the next frames; `None` at the end of the stream. Whether the reader may still read
+    /// is looked at before each, and whenever its turn comes.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if *self.share.ending.borrow() || !self.may_read() {
@@ -162,21 +160,10 @@ impl StreamReader {
                 _ = self.share.ending.changed() => {}
                 gathered = self.share.bursts.changed() => {
                     gathered.ok()?;
-                    let readers = self.share.bursts.borrow().readers.max(1);
-                    self.wait_turn(readers).await;
                     let burst = Arc::clone(&self.share.bursts.borrow_and_update());
                     self.follow(&burst);
                 }
-                () = tokio::time::sleep(CHECK_TIME) => {}
             }
-        }
-    }
-
-    /// Waits for the reader's turn. All of them at once would keep the cores from bookings.
-    async fn wait_turn(&self, readers: u32) {
-        let turn = u32::try_from(self.share.number % u64::from(readers)).unwrap_or(0);
-        if turn > 0 {
-            tokio::time::sleep(GAP_PER_READER * turn).await;
         }
     }
 

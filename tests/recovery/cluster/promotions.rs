@@ -12,6 +12,8 @@ use crate::witness::{CALENDARS, Witness};
 
 /// Longest time from the death of the primary to the next booking.
 const BOOKING_MAX: Duration = Duration::from_secs(30);
+/// Time between two searches, which leaves the cores to the rest.
+const SEARCH_PAUSE: Duration = Duration::from_millis(5);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_promotion_loses_nothing_and_searches_go_on_meanwhile() {
@@ -44,6 +46,7 @@ async fn a_promotion_loses_nothing_and_searches_go_on_meanwhile() {
             let answer = answer.unwrap_or_else(|_| panic!("{}", servers.members[first].said()));
             assert_eq!(answer.status(), 200, "{}", answer.text().await.expect("text"));
             searches += 1;
+            tokio::time::sleep(SEARCH_PAUSE).await;
         }
         pair = failing_over.await.expect("PostgreSQL fails over");
         let wish = booking(&format!("p{round}"), &half_hour(90_000 + 2 * round), 1, &[2]);
