@@ -17,6 +17,7 @@ mod messages;
 mod metrics;
 mod operator;
 mod passed_counts;
+mod passed_sessions;
 mod people;
 mod process_end;
 mod runtime;

@@ -21,6 +21,7 @@ use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket::{self, OperatorSocket};
 use crate::cli::passed_counts::PassedCounts;
+use crate::cli::passed_sessions::PassedSessions;
 use crate::cli::serve_threads::StoreThreads;
 use crate::cli::served_log::{ServedLog, StoreParts};
 use crate::cli::service_parts::served_store;
@@ -107,7 +108,7 @@ pub(crate) async fn serve_until_signal(
         server = server.in_cluster(&joined.store.secret, Arc::clone(departure), proof);
     }
     let routes = web::service(server);
-    let counts = take_over_counts(&routes.server, cluster.as_ref())?;
+    let passed = take_over_passed(&routes.server, cluster.as_ref())?;
     let operator_socket = operator_socket.map(|(listener, socket)| {
         tokio::spawn(http::serve_operator(listener, routes.clone()));
         socket
@@ -128,7 +129,7 @@ pub(crate) async fn serve_until_signal(
         print_demo_pages(&engine, address);
     }
     let running =
-        RunningServer { engine, threads, messages, webhooks, counts, stop_serving, served };
+        RunningServer { engine, threads, messages, webhooks, passed, stop_serving, served };
     tokio::select! {
         biased;
         () = signals.received() => {}
@@ -147,14 +148,20 @@ pub(crate) async fn serve_until_signal(
     Ok(())
 }
 
+/// State of a server in a cluster that is passed on beside the history.
+struct PassedState {
+    counts: PassedCounts,
+    sessions: PassedSessions,
+}
+
 /// A server that answers requests.
 struct RunningServer {
     engine: Engine,
     threads: StoreThreads,
     messages: MessagingHandle,
     webhooks: WebhooksHandle,
-    /// Those of a server in a cluster.
-    counts: Option<PassedCounts>,
+    /// In a cluster.
+    passed: Option<PassedState>,
     stop_serving: oneshot::Sender<()>,
     /// Ends after the last connection.
     served: JoinHandle<()>,
@@ -162,17 +169,17 @@ struct RunningServer {
 
 impl RunningServer {
     /// Stops in order: connections and messages, the operator's socket, the engine, the journal,
-    /// the counts of limits.
+    /// what is passed on.
     async fn stop(self, operator_socket: Option<OperatorSocket>) {
-        let Self { engine, threads, messages, webhooks, counts, stop_serving, served } = self;
+        let Self { engine, threads, messages, webhooks, passed, stop_serving, served } = self;
         let _ = stop_serving.send(());
         let (served, ()) = tokio::join!(served, stop_sending(messages, webhooks));
         served.expect("it does not panic");
         // Removed before the store is unlocked: the next server may create its own after that.
         drop(operator_socket);
         stop_engine(engine, threads.journal_ended).await;
-        if let Some(counts) = counts {
-            counts.finish().await;
+        if let Some(PassedState { counts, sessions }) = passed {
+            tokio::join!(counts.finish(), sessions.finish());
         }
     }
 
@@ -184,15 +191,20 @@ impl RunningServer {
         mut signals: StopSignals,
         operator_socket: Option<OperatorSocket>,
     ) {
-        let Self { engine, threads, messages, webhooks, counts, stop_serving, served } = self;
+        let Self { engine, threads, messages, webhooks, passed, stop_serving, served } = self;
         stop_sending(messages, webhooks).await;
         // Requests wait from here on: what takes time comes before.
-        if let Some(counts) = counts {
-            counts.finish().await;
+        let mut last_sessions = None;
+        if let Some(PassedState { counts, sessions }) = passed {
+            tokio::join!(counts.finish(), sessions.save());
+            last_sessions = Some(sessions);
         }
         let leave = tokio::task::block_in_place(|| cluster.joined.prepare_leave());
         let pass = async {
             stop_engine(engine, threads.journal_ended).await;
+            if let Some(sessions) = last_sessions {
+                sessions.finish().await;
+            }
             tokio::task::block_in_place(|| leave.leave());
         };
         cluster.departure.hand_over(pass).await;
@@ -217,17 +229,21 @@ async fn stop_sending(messages: MessagingHandle, webhooks: WebhooksHandle) {
     }
 }
 
-/// Takes over the counts of limits in a cluster, before the first request.
+/// Takes over the counts of limits and the sessions in a cluster, before the first request.
 ///
 /// # Errors
-/// The thread that saves them cannot be started.
-fn take_over_counts(
+/// A thread that saves them cannot be started.
+fn take_over_passed(
     server: &Arc<Server>,
     cluster: Option<&ServedCluster>,
-) -> Result<Option<PassedCounts>, CommandError> {
+) -> Result<Option<PassedState>, CommandError> {
     let Some(cluster) = cluster else { return Ok(None) };
-    // Blocks for the answer of PostgreSQL.
-    tokio::task::block_in_place(|| PassedCounts::start(server, &cluster.joined)).map(Some)
+    // Blocks for the answers of PostgreSQL.
+    tokio::task::block_in_place(|| {
+        let counts = PassedCounts::start(server, &cluster.joined)?;
+        let sessions = PassedSessions::start(server, &cluster.joined)?;
+        Ok(Some(PassedState { counts, sessions }))
+    })
 }
 
 /// Stops the engine, and waits for the end of its journal.

@@ -60,5 +60,5 @@ pub use self::write::{
     AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
 pub use crate::store::ForgottenClient;
-pub(crate) use crate::store::codec::{CountsError, decode_counts, encode_counts};
-pub(crate) use crate::store::{LEASE_TIME, Lease};
+pub(crate) use crate::store::codec::{PassedError, decode_passed, encode_passed};
+pub(crate) use crate::store::{LEASE_TIME, Lease, SavedSession};

@@ -30,6 +30,8 @@ const FULL_RETRY_SECONDS: u32 = 3_600;
 const QUARANTINE_RETRY_SECONDS: u32 = 600;
 /// Seconds after which a client may ask for a stream of changes again.
 const STREAM_RETRY_SECONDS: u32 = 10;
+/// Time in which a cluster that lost its server has another one.
+const SAVING_RETRY_SECONDS: u32 = 5;
 
 /// The header that protects a request from being carried out twice. Reference 6.6.
 pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
@@ -179,6 +181,15 @@ impl ApiError {
         let message = "this group is in quarantine until the operator has repaired it; none of its data is lost";
         Self {
             retry_after: Some(QUARANTINE_RETRY_SECONDS),
+            ..Self::new(Problem::ServiceUnavailable, message)
+        }
+    }
+
+    /// 503 for an end of sessions that the other servers of the cluster may not know of.
+    pub(crate) fn end_unsaved() -> Self {
+        let message = "the end of the session could not be saved: try again";
+        Self {
+            retry_after: Some(SAVING_RETRY_SECONDS),
             ..Self::new(Problem::ServiceUnavailable, message)
         }
     }

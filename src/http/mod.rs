@@ -33,7 +33,9 @@ pub(crate) use auth::own_sessions::{EndedSessions, OwnSessions};
 pub(crate) use auth::screen_login::{
     CodeResult, LoginCookies, OwnPassword, PasswordChange, ScreenLogin, ScreenLoginResult,
 };
+pub(crate) use auth::session::SavingWish;
 pub(crate) use auth::session::SessionView;
+pub(crate) use auth::session::image::RestoredSessions;
 pub(crate) use auth::{AuthRequest, Person};
 pub(crate) use body::{Incoming, PAGE_FORM_BYTES_MAX, PRO_FORM_BYTES_MAX};
 pub(crate) use connection::departure::Departure;

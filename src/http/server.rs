@@ -31,6 +31,7 @@ use crate::http::auth::first_run::FirstRun;
 use crate::http::auth::login_mailer::LoginMailer;
 use crate::http::auth::login_proof::LoginProofs;
 use crate::http::auth::read_log::ReadLog;
+use crate::http::auth::session::Sessions;
 use crate::http::auth::source_hasher::SourceHasher;
 use crate::http::connection::departure::Departure;
 use crate::http::connection::forwarded::{ForwardingHeader, TrustedProxies, UnbelievedHeaders};
@@ -412,6 +413,11 @@ impl Server {
             }
         }
         self.count_codes();
+    }
+
+    /// The sessions, which the servers of a cluster pass on.
+    pub(crate) const fn sessions(&self) -> &Sessions {
+        &self.authenticator.sessions
     }
 
     /// Sets the maximum number of bytes of long answers that are not sent yet.

@@ -30,9 +30,9 @@ use crate::planted_faults::PlantedFault;
 pub const RECORD_FORMAT: u16 = 7;
 /// Format of the frames inside a snapshot. Each snapshot's header carries its own.
 pub const SNAPSHOT_FORMAT: u16 = 7;
-/// Format of the counts of limits, which the servers of a cluster pass on. Counts of an earlier or
-/// later one are not read: they last for a day at most.
-pub(crate) const COUNTS_FORMAT: u16 = 1;
+/// Format of the counts of limits and of the sessions that the servers of a cluster pass on. Those
+/// of an earlier or later one are not read: they begin anew.
+pub(crate) const PASSED_FORMAT: u16 = 1;
 /// Format of the databases, batches, watermark and names around them.
 pub const STORE_FORMAT: u16 = 1;
 
@@ -58,11 +58,11 @@ pub enum DecodeError {
     Checksum,
 }
 
-/// Bytes that are no counts of limits, as this release has them.
+/// Bytes that are nothing that servers of a cluster pass on, as this release has it.
 #[derive(Debug, thiserror::Error)]
-pub enum CountsError {
+pub enum PassedError {
     /// They are of another release.
-    #[error("format {0}, this release has {COUNTS_FORMAT}")]
+    #[error("format {0}, this release has {PASSED_FORMAT}")]
     Format(u16),
     /// They are damaged.
     #[error(transparent)]
@@ -197,20 +197,21 @@ pub(crate) fn decode_with_checksum<T: DeserializeOwned>(bytes: &[u8]) -> Result<
     }
 }
 
-/// Encodes counts of limits, after their format and before a checksum of both.
-pub(crate) fn encode_counts<T: Serialize>(value: &T) -> Vec<u8> {
-    let mut bytes = COUNTS_FORMAT.to_be_bytes().to_vec();
+/// Encodes what servers of a cluster pass on beside the history, after its format and before a
+/// checksum of both.
+pub(crate) fn encode_passed<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = PASSED_FORMAT.to_be_bytes().to_vec();
     bytes.extend(encode(value));
     bytes.extend_from_slice(&crc32fast::hash(&bytes).to_be_bytes());
     bytes
 }
 
-/// Decodes the bytes that [`encode_counts`] made. A damaged length allocates 1 MiB at most.
+/// Decodes the bytes that [`encode_passed`] made. A damaged length allocates 1 MiB at most.
 ///
 /// # Errors
 ///
 /// They are damaged, or of another format.
-pub(crate) fn decode_counts<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CountsError> {
+pub(crate) fn decode_passed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PassedError> {
     let Some((bytes, crc)) = bytes.split_last_chunk::<4>() else {
         return Err(DecodeError::Checksum.into());
     };
@@ -221,8 +222,8 @@ pub(crate) fn decode_counts<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Coun
         return Err(DecodeError::Checksum.into());
     };
     match u16::from_be_bytes(*format) {
-        COUNTS_FORMAT => Ok(decode(value)?),
-        other => Err(CountsError::Format(other)),
+        PASSED_FORMAT => Ok(decode(value)?),
+        other => Err(PassedError::Format(other)),
     }
 }
 

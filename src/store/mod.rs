@@ -92,9 +92,9 @@ pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};
 pub use replay::TornBatch;
 pub(crate) use shared::uptime;
 pub(crate) use shared::{
-    BEAT_INTERVAL, HandOver, LEASE_TIME, Lease, Membership, Release, SharedAddress, SharedCounts,
-    SharedLog, SharedSnapshotsWriter, SharedStore, SoundSnapshot, Takeover, init_cluster,
-    plan_raise,
+    BEAT_INTERVAL, HandOver, LEASE_TIME, Lease, Membership, Release, SavedSession, SharedAddress,
+    SharedCounts, SharedLog, SharedSessions, SharedSnapshotsWriter, SharedStore, SoundSnapshot,
+    Takeover, init_cluster, plan_raise,
 };
 pub use simulated::{SimulatedDisk, SimulatedLog};
 pub use simulated_contents::{InjectedFault, Tail};

@@ -47,7 +47,7 @@ impl OwnSessions<'_> {
     /// Ends those that are meant. Returns the number of those that have ended.
     ///
     /// # Errors
-    /// 503 if the store takes no writes.
+    /// 503 if the store takes no writes, or if the ends cannot be saved in a cluster.
     pub(crate) async fn end(&self, meant: EndedSessions) -> Result<usize, ApiError> {
         let is_meant = |id: u64| match meant {
             EndedSessions::One(number) => id == number,
@@ -71,6 +71,7 @@ impl OwnSessions<'_> {
             self.authenticator.end_logins(*pro, which).await?;
             ended += hashes.len();
         }
+        sessions.saved().await?;
         Ok(ended)
     }
 

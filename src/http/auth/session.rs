@@ -1,13 +1,18 @@
-//! Sessions, kept in memory and ended by a restart. Reference 3.3.
+//! Sessions, kept in memory. A restart ends them, unless a cluster passes them on. Reference 3.3.
 
+pub(crate) mod image;
+
+use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, mpsc};
 
 use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, HeaderValue};
 use data_encoding::HEXLOWER;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::oneshot;
 
 use crate::domain::directory::Directory;
 use crate::domain::records::account::Account;
@@ -18,6 +23,7 @@ use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::http::auth::login_cookie::cookie_values;
 use crate::http::auth::person::Person;
+use crate::http::error::ApiError;
 use crate::http::limits::ranked_map::{Ranked, RankedMap};
 use crate::planted_faults::PlantedFault;
 
@@ -36,12 +42,16 @@ pub(crate) const SESSIONS_MAX: usize = 100_000;
 pub(crate) const SESSIONS_PER_PERSON_MAX: usize = 100;
 /// Maximum number of ended sessions that one login removes. It bounds the cost of a login.
 const REMOVED_PER_LOGIN_MAX: usize = 64;
+/// Longest time between the last use of a session and the one that is saved.
+const UNSAVED_USE_SECONDS_MAX: i64 = 60;
 /// Name of the cookie.
 const COOKIE_NAME: &str = "_session_id";
 
 /// All sessions. A token is kept only as its SHA-256.
 pub(crate) struct Sessions {
     table: Mutex<SessionTable>,
+    /// Takes the wishes to save them, in a cluster.
+    wishes: OnceLock<mpsc::Sender<SavingWish>>,
     /// Whether cookies are marked `Secure`, so that browsers send them over TLS only.
     pub(crate) behind_tls: bool,
 }
@@ -49,11 +59,21 @@ pub(crate) struct Sessions {
 struct SessionTable {
     /// By the SHA-256 of the token.
     sessions: RankedMap<[u8; 32], Session>,
+    /// Those that were changed or removed and are not saved yet; `None` without a cluster.
+    changed: Option<BTreeSet<[u8; 32]>>,
     randomness: Randomness,
 }
 
+/// A wish that all changes of sessions are saved where the next server of the cluster reads them.
+pub(crate) struct SavingWish {
+    /// Whether no other one is heard.
+    pub(crate) is_last: bool,
+    /// Hears whether they were saved.
+    pub(crate) saved: oneshot::Sender<bool>,
+}
+
 /// The person that a session is of, as sessions are counted.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum SessionPerson {
     Pro(ProId),
     Account(GroupId, FicheId),
@@ -102,6 +122,8 @@ struct Session {
     begun: Instant,
     last_used: Instant,
     stays: bool,
+    /// The last use that is saved, or is to be with the next changes.
+    use_to_save: Instant,
     /// The client address of the last use.
     from: IpAddr,
     device: Box<str>,
@@ -119,8 +141,7 @@ pub(crate) struct ActiveSession {
 impl Sessions {
     /// Returns an empty table of sessions.
     pub(crate) fn new() -> Self {
-        let table = SessionTable { sessions: RankedMap::new(), randomness: Randomness::from_os() };
-        Self { table: Mutex::new(table), behind_tls: false }
+        Self { table: Mutex::new(SessionTable::new()), wishes: OnceLock::new(), behind_tls: false }
     }
 
     /// Opens a session under a new token. Returns the cookie that carries it, or `None` if the
@@ -138,6 +159,7 @@ impl Sessions {
             password_hash: find_password_hash(person, published, directory)?,
             begun: now,
             last_used: now,
+            use_to_save: now,
             stays,
             from,
             device: device_name(headers),
@@ -145,7 +167,7 @@ impl Sessions {
         let mut table = self.table.lock();
         table.make_room(&session.owner(), now);
         let token = HEXLOWER.encode(&table.randomness.bytes());
-        table.sessions.put(hash_token(token.as_bytes()), session);
+        table.put(hash_token(token.as_bytes()), session);
         let max_age = if stays { format!("; Max-Age={STAY_SECONDS_MAX}") } else { String::new() };
         Some(self.cookie(&format!("{token}; path=/{max_age}")))
     }
@@ -172,7 +194,7 @@ impl Sessions {
         {
             return Some(ActiveSession { apikey: session.apikey, person, token_hash });
         }
-        table.sessions.remove(&token_hash);
+        table.remove(&token_hash);
         None
     }
 
@@ -185,14 +207,19 @@ impl Sessions {
             // A login while the clock was ahead gives no more time.
             used.begun = used.begun.min(now);
             used.from = from;
+            if used.last_used.seconds_since(used.use_to_save) >= UNSAVED_USE_SECONDS_MAX {
+                used.use_to_save = used.last_used;
+                table.note_change(session.token_hash);
+            }
             table.sessions.put(session.token_hash, used);
         }
     }
 
-    /// Ends a session. Returns the cookie that removes the token from the browser.
+    /// Ends a session. Returns the cookie that removes the token from the browser. It holds in a
+    /// cluster once [`Sessions::saved`] has returned.
     pub(crate) fn end(&self, session: Option<&ActiveSession>) -> HeaderValue {
         if let Some(session) = session {
-            self.table.lock().sessions.remove(&session.token_hash);
+            self.table.lock().remove(&session.token_hash);
         }
         self.cookie("; path=/; Max-Age=0")
     }
@@ -230,7 +257,8 @@ impl Sessions {
     }
 
     /// Ends the sessions of a person that `is_meant` selects by their id. `current` is that of the
-    /// request, and is never meant. Returns the number of those that have ended.
+    /// request, and is never meant. Returns the number of those that have ended, which holds as for
+    /// [`Sessions::end`].
     pub(crate) fn end_some(
         &self,
         person: &Person,
@@ -244,7 +272,7 @@ impl Sessions {
             !is_current && is_meant(session_id(token_hash))
         });
         for token_hash in &own {
-            table.sessions.remove(token_hash);
+            table.remove(token_hash);
         }
         own.len()
     }
@@ -262,7 +290,8 @@ impl Sessions {
         own.iter().any(|(_, session)| session.is_active(directory, now))
     }
 
-    /// Ends the sessions of an account. Returns the number of those that had not ended before.
+    /// Ends the sessions of an account. Returns the number of those that had not ended before. It
+    /// holds as for [`Sessions::end`].
     pub(crate) fn end_account(
         &self,
         group: GroupId,
@@ -278,9 +307,22 @@ impl Sessions {
             own.push(token_hash);
         }
         for token_hash in own {
-            table.sessions.remove(&token_hash);
+            table.remove(&token_hash);
         }
         ended
+    }
+
+    /// Waits, in a cluster, until all ends of sessions so far are saved: no server takes them for
+    /// active then.
+    ///
+    /// # Errors
+    /// 503 if they cannot be saved.
+    pub(crate) async fn saved(&self) -> Result<(), ApiError> {
+        let Some(wishes) = self.wishes.get() else { return Ok(()) };
+        let (saved, heard) = oneshot::channel();
+        // Without the thread that saves, the wish is dropped.
+        let _ = wishes.send(SavingWish { is_last: false, saved });
+        if heard.await == Ok(true) { Ok(()) } else { Err(ApiError::end_unsaved()) }
     }
 
     fn cookie(&self, rest: &str) -> HeaderValue {
@@ -291,25 +333,45 @@ impl Sessions {
 }
 
 impl SessionTable {
+    fn new() -> Self {
+        let randomness = Randomness::from_os();
+        Self { sessions: RankedMap::new(), changed: None, randomness }
+    }
+
+    fn put(&mut self, token_hash: [u8; 32], session: Session) {
+        self.note_change(token_hash);
+        self.sessions.put(token_hash, session);
+    }
+
+    fn remove(&mut self, token_hash: &[u8; 32]) {
+        if self.sessions.remove(token_hash).is_some() {
+            self.note_change(*token_hash);
+        }
+    }
+
+    fn note_change(&mut self, token_hash: [u8; 32]) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(token_hash);
+        }
+    }
+
     /// Removes some ended sessions, and as many others as one more session of this person needs.
     fn make_room(&mut self, person: &SessionPerson, now: Instant) {
         for _ in 0..REMOVED_PER_LOGIN_MAX {
             match self.sessions.least_by_first() {
-                Some(&(ends, ended)) if ends <= now => {
-                    self.sessions.remove(&ended);
-                }
+                Some(&(ends, ended)) if ends <= now => self.remove(&ended),
                 _ => break,
             }
         }
         let own: Vec<[u8; 32]> = self.of_person(person).collect();
         let excess = (own.len() + 1).saturating_sub(SESSIONS_PER_PERSON_MAX);
         for idlest in own.iter().take(excess) {
-            self.sessions.remove(idlest);
+            self.remove(idlest);
         }
         while self.sessions.len() >= SESSIONS_MAX
             && let Some(&(_, next)) = self.sessions.least_by_first()
         {
-            self.sessions.remove(&next);
+            self.remove(&next);
         }
     }
 
@@ -456,6 +518,7 @@ mod tests {
             password_hash,
             begun: Instant(last_used),
             last_used: Instant(last_used),
+            use_to_save: Instant(last_used),
             stays: false,
             from: IpAddr::from([127, 0, 0, 1]),
             device: Box::default(),
@@ -498,8 +561,7 @@ mod tests {
 
     #[test]
     fn the_session_idle_for_longest_is_removed_first() {
-        let mut table =
-            SessionTable { sessions: RankedMap::new(), randomness: Randomness::from_os() };
+        let mut table = SessionTable::new();
         for number in 0..=SESSIONS_PER_PERSON_MAX {
             let at = i64::try_from(1_000 - number).expect("small");
             table.make_room(&SessionPerson::Pro(ProId::new(1).expect("an id")), Instant(1_000));
@@ -517,8 +579,7 @@ mod tests {
 
     #[test]
     fn a_login_removes_few_ended_sessions_and_the_indexes_agree() {
-        let mut table =
-            SessionTable { sessions: RankedMap::new(), randomness: Randomness::from_os() };
+        let mut table = SessionTable::new();
         for number in 0..200_u8 {
             table.sessions.put([number; 32], session(u64::from(number) + 1, i64::from(number)));
         }

@@ -32,6 +32,11 @@ impl<K: Ord + Clone, V: Ranked> RankedMap<K, V> {
         self.by_key.get(key)
     }
 
+    /// Returns the keys, ascending.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.by_key.keys()
+    }
+
     /// Puts the value of a key that has none.
     pub(crate) fn put(&mut self, key: K, value: V) {
         let (first, second) = value.ranks();

@@ -2,7 +2,7 @@
 //! place of keys. Reference 8.11.
 
 use crate::domain::time::Instant;
-use crate::engine::CountsError;
+use crate::engine::PassedError;
 use crate::http::limits::hash_secret::HashSecret;
 
 /// The counts of one kind.
@@ -26,7 +26,7 @@ pub(crate) trait SavedCounts: Send + Sync {
     ///
     /// # Errors
     /// The bytes are no image that this release understands. Nothing is changed.
-    fn restore(&self, image: &[u8], now: Instant) -> Result<(), CountsError>;
+    fn restore(&self, image: &[u8], now: Instant) -> Result<(), PassedError>;
 }
 
 /// An image of counts.

@@ -178,7 +178,8 @@ impl AccountClosing<'_> {
     /// Ends all sessions of the accounts that book for a client. Returns their number.
     ///
     /// # Errors
-    /// 404 for an unknown client. 503 if the history takes no row about it.
+    /// 404 for an unknown client. 503 if the history takes no row about it, or if the ends cannot
+    /// be saved in a cluster.
     pub(crate) async fn end_sessions(
         &self,
         state: &GroupState,
@@ -195,7 +196,9 @@ impl AccountClosing<'_> {
             let noted = log.note_act(Some(vec![self.group]), self.author, act, self.now).await;
             noted.map_err(ApiError::from_store)?;
         }
-        Ok(state.accounts.of_client(client).map(|account| self.end(account)).sum())
+        let ended = state.accounts.of_client(client).map(|account| self.end(account)).sum();
+        self.server.authenticator.sessions.saved().await?;
+        Ok(ended)
     }
 
     fn has_sessions(&self, account: &Account) -> bool {

@@ -342,6 +342,7 @@ async fn log_out(request: SessionRequest<'_>) -> HandlerResult {
     }
     let mut response = ok_response(&LoggedOut { error: () });
     let cookie = server.authenticator.sessions.end(session.as_ref());
+    server.authenticator.sessions.saved().await?;
     response.headers_mut().insert(SET_COOKIE, cookie);
     if let (Some(Person::Pro(pro)), Some(hash)) = (identity.person(), identity.login()) {
         let login = Some(ActiveLogin { pro, hash });

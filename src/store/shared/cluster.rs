@@ -26,6 +26,7 @@ use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog};
 use crate::store::shared::membership::{Beats, Membership};
 use crate::store::shared::nodes::ClusterNode;
 use crate::store::shared::rows::{PostgresRows, owned_row};
+use crate::store::shared::sessions::SharedSessions;
 use crate::store::shared::snapshots::{SharedSnapshotsWriter, SoundSnapshot, list_snapshots};
 
 /// The tables and functions.
@@ -224,6 +225,17 @@ impl SharedStore {
     /// The connection's runtime cannot be made.
     pub(crate) fn counts(&self, membership: &Arc<Membership>) -> Result<SharedCounts, StoreError> {
         Ok(SharedCounts::new(self.connect(COUNTS_DEADLINE)?, Arc::clone(membership)))
+    }
+
+    /// Returns the sessions that its servers pass on, over a connection of their own.
+    ///
+    /// # Errors
+    /// The connection's runtime cannot be made.
+    pub(crate) fn sessions(
+        &self,
+        membership: &Arc<Membership>,
+    ) -> Result<SharedSessions, StoreError> {
+        Ok(SharedSessions::new(self.connect(COUNTS_DEADLINE)?, Arc::clone(membership)))
     }
 
     /// Returns the release of a server's decision, over a connection that is open already.

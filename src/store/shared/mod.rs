@@ -17,6 +17,7 @@ mod log;
 mod membership;
 mod nodes;
 mod rows;
+mod sessions;
 #[cfg(test)]
 mod simulation;
 mod snapshots;
@@ -30,6 +31,7 @@ pub(crate) use lease::{BEAT_INTERVAL, LEASE_TIME, Lease};
 pub(crate) use log::SharedLog;
 pub(crate) use membership::Membership;
 pub(crate) use nodes::plan_raise;
+pub(crate) use sessions::{SavedSession, SharedSessions};
 pub(crate) use snapshots::{SharedSnapshotsWriter, SoundSnapshot};
 
 use crate::store::error::StoreError;

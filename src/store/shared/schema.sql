@@ -99,6 +99,15 @@ CREATE TABLE slotbook.counts (
 );
 ALTER TABLE slotbook.counts ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
+-- Sessions of the API that have not ended, as the server that decides has saved them last.
+CREATE TABLE slotbook.session (
+    part  integer NOT NULL,
+    -- SHA-256 of the token.
+    token bytea NOT NULL CHECK (octet_length(token) = 32),
+    bytes bytea NOT NULL CHECK (octet_length(bytes) <= 4096),
+    PRIMARY KEY (part, token)
+);
+
 INSERT INTO slotbook.journal VALUES (0, 0, 0, '00000000-0000-0000-0000-000000000000', '');
 INSERT INTO slotbook.holder (part) VALUES (0);
 
@@ -391,6 +400,37 @@ END $$;
 CREATE FUNCTION slotbook.read_counts(p integer) RETURNS TABLE (name text, bytes bytea)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
     SELECT c.name, c.bytes FROM counts c WHERE c.part = p
+$$;
+
+-- Saves sessions of a server, if it decides. One without bytes has ended. The holder's row is not
+-- locked, as above. Ends that are answered wait for a standby, all else for no disk.
+CREATE FUNCTION slotbook.save_sessions(
+    p integer, me integer, my_incarnation uuid, tokens bytea[], contents bytea[], has_to_wait boolean
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
+BEGIN
+    IF has_to_wait THEN
+        PERFORM require_synchronous();
+    ELSE
+        PERFORM set_config('synchronous_commit', 'off', true);
+    END IF;
+    PERFORM FROM holder h
+        WHERE h.part = p AND h.node = me AND h.incarnation = my_incarnation AND NOT h.released;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'fenced: another server decides part %', p USING ERRCODE = 'SB001';
+    END IF;
+    DELETE FROM session s USING unnest(tokens, contents) AS c (token, bytes)
+        WHERE s.part = p AND s.token = c.token AND c.bytes IS NULL;
+    INSERT INTO session (part, token, bytes)
+        SELECT p, c.token, c.bytes FROM unnest(tokens, contents) AS c (token, bytes)
+        WHERE c.bytes IS NOT NULL
+        ON CONFLICT (part, token) DO UPDATE SET bytes = excluded.bytes;
+END $$;
+
+CREATE FUNCTION slotbook.read_sessions(p integer) RETURNS TABLE (token bytea, bytes bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    SELECT s.token, s.bytes FROM session s WHERE s.part = p
 $$;
 
 CREATE FUNCTION slotbook.describe_cluster()

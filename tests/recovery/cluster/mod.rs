@@ -19,5 +19,6 @@ mod proxy;
 mod releases;
 mod required;
 mod servers;
+mod sessions;
 mod tls;
 mod trials;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::GroupId;
 use crate::domain::time::{DAY, Instant};
-use crate::engine::{CountsError, decode_counts, encode_counts};
+use crate::engine::{PassedError, decode_passed, encode_passed};
 use crate::http::limits::code_budget::{CodeBudget, GroupCodes, OpenCode, SHARERS_MAX};
 use crate::http::limits::hash_secret::HashSecret;
 use crate::http::limits::saved_counts::{CountsImage, SavedCounts};
@@ -55,17 +55,17 @@ impl SavedCounts for CodeBudget {
                 last = next;
             }
         }
-        CountsImage { changes, bytes: encode_counts(&newest(codes)) }
+        CountsImage { changes, bytes: encode_passed(&newest(codes)) }
     }
 
-    fn restore(&self, image: &[u8], now: Instant) -> Result<(), CountsError> {
-        let codes: Vec<CodeImage> = decode_counts(image)?;
+    fn restore(&self, image: &[u8], now: Instant) -> Result<(), PassedError> {
+        let codes: Vec<CodeImage> = decode_passed(image)?;
         if codes.len() > CODES_SAVED_MAX {
             let what = format!("{} codes, at most {CODES_SAVED_MAX} are saved", codes.len());
-            return Err(CountsError::Malformed(what));
+            return Err(PassedError::Malformed(what));
         }
         if codes.iter().any(|code| code.sharers.len() > SHARERS_MAX) {
-            return Err(CountsError::Malformed("a code has too many sharers".to_owned()));
+            return Err(PassedError::Malformed("a code has too many sharers".to_owned()));
         }
         let mut groups = self.groups.lock();
         for CodeImage { group, at, sharers, hold } in codes {

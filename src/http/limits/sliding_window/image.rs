@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::time::Instant;
-use crate::engine::{CountsError, decode_counts, encode_counts};
+use crate::engine::{PassedError, decode_passed, encode_passed};
 use crate::http::limits::hash_secret::HashSecret;
 use crate::http::limits::saved_counts::{CountsImage, SavedCounts};
 use crate::http::limits::sliding_window::{
@@ -74,14 +74,14 @@ impl<K> SavedCounts for SlidingWindow<K> {
             }
             image.append(&mut part);
         }
-        CountsImage { changes, bytes: encode_counts(&image.within(BYTES_MAX)) }
+        CountsImage { changes, bytes: encode_passed(&image.within(BYTES_MAX)) }
     }
 
-    fn restore(&self, image: &[u8], now: Instant) -> Result<(), CountsError> {
-        let image: WindowImage = decode_counts(image)?;
+    fn restore(&self, image: &[u8], now: Instant) -> Result<(), PassedError> {
+        let image: WindowImage = decode_passed(image)?;
         let named: usize = image.keys.iter().map(|key| key.moments as usize).sum();
         if named != image.moments.len() {
-            return Err(CountsError::Malformed("its keys have other moments".to_owned()));
+            return Err(PassedError::Malformed("its keys have other moments".to_owned()));
         }
         let mut events = self.events.lock();
         for (key, moments) in image.iter() {

@@ -63,7 +63,7 @@ proptest! {
 
     #[test]
     fn bytes_of_a_stranger_are_refused_or_bounded(value in prop::collection::vec(any::<u8>(), 0..300)) {
-        let mut image = encode_counts(&());
+        let mut image = encode_passed(&());
         // As if they were an image, with its format and a right checksum.
         image.truncate(2);
         image.extend(value);
@@ -80,15 +80,15 @@ proptest! {
 fn images_that_no_server_makes_are_refused_and_odd_times_do_no_harm() {
     let budget = CodeBudget::new(20);
     let code = CodeImage { group: group(1), at: NOW, sharers: vec![1; 7], hold: None };
-    let refused = budget.restore(&encode_counts(&vec![code.clone()]), NOW);
-    assert!(matches!(refused, Err(CountsError::Malformed(_))), "{refused:?}");
+    let refused = budget.restore(&encode_passed(&vec![code.clone()]), NOW);
+    assert!(matches!(refused, Err(PassedError::Malformed(_))), "{refused:?}");
     let many = vec![CodeImage { sharers: Vec::new(), ..code.clone() }; CODES_SAVED_MAX + 1];
-    let refused = budget.restore(&encode_counts(&many), NOW);
-    assert!(matches!(refused, Err(CountsError::Malformed(_))), "{refused:?}");
+    let refused = budget.restore(&encode_passed(&many), NOW);
+    assert!(matches!(refused, Err(PassedError::Malformed(_))), "{refused:?}");
     assert_eq!(budget.count(), 0);
     let times = [i64::MIN, NOW.0 - DAY, NOW.0 - DAY + 1, NOW.0, i64::MAX].map(Instant);
     let odd = times.map(|at| CodeImage { at, sharers: vec![7, 7], hold: Some(hold(1)), ..code });
-    budget.restore(&encode_counts(&odd.to_vec()), NOW).expect("it can be read");
+    budget.restore(&encode_passed(&odd.to_vec()), NOW).expect("it can be read");
     assert_eq!(budget.count(), 3, "of the last day, and the one that is ahead");
     budget.settle(group(1), hold(1));
     ask(&budget, 1, 2, NOW.plus_seconds(DAY)).expect("all others are a day old");
@@ -108,7 +108,7 @@ fn an_image_holds_the_newest_codes() {
     let mut times: Vec<_> = codes.iter().map(|code| code.at).collect();
     times.sort_unstable();
     assert!(kept.iter().all(|code| code.at >= times[100]));
-    let bytes = encode_counts(&kept).len();
+    let bytes = encode_passed(&kept).len();
     println!("{CODES_SAVED_MAX} codes: {bytes} bytes");
     assert!(bytes <= 4 << 20, "{bytes}");
 }

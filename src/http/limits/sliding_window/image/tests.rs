@@ -78,7 +78,7 @@ proptest! {
     #[test]
     fn bytes_of_a_stranger_are_refused_or_bounded(value in prop::collection::vec(any::<u8>(), 0..300)) {
         let window = window(5);
-        let mut image = encode_counts(&());
+        let mut image = encode_passed(&());
         // As if they were an image, with its format and a right checksum.
         image.truncate(2);
         image.extend(value);
@@ -109,10 +109,10 @@ fn damaged_images_and_those_of_other_releases_change_nothing() {
     let mut later = image[..image.len() - 4].to_vec();
     later[1] += 1;
     later.extend(crc32fast::hash(&later).to_be_bytes());
-    assert!(matches!(window.restore(&later, NOW), Err(CountsError::Format(2))));
+    assert!(matches!(window.restore(&later, NOW), Err(PassedError::Format(2))));
     let missing = WindowImage { keys: vec![KeyImage { key: 1, moments: 2 }], moments: Vec::new() };
-    let missing = window.restore(&encode_counts(&missing), NOW);
-    assert!(matches!(missing, Err(CountsError::Malformed(_))));
+    let missing = window.restore(&encode_passed(&missing), NOW);
+    assert!(matches!(missing, Err(PassedError::Malformed(_))));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_key_that_is_named_twice_or_known_already_keeps_its_first_counts() {
     let twice = WindowImage { keys: vec![key, key], moments: vec![moment, moment] };
     let window = window(5);
     for _ in 0..2 {
-        window.restore(&encode_counts(&twice), NOW).expect("it can be read");
+        window.restore(&encode_passed(&twice), NOW).expect("it can be read");
         assert_eq!(window.events.lock().iter().count(), 1);
     }
     assert_eq!(window.events.lock().get(7), Some(&[moment][..]));
