@@ -110,7 +110,7 @@ impl SessionSaver {
                 self.removed = Stopwatch::now();
                 self.remove_ended();
             }
-            let saved = self.save(!wishes.is_empty());
+            let saved = self.save();
             let is_saved = saved.is_ok();
             if let Err(error) = saved
                 && !self.has_warned
@@ -138,13 +138,13 @@ impl SessionSaver {
     }
 
     /// Saves those that have changed since the last time.
-    fn save(&mut self, has_to_wait: bool) -> Result<(), StoreError> {
+    fn save(&mut self) -> Result<(), StoreError> {
         loop {
             let changed = self.server.sessions().take_changed();
-            if changed.is_empty() {
+            if changed.is_empty() && !self.sessions.are_unread() {
                 return Ok(());
             }
-            if let Err(error) = self.sessions.save(&changed, has_to_wait) {
+            if let Err(error) = self.sessions.save(&changed) {
                 self.server.sessions().put_back(&changed);
                 return Err(error);
             }

@@ -287,6 +287,7 @@ async fn log_in(request: SessionRequest<'_>) -> HandlerResult {
     }
     if session.is_some() && !PlantedFault::SessionKeptOverLogin.is_active() {
         authenticator.sessions.end(session.as_ref());
+        authenticator.sessions.saved().await?;
     }
     let mut response = ok_response(&render_person(&person, &auth));
     response.headers_mut().insert(SET_COOKIE, cookie);

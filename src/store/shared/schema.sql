@@ -402,15 +402,16 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
     SELECT c.name, c.bytes FROM counts c WHERE c.part = p
 $$;
 
--- Saves sessions of a server, if it decides. One without bytes has ended. The holder's row is not
--- locked, as above. Ends that are answered wait for a standby, all else for no disk.
+-- Saves sessions of a server, if it decides. One without bytes has ended. Those of servers before
+-- are removed first if they could not be read. The holder's row is not locked, as above. Ends wait
+-- for a standby, all else for no disk.
 CREATE FUNCTION slotbook.save_sessions(
-    p integer, me integer, my_incarnation uuid, tokens bytea[], contents bytea[], has_to_wait boolean
+    p integer, me integer, my_incarnation uuid, tokens bytea[], contents bytea[], anew boolean
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
 SET lock_timeout = '2s' AS $$
 BEGIN
-    IF has_to_wait THEN
+    IF anew OR array_position(contents, NULL) IS NOT NULL THEN
         PERFORM require_synchronous();
     ELSE
         PERFORM set_config('synchronous_commit', 'off', true);
@@ -419,6 +420,9 @@ BEGIN
         WHERE h.part = p AND h.node = me AND h.incarnation = my_incarnation AND NOT h.released;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'fenced: another server decides part %', p USING ERRCODE = 'SB001';
+    END IF;
+    IF anew THEN
+        DELETE FROM session s WHERE s.part = p;
     END IF;
     DELETE FROM session s USING unnest(tokens, contents) AS c (token, bytes)
         WHERE s.part = p AND s.token = c.token AND c.bytes IS NULL;

@@ -102,4 +102,14 @@ async fn a_session_outlives_its_server_and_so_does_its_end() {
         assert_eq!(status(&servers, third, cookie).await, 200);
     }
     assert_eq!(status(&servers, third, &ended).await, 403);
+
+    // Those that cannot be read at all are removed: a server that does not know them ends none.
+    servers.members[second].restart();
+    servers.expect_answering(second).await;
+    pair.query("ALTER FUNCTION slotbook.read_sessions RENAME TO hidden");
+    servers.members[third].signal("TERM");
+    assert_eq!(servers.members[third].left(), Some(0));
+    assert_eq!(servers.deciding().await, second);
+    assert_eq!(status(&servers, second, &kept).await, 403);
+    expect_saved(&pair, "0").await;
 }
