@@ -182,14 +182,14 @@ fn found_in(bytes: &[u8]) -> Vec<&'static str> {
     CANARIES.into_iter().filter(|text| forms_of(text).iter().any(holds)).collect()
 }
 
-/// The bytes of all files below a directory.
+/// The bytes of all files below a directory, from which a server may remove some meanwhile.
 fn bytes_below(directory: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut waiting: Vec<PathBuf> = vec![directory.to_owned()];
     while let Some(path) = waiting.pop() {
         if path.is_dir() {
-            let entries = std::fs::read_dir(&path).expect("it is listed");
-            waiting.extend(entries.map(|entry| entry.expect("an entry").path()));
+            let entries = std::fs::read_dir(&path).into_iter().flatten();
+            waiting.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
         } else if path.is_file() {
             bytes.extend(std::fs::read(&path).unwrap_or_default());
         }
