@@ -17,10 +17,11 @@ use crate::engine::change_wakeups::ChangeWatch;
 use crate::http::streams::bursts::Burst;
 
 /// Maximum number of readers of a turn.
-const READERS_PER_TURN: usize = 20;
+const READERS_PER_TURN: usize = 25;
 /// Time from one turn to the next, and shortest time between two bursts.
 const TURN_TIME: Duration = Duration::from_millis(20);
-/// Time after which readers without a burst are woken, to see whether they still may read.
+/// Time after which readers without a burst are woken, to see whether they still may read. It is
+/// longer than all turns of a full server take.
 const CHECK_TIME: Duration = Duration::from_secs(1);
 
 /// The readers of all groups.
@@ -66,8 +67,8 @@ pub(super) async fn gather(
     groups: GroupTurns,
 ) {
     let mut burst = first;
+    let mut check_at = Stopwatch::now() + CHECK_TIME;
     loop {
-        let check_at = Stopwatch::now() + CHECK_TIME;
         // Without a change the readers get the same burst again.
         let _ = tokio::time::timeout_at(check_at, watched.changed()).await;
         if let Some(state) = engine.published().group_state(group)
@@ -75,8 +76,11 @@ pub(super) async fn gather(
         {
             burst = Arc::new(Burst::new(burst.end(), state));
         }
+        check_at = Stopwatch::now() + CHECK_TIME;
         let mut turn = 0;
-        while wake(&groups, group, turn, &burst) {
+        while let Some(replaced) = wake(&groups, group, turn, &burst) {
+            // It may be the last one that holds a state, which others need not wait for.
+            drop(replaced);
             tokio::time::sleep(TURN_TIME).await;
             turn += 1;
         }
@@ -89,9 +93,14 @@ pub(super) async fn gather(
     }
 }
 
-/// Gives a burst to one turn; whether there is such a one.
-fn wake(groups: &GroupTurns, group: GroupId, turn: usize, burst: &Arc<Burst>) -> bool {
+/// Gives a burst to one turn. Returns the one that it had; `None` if there is no such turn.
+fn wake(
+    groups: &GroupTurns,
+    group: GroupId,
+    turn: usize,
+    burst: &Arc<Burst>,
+) -> Option<Arc<Burst>> {
     let groups = groups.lock();
-    let turn = groups.get(&group).and_then(|turns| turns.0.get(turn));
-    turn.inspect(|turn| drop(turn.send_replace(Arc::clone(burst)))).is_some()
+    let turn = groups.get(&group)?.0.get(turn)?;
+    Some(turn.send_replace(Arc::clone(burst)))
 }
