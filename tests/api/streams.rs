@@ -248,7 +248,7 @@ async fn readers_of_more_than_one_turn_get_each_change_once() {
     for events in &mut streams {
         assert_eq!(events.expect("message").await.data["object"], format!("vevent:{first}"));
     }
-    // The first turn goes, and another reader comes.
+    // Most of the first turn leave, and another reader comes.
     streams.drain(..20);
     let mut last = SentEvents::open(stream(&server, PIA)).await;
     last.expect("begin").await;
