@@ -1,6 +1,6 @@
 //! Decoded query parameters: single values, lists and lists of objects. Reference 1.1.
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memchr2};
 use serde_json::{Map, Value};
 
 /// Maximum number of parameters of a query or a form. Each costs memory and several looks.
@@ -74,8 +74,16 @@ impl Params {
             }
             params.text.reserve(query.len());
             params.places.reserve(8);
-            for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-                params.push(&name, &value);
+            for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+                // Most pairs are written as they are.
+                if memchr2(b'%', b'+', pair.as_bytes()).is_none() {
+                    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                    params.push(name, value);
+                    continue;
+                }
+                for (name, value) in form_urlencoded::parse(pair.as_bytes()) {
+                    params.push(&name, &value);
+                }
             }
         }
         params
@@ -255,7 +263,20 @@ fn check_count(parameters: usize) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_query_is_read_as_a_form(query in "([ab=&]|%2[06]|%C3|[+é]){0,12}") {
+            let expected: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+            let params = Params::from_query(&query);
+            let read: Vec<_> =
+                params.iter().map(|(name, value)| (name.into(), value.into())).collect();
+            prop_assert_eq!(read, expected);
+        }
+    }
 
     #[test]
     fn a_list_has_four_spellings() {

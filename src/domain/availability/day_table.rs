@@ -91,6 +91,44 @@ fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The starts of a word that any calendar has.
+fn any_of(calendars: &[u64]) -> u64 {
+    calendars.iter().fold(0, |any, word| any | word)
+}
+
+/// Collects the calendars that have the start of a bit.
+fn collect_free(calendars: &[u64], bit: usize, free: &mut Vec<FreeWord>) {
+    free.clear();
+    for (number, calendars) in (0..).zip(calendars.chunks(WORD_PLACES)) {
+        let mut places = 0;
+        for (place, word) in calendars.iter().enumerate() {
+            places |= (word >> bit & 1) << place;
+        }
+        FreeWord::push(free, number, places);
+    }
+}
+
+/// Starts of one word that have the same free calendars, ascending.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StartRun<'t> {
+    day: &'t SearchedDay,
+    zone: Zone,
+    word: usize,
+    bits: u64,
+}
+
+impl Iterator for StartRun<'_> {
+    type Item = Instant;
+
+    #[inline]
+    fn next(&mut self) -> Option<Instant> {
+        let bit = self.bits.trailing_zeros() as usize;
+        // Removes the lowest bit; without any there is no start.
+        self.bits &= self.bits.checked_sub(1)?;
+        Some(self.day.instant_of(self.zone, self.word * 64 + bit))
+    }
+}
+
 /// The free starts of some days on some calendars.
 #[derive(Debug, Default)]
 pub(crate) struct DayTable {
@@ -199,36 +237,35 @@ impl DayTable {
 
     /// Returns the number of starts.
     pub(crate) fn count(&self) -> usize {
-        let mut count = 0;
-        for (_, words) in self.days() {
-            for (_, calendars) in words {
-                count += calendars.iter().fold(0, |any, word| any | word).count_ones() as usize;
-            }
-        }
-        count
+        let words = self.words.chunks(self.calendars.max(1));
+        words.map(|calendars| any_of(calendars).count_ones() as usize).sum()
     }
 
-    /// Calls `found` with each start, ascending, and its free calendars. Ends early when `found`
-    /// breaks, and returns that.
-    pub(crate) fn each_start(
+    /// Calls `found` with the starts, ascending: each time with some that have the same free
+    /// calendars, and these. Ends early when `found` breaks, and returns that.
+    pub(crate) fn each_run(
         &self,
         zone: Zone,
-        mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
+        mut found: impl FnMut(StartRun<'_>, FreePlaces<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut free = Vec::with_capacity(self.calendars.div_ceil(WORD_PLACES));
         for (day, words) in self.days() {
             for (word, calendars) in words {
-                let any = calendars.iter().fold(0, |any, word| any | word);
+                let any = any_of(calendars);
+                if any == 0 {
+                    continue;
+                }
+                // As for one calendar, or for several that no appointment tells apart.
+                let are_alike = calendars.iter().all(|word| *word == any || *word == 0);
+                let run = |bits| StartRun { day, zone, word, bits };
+                if are_alike {
+                    collect_free(calendars, any.trailing_zeros() as usize, &mut free);
+                    found(run(any), FreePlaces::new(&free))?;
+                    continue;
+                }
                 for bit in ones(any) {
-                    free.clear();
-                    for (number, calendars) in (0..).zip(calendars.chunks(WORD_PLACES)) {
-                        let mut places = 0;
-                        for (place, word) in calendars.iter().enumerate() {
-                            places |= (word >> bit & 1) << place;
-                        }
-                        FreeWord::push(&mut free, number, places);
-                    }
-                    found(day.instant_of(zone, word * 64 + bit), FreePlaces::new(&free))?;
+                    collect_free(calendars, bit, &mut free);
+                    found(run(1 << bit), FreePlaces::new(&free))?;
                 }
             }
         }
@@ -241,7 +278,7 @@ impl DayTable {
             let mut count = 0;
             let mut first: Option<(Instant, Vec<usize>)> = None;
             for (word, calendars) in words {
-                let any = calendars.iter().fold(0, |any, word| any | word);
+                let any = any_of(calendars);
                 count += any.count_ones() as usize;
                 if any != 0 && first.is_none() {
                     let bit = any.trailing_zeros() as usize;

@@ -246,16 +246,31 @@ impl StartStep<'_> {
         &self,
         mut found: impl FnMut(Instant, FreePlaces<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        self.each_run(|starts, free| {
+            for start in starts {
+                found(start, free)?;
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Calls `found` with the starts of the step, ascending: each time with some that have the same
+    /// free calendars, and these. Ends early when `found` breaks, and returns that.
+    pub fn each_run(
+        &self,
+        mut found: impl FnMut(&mut dyn Iterator<Item = Instant>, FreePlaces<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         // Each start has one free calendar at least.
         let is_wanted = |free: FreePlaces<'_>| self.at_least <= 1 || free.count() >= self.at_least;
         match self.starts {
-            StepStarts::Kept(table) => table.each_start(self.zone, |start, free| {
-                if is_wanted(free) { found(start, free) } else { ControlFlow::Continue(()) }
+            StepStarts::Kept(table) => table.each_run(self.zone, |mut run, free| {
+                if is_wanted(free) { found(&mut run, free) } else { ControlFlow::Continue(()) }
             }),
             StepStarts::Found(from, merged) => {
                 for (seconds, free) in merged.iter() {
                     if is_wanted(free) {
-                        found(from.plus_seconds(i64::from(seconds)), free)?;
+                        let start = from.plus_seconds(i64::from(seconds));
+                        found(&mut std::iter::once(start), free)?;
                     }
                 }
                 ControlFlow::Continue(())

@@ -278,7 +278,7 @@ fn append_slots(
     match search.goal {
         SearchGoal::First | SearchGoal::Explanation(_) => {
             let found = starts.each_start(window, SearchExtent::Nearest, |start, free| {
-                answer.append_slot(start, free);
+                answer.append_slots(std::iter::once(start), free);
                 ControlFlow::Break(())
             });
             found.is_break()
@@ -286,8 +286,8 @@ fn append_slots(
         SearchGoal::All => {
             let found = starts.each_step(window, SearchExtent::Whole, |step| {
                 answer.reserve(step.count_max());
-                step.each_start(|start, free| {
-                    answer.append_slot(start, free);
+                step.each_run(|starts, free| {
+                    answer.append_slots(starts, free);
                     ControlFlow::Continue(())
                 })
             });

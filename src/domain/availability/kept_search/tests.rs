@@ -287,8 +287,8 @@ fn what_is_kept_of_days_of_any_length_are_the_starts_of_the_walk() {
                 }
             }
             let mut found = BTreeMap::new();
-            let end = table.each_start(zone, |start, free| {
-                found.insert(start, free.iter().collect());
+            let end = table.each_run(zone, |run, free| {
+                found.extend(run.map(|start| (start, free.iter().collect())));
                 ControlFlow::Continue(())
             });
             assert!(end.is_continue());
