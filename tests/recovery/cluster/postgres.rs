@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
@@ -212,15 +214,19 @@ pub(crate) fn database_url(role: &str, ports: &[u16]) -> String {
 }
 
 /// A port that is free now, below those that the system gives to the connections of clients: a
-/// server that ends and starts again finds it free still. Processes that run at once begin at
-/// different ones.
+/// server that ends and starts again finds it free still. A socket of UDP keeps it for this process
+/// until its end. Processes that run at once begin at different ones.
 pub(crate) fn free_port() -> u16 {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
+    static KEPT: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
     let first = std::process::id().wrapping_mul(PORTS_OF_PROCESS);
     loop {
         let offset = first.wrapping_add(GIVEN.fetch_add(1, Ordering::SeqCst)) % u32::from(PORTS);
         let port = FIRST_PORT + u16::try_from(offset).expect("below PORTS");
-        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        if let Ok(kept) = UdpSocket::bind(("127.0.0.1", port))
+            && TcpListener::bind(("127.0.0.1", port)).is_ok()
+        {
+            KEPT.lock().expect("no panic while it is locked").push(kept);
             return port;
         }
     }
