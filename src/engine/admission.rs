@@ -91,19 +91,17 @@ impl Admission {
     pub fn permits_in_use(&self) -> (usize, usize) {
         let total = (self.writes_max as usize).saturating_sub(self.all_groups.available_permits());
         let mut fullest = 0;
-        for (_, group) in self.groups.entries() {
+        self.groups.each(|group| {
             let used = self.group_writes_max.saturating_sub(group.available_permits());
             fullest = fullest.max(used);
-        }
+        });
         (total, fullest)
     }
 
     /// Stops handing out permits, and waits until every permit has come back.
     pub async fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        for (_, group) in self.groups.entries() {
-            group.close();
-        }
+        self.groups.each(|group| group.close());
         // The groups' semaphores are closed, so no new write can hold one of these permits.
         drop(self.all_groups.acquire_many(self.writes_max).await);
     }

@@ -10,8 +10,9 @@ use crate::domain::records::ids::GroupId;
 /// Values by group. A group is never removed. Readers take no lock.
 #[derive(Debug)]
 pub(crate) struct GroupMap<T> {
-    /// The groups of the start, ascending: a map of many would take long to build.
-    first: Arc<[(GroupId, Arc<T>)]>,
+    /// The groups of the start, ascending: a map of many, or an allocation for each, would take
+    /// long to make.
+    first: Arc<[(GroupId, T)]>,
     /// Those that came later.
     added: ArcSwap<OrdMap<GroupId, Arc<T>>>,
 }
@@ -19,8 +20,7 @@ pub(crate) struct GroupMap<T> {
 impl<T> GroupMap<T> {
     /// Creates a map of these values. Of two of one group the first counts.
     pub(crate) fn new(values: impl IntoIterator<Item = (GroupId, T)>) -> Self {
-        let mut first: Vec<_> =
-            values.into_iter().map(|(group, value)| (group, Arc::new(value))).collect();
+        let mut first: Vec<_> = values.into_iter().collect();
         if !first.is_sorted_by_key(|(group, _)| *group) {
             first.sort_by_key(|(group, _)| *group);
         }
@@ -29,7 +29,7 @@ impl<T> GroupMap<T> {
     }
 
     /// Finds the value of a group of the start.
-    fn find_first(&self, group: GroupId) -> Option<&Arc<T>> {
+    fn find_first(&self, group: GroupId) -> Option<&T> {
         let (least, _) = self.first.first()?;
         // Most are numbered without a gap, so it is often where its number says.
         let offset = usize::try_from(group.number().checked_sub(least.number())?).ok()?;
@@ -52,26 +52,24 @@ impl<T> GroupMap<T> {
         }
     }
 
-    /// Returns the value of a group; `None` without one.
-    pub(crate) fn get(&self, group: GroupId) -> Option<Arc<T>> {
-        match self.find_first(group) {
-            Some(value) => Some(Arc::clone(value)),
-            None => self.added.load().get(&group).cloned(),
-        }
-    }
-
-    /// Returns the groups and their values as they are now, ascending.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (GroupId, Arc<T>)> + use<T> {
+    /// Returns the groups as they are now, ascending.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = GroupId> + use<T> {
         let first = Arc::clone(&self.first);
         let mut added = OrdMap::clone(&self.added.load()).into_iter().peekable();
         let mut place = 0;
         std::iter::from_fn(move || match first.get(place) {
-            Some((group, value)) if added.peek().is_none_or(|(next, _)| group < next) => {
+            Some((group, _)) if added.peek().is_none_or(|(next, _)| group < next) => {
                 place += 1;
-                Some((*group, Arc::clone(value)))
+                Some(*group)
             }
-            _ => added.next(),
+            _ => added.next().map(|(group, _)| group),
         })
+    }
+
+    /// Calls `read` with each value, in no order.
+    pub(crate) fn each(&self, mut read: impl FnMut(&T)) {
+        self.first.iter().for_each(|(_, value)| read(value));
+        self.added.load().values().for_each(|value| read(value));
     }
 
     /// Returns the number of groups.
@@ -101,13 +99,13 @@ mod tests {
     fn an_added_group_is_found_and_the_others_keep_their_values() {
         let group = |id| GroupId::new(id).expect("an id");
         let map = GroupMap::new([(group(2), "two")]);
-        let before = map.entries();
+        let before = map.groups();
         map.add(group(1), "one");
         map.add(group(2), "other");
         assert_eq!(map.with(group(2), |value| *value), Some("two"));
-        assert_eq!(map.get(group(1)).as_deref(), Some(&"one"));
-        assert_eq!((map.get(group(3)), before.count()), (None, 1));
-        let numbers: Vec<u64> = map.entries().map(|(group, _)| group.number()).collect();
+        assert_eq!(map.with(group(1), |value| *value), Some("one"));
+        assert_eq!((map.with(group(3), |value| *value), before.count()), (None, 1));
+        let numbers: Vec<u64> = map.groups().map(GroupId::number).collect();
         assert_eq!(numbers, [1, 2]);
     }
 
@@ -126,12 +124,17 @@ mod tests {
             };
             for id in 1..=210 {
                 assert_eq!(map.with(group(id), |value| *value), value(id), "{id} of {ids:?}");
-                assert_eq!(map.get(group(id)).as_deref(), value(id).as_ref(), "{id} of {ids:?}");
             }
             let all: Vec<_> = (1..=210).filter_map(|id| Some((id, value(id)?))).collect();
-            let found: Vec<_> =
-                map.entries().map(|(group, value)| (group.number(), *value)).collect();
-            assert_eq!((found, map.len()), (all.clone(), all.len()));
+            let found: Vec<_> = map.groups().map(GroupId::number).collect();
+            assert!(found.iter().eq(all.iter().map(|(id, _)| id)), "{found:?}");
+            assert_eq!(map.len(), all.len());
+            let mut values = Vec::new();
+            map.each(|value| values.push(*value));
+            values.sort_unstable();
+            let mut expected: Vec<u64> = all.into_iter().map(|(_, value)| value).collect();
+            expected.sort_unstable();
+            assert_eq!(values, expected);
         }
     }
 }

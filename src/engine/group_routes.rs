@@ -37,13 +37,18 @@ impl GroupRoutes {
 
     /// Sends a command to its group. Returns it if the group has no actor.
     pub(crate) fn send(&self, group: GroupId, envelope: Envelope) -> Option<Envelope> {
-        let Some(slot) = self.groups.get(group) else { return Some(envelope) };
-        let mut route = slot.lock();
-        let Some(route) = route.as_mut() else { return Some(envelope) };
-        route.sent += 1;
-        // Sent under the lock: a route is not closed between the count and the message.
-        route.mailbox.send(GroupMessage::Command(envelope));
-        None
+        let mut unsent = Some(envelope);
+        self.groups.with(group, |slot| {
+            let mut route = slot.lock();
+            if let Some(route) = route.as_mut()
+                && let Some(envelope) = unsent.take()
+            {
+                route.sent += 1;
+                // Sent under the lock: a route is not closed between the count and the message.
+                route.mailbox.send(GroupMessage::Command(envelope));
+            }
+        });
+        unsent
     }
 
     /// Opens the route to an actor that just started.
@@ -59,19 +64,19 @@ impl GroupRoutes {
     /// Closes the route if the actor was sent this number of commands. Returns whether it is
     /// closed: no command is on its way to the actor then.
     pub(crate) fn close_if_sent(&self, group: GroupId, sent: u64) -> bool {
-        let Some(slot) = self.groups.get(group) else { return true };
-        let mut route = slot.lock();
-        if route.as_ref().is_some_and(|route| route.sent != sent) {
-            return false;
-        }
-        *route = None;
-        true
+        let close = |slot: &Mutex<Option<Route>>| {
+            let mut route = slot.lock();
+            if route.as_ref().is_some_and(|route| route.sent != sent) {
+                return false;
+            }
+            *route = None;
+            true
+        };
+        self.groups.with(group, close).unwrap_or(true)
     }
 
     /// Returns the number of commands sent to the group's actor; `None` without an actor.
     pub(crate) fn count_sent(&self, group: GroupId) -> Option<u64> {
-        let slot = self.groups.get(group)?;
-        let route = slot.lock();
-        route.as_ref().map(|route| route.sent)
+        self.groups.with(group, |slot| slot.lock().as_ref().map(|route| route.sent))?
     }
 }

@@ -117,7 +117,7 @@ impl Published {
 
     /// Returns the ids of all served groups, ascending.
     pub fn groups(&self) -> impl Iterator<Item = GroupId> + use<> {
-        self.groups.entries().map(|(group, _)| group)
+        self.groups.groups()
     }
 
     /// Returns the number of served groups.
