@@ -34,6 +34,7 @@ use crate::engine::recovery;
 use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::http::{self, Departure, Forwarder};
 use crate::notify::Gateways;
+use crate::web;
 
 /// Joins a cluster, follows it, and serves its store once this server decides. Until then it
 /// forwards requests to the server that does.
@@ -52,6 +53,8 @@ pub(crate) fn serve(
         tracing::info!("stopped before it had joined the cluster: no request was answered");
         return Ok(());
     };
+    // Nothing waits for it.
+    drop(start_thread("prepare", web::prepare)?);
     let tail_bytes = Arc::new(AtomicU64::new(0));
     let lease = Arc::clone(&opened.lease);
     runtime.block_on(async { metrics.serve_cluster(lease, Arc::clone(&tail_bytes)) });

@@ -58,6 +58,7 @@ pub(crate) use limits::saved_counts::NamedCounts;
 pub use limits::source_shares::SOURCE_CONNECTIONS_MAX;
 pub use metrics::{HttpMetrics, serve_metrics};
 pub use openapi::import_schema;
+pub(crate) use openapi::prepare_document;
 pub(crate) use request::ClientAddress;
 pub(crate) use resources::accounts::{FoundLink, find_link, group_in_token};
 pub(crate) use resources::agenda::find_agenda;

@@ -1,5 +1,7 @@
 //! Style and script of the pages: part of the binary, with a hash in the URL, compressed once.
 
+use std::sync::LazyLock;
+
 use axum::body::Bytes;
 use axum::http::HeaderValue;
 use data_encoding::HEXLOWER;
@@ -45,8 +47,13 @@ pub(crate) struct Asset {
 }
 
 impl Assets {
-    /// Compresses the assets.
-    pub(crate) fn new() -> Self {
+    /// Returns the assets. They are compressed once in each process.
+    pub(crate) fn shared() -> &'static Self {
+        static ASSETS: LazyLock<Assets> = LazyLock::new(Assets::new);
+        &ASSETS
+    }
+
+    fn new() -> Self {
         let practice_style = [include_str!("../../data/web/practice.css"), &grid_rules()].concat();
         let embed = include_str!("../../data/web/embed.js");
         Self {
@@ -110,17 +117,17 @@ mod tests {
 
     #[test]
     fn the_script_weighs_at_most_6_kb() {
-        assert!(Assets::new().script.content.gzip.len() <= 6 * 1_024);
+        assert!(Assets::shared().script.content.gzip.len() <= 6 * 1_024);
     }
 
     #[test]
     fn the_script_of_other_sites_weighs_at_most_2_kb() {
-        assert!(Assets::new().embed.gzip.len() <= 2 * 1_024);
+        assert!(Assets::shared().embed.gzip.len() <= 2 * 1_024);
     }
 
     #[test]
     fn the_screens_of_the_practice_have_10_kb_of_style_and_20_kb_of_script_at_most() {
-        let assets = Assets::new();
+        let assets = Assets::shared();
         assert!(assets.practice_style.content.gzip.len() <= 10 * 1_024);
         assert!(assets.practice_script.content.gzip.len() <= 20 * 1_024);
     }

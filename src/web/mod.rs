@@ -67,9 +67,17 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
-use crate::http::{HttpService, Server};
+use crate::http::{HttpService, Server, prepare_document};
 use crate::notify::{feed_link, links};
+use crate::web::assets::Assets;
 use crate::web::pages::Pages;
+
+/// Makes what is made once in each process for the services, and takes tens of milliseconds. A
+/// server that waits for its turn does it meanwhile.
+pub(crate) fn prepare() {
+    prepare_document();
+    Assets::shared();
+}
 
 /// Builds the service of a server: the API and the pages.
 pub fn service(server: Server) -> HttpService {

@@ -14,7 +14,7 @@ pub(crate) struct Pages {
     /// The server whose groups the pages show.
     pub(crate) server: Arc<Server>,
     /// Style and script, compressed.
-    pub(crate) assets: Assets,
+    pub(crate) assets: &'static Assets,
     /// The source of the keys that make a form's booking happen once.
     randomness: Mutex<Randomness>,
 }
@@ -23,7 +23,7 @@ impl Pages {
     /// Returns the pages of a server.
     pub(crate) fn new(server: Arc<Server>) -> Self {
         let randomness = Mutex::new(Randomness::from_os());
-        Self { server, assets: Assets::new(), randomness }
+        Self { server, assets: Assets::shared(), randomness }
     }
 
     /// Returns a new idempotency key for a form, of 128 random bits.

@@ -92,6 +92,12 @@ pub(crate) fn document_bytes() -> Bytes {
     DOCUMENT.clone()
 }
 
+/// Makes what the other functions return.
+pub(crate) fn prepare_document() {
+    fixed_document();
+    known_names();
+}
+
 /// Returns the document as it is served. It is compressed once in each process.
 pub(crate) fn fixed_document() -> FixedContent {
     static DOCUMENT: LazyLock<FixedContent> =
