@@ -5,14 +5,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use strum::IntoEnumIterator as _;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::domain::decisions::founding::{FoundGroup, FoundShop};
 use crate::domain::directory::Directory;
 use crate::domain::directory::access::ChangeAccess;
-use crate::domain::directory::id_blocks::{BLOCK, IdKind};
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::Command;
@@ -37,6 +35,7 @@ use crate::engine::randomness::Randomness;
 use crate::engine::shared_compaction::{SharedCompactor, SharedCompactorParts};
 use crate::engine::steady_clock::{SteadyClock, find_last_stamp};
 use crate::engine::supervisor::{self, SupervisorParts};
+use crate::engine::used_blocks::claim_used_ids;
 use crate::engine::write::{
     AcceptanceHook, AccessError, Envelope, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };
@@ -91,11 +90,15 @@ impl Engine {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub async fn start<L: Log>(parts: EngineParts, log: L) -> (Self, Journal<L>) {
+    pub async fn start<L: Log>(mut parts: EngineParts, log: L) -> (Self, Journal<L>) {
+        for group_state in &parts.group_states {
+            claim_used_ids(&mut parts.directory.blocks, group_state);
+        }
         Self::start_with_quarantined(Vec::new(), parts, log, EngineMetrics::default()).await
     }
 
-    /// Starts the actors as [`Engine::start`] does, with quarantined groups and with metrics.
+    /// Starts the actors as [`Engine::start`] does, with quarantined groups and with metrics. The
+    /// states are recovered ones, whose directory knows which ids the groups use.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -107,12 +110,9 @@ impl Engine {
     ) -> (Self, Journal<L>) {
         let metrics = Arc::new(metrics);
         let mut directory = parts.directory;
-        for group_state in &parts.group_states {
-            claim_used_ids(&mut directory, group_state);
-        }
         for group in &quarantined {
             if let Some(group_state) = &group.last_state {
-                claim_used_ids(&mut directory, group_state);
+                claim_used_ids(&mut directory.blocks, group_state);
             }
         }
         let last_states = quarantined.iter().filter_map(|group| group.last_state.as_ref());
@@ -462,21 +462,5 @@ impl Engine {
         self.health.shutdown_began();
         self.admission.close().await;
         self.supervisor.send(SupervisorMessage::ShutDown);
-    }
-}
-
-/// Marks a group's ids as used, so that the directory never grants them to another group.
-fn claim_used_ids(directory: &mut Directory, group_state: &GroupState) {
-    let group = group_state.catalogue.group.id;
-    // An import chooses ids itself, so these may lie in blocks that were never granted.
-    let mut used = group_state.catalogue.ids();
-    // The directory may be older than the group.
-    used.extend(IdKind::iter().map(|kind| (kind, group_state.highest_id(kind))));
-    used.retain(|(_, id)| *id > 0);
-    // Most ids of a kind lie in one block, and looking for it takes longer.
-    used.sort_unstable();
-    used.dedup_by_key(|(kind, id)| (*kind, *id / BLOCK));
-    for (kind, id) in used {
-        directory.blocks.claim_imported(kind, id, group);
     }
 }

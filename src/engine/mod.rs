@@ -46,6 +46,7 @@ mod shared_compaction;
 pub(crate) mod steady_clock;
 mod supervisor;
 mod upkeep;
+mod used_blocks;
 pub mod webhooks;
 mod write;
 

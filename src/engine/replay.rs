@@ -10,6 +10,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::quarantine::QuarantinedGroup;
+use crate::engine::used_blocks::UsedBlocks;
 use crate::store::codec;
 use crate::store::state::{self, GroupReader, QuarantinedEvent};
 use crate::store::{
@@ -38,6 +39,7 @@ pub struct StateRebuilder {
     /// Position of each group's snapshot.
     snapshots: BTreeMap<GroupId, Position>,
     redo_log: RedoLog,
+    used_blocks: UsedBlocks,
 }
 
 /// Size of the applied events that the redo log keeps, in bytes. Beyond it the log starts anew.
@@ -107,14 +109,21 @@ impl RecoveryVisitor for StateRebuilder {
         match record.stream {
             Stream::Directory => {
                 let event: DirectoryEvent = codec::decode_format(&record.bytes, record.format)?;
+                let before = self.directory.blocks.clone();
                 if let Err(message) = catch_panic(|| self.directory.apply_in_place(&event)) {
                     let reason = format!("an event of the directory cannot be applied: {message}");
                     return Err(StoreError::rejected(reason));
                 }
+                let groups = self.group_states.keys().copied();
+                self.used_blocks.follow(&before, &self.directory.blocks, groups);
                 Ok(())
             }
             Stream::Group(group) => self.apply_event(group, record),
         }
+    }
+
+    fn caught_up(&mut self) {
+        self.used_blocks.mark(&self.group_states);
     }
 }
 
@@ -138,6 +147,8 @@ impl StateRebuilder {
                     state::read_directory(&mut directory, &frame, format)?;
                 }
                 self.directory = directory;
+                let groups = self.group_states.keys().copied();
+                self.used_blocks.begin(&self.directory.blocks, groups);
             }
             Stream::Group(group) => {
                 let mut reader = GroupReader::default();
@@ -150,8 +161,10 @@ impl StateRebuilder {
         Ok(())
     }
 
-    /// Returns the states that were built.
-    pub fn into_recovered(self) -> RecoveredStates {
+    /// Returns the states that were built. The directory knows which ids the groups use.
+    pub fn into_recovered(mut self) -> RecoveredStates {
+        self.caught_up();
+        self.directory.blocks = self.used_blocks.into_blocks();
         RecoveredStates {
             directory: self.directory,
             group_states: self.group_states.into_values().collect(),
@@ -172,6 +185,7 @@ impl StateRebuilder {
         self.quarantined.remove(&group);
         self.redo_log.forget(group);
         self.snapshots.insert(group, position);
+        self.used_blocks.note_change(group);
         let pending_events = reader.take_quarantined();
         let sequence = match pending_events.first() {
             Some(first) => first.sequence - 1,
@@ -207,6 +221,7 @@ impl StateRebuilder {
             return Ok(());
         }
         let GroupRecord { event, author } = codec::decode_format(&record.bytes, record.format)?;
+        self.used_blocks.note_change(group);
         let Some(group_state) = self.group_states.get_mut(&group) else {
             return match GroupState::founded_by(author, &event) {
                 Some(founded) => {

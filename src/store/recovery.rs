@@ -48,6 +48,10 @@ pub trait RecoveryVisitor {
     ///
     /// Bytes that are no event.
     fn record(&mut self, batch: BatchNumber, record: JournalRecord) -> Result<(), StoreError>;
+
+    /// Hears that all was passed that is written so far. More may come after a while, in which a
+    /// visitor may do what has to be done with the states at some time.
+    fn caught_up(&mut self) {}
 }
 
 /// The store of one data directory, locked by this process and not yet read.

@@ -122,9 +122,10 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
         }
     }
 
-    /// Notes for others how far it has read.
-    fn note_read(&self) {
-        if let Some(read) = &self.read {
+    /// Notes for others how far it has read, and for the visitor that it has caught up.
+    fn note_read(&mut self) {
+        if let Some(read) = &mut self.read {
+            read.visitor.caught_up();
             self.lease.note_applied(read.replay.last, self.rows.now());
             self.tail_bytes.store(read.tail_bytes, Ordering::Relaxed);
         }
