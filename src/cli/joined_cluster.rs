@@ -7,7 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use crate::cli::error::CommandError;
+use crate::cli::passed_counts::ReadCounts;
+use crate::cli::passed_sessions::ReadSessions;
 use crate::cli::process_end::{end_fenced, end_process};
 use crate::cli::runtime::start_thread;
 use crate::clock::{Clock as _, SystemClock};
@@ -65,6 +69,14 @@ pub(crate) struct ServedCluster {
     pub(crate) tail_bytes: Arc<AtomicU64>,
     /// The newest snapshot that is sound.
     pub(crate) snapshot: SoundSnapshot,
+    /// Gets what the server before has saved beside the history.
+    pub(crate) saved: oneshot::Receiver<Result<SavedState, StoreError>>,
+}
+
+/// The counts and the sessions that the server before has saved.
+pub(crate) struct SavedState {
+    pub(crate) counts: ReadCounts,
+    pub(crate) sessions: ReadSessions,
 }
 
 /// The address at which the other servers reach this one.
@@ -167,6 +179,23 @@ impl JoinedCluster {
     /// The lease of this server.
     pub(crate) fn lease(&self) -> Arc<Lease> {
         Arc::clone(&self.membership.lease)
+    }
+
+    /// Starts to read what the server before has saved beside the history. It has ended, or may
+    /// save no more.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(crate) fn read_saved(
+        &self,
+    ) -> Result<oneshot::Receiver<Result<SavedState, StoreError>>, CommandError> {
+        let store = self.store.clone();
+        let membership = Arc::clone(&self.membership);
+        start_thread("saved", move || {
+            let counts = ReadCounts::read(&store, &membership)?;
+            let sessions = ReadSessions::read(&store, &membership)?;
+            Ok(SavedState { counts, sessions })
+        })
     }
 
     /// Returns how this server leaves the decision to the others. It blocks for PostgreSQL.

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant as Stopwatch};
 use tokio::sync::oneshot;
 
 use crate::cli::error::CommandError;
-use crate::cli::joined_cluster::JoinedCluster;
 use crate::cli::runtime::start_thread;
 use crate::clock::{Clock as _, SystemClock};
+use crate::domain::directory::cluster_secret::ClusterSecret;
 use crate::http::{NamedCounts, Server};
-use crate::store::{SharedCounts, StoreError};
+use crate::store::{Membership, SharedCounts, SharedStore, StoreError};
 
 /// Time between two saves, which a takeover may lose.
 const SAVE_INTERVAL: Duration = Duration::from_secs(10);
@@ -26,26 +26,47 @@ pub(crate) struct PassedCounts {
     ended: oneshot::Receiver<()>,
 }
 
-impl PassedCounts {
-    /// Takes over the counts that the server before has saved, and starts the thread that saves
-    /// those of this one. No request was answered yet. Counts that cannot be read begin anew.
+/// The counts that the server before has saved.
+pub(crate) struct ReadCounts {
+    counts: SharedCounts,
+    saved: BTreeMap<String, Vec<u8>>,
+}
+
+impl ReadCounts {
+    /// Reads them. Those that cannot be read begin anew. It blocks for PostgreSQL.
     ///
     /// # Errors
-    /// The thread cannot be started.
-    pub(crate) fn start(
-        server: &Arc<Server>,
-        joined: &JoinedCluster,
-    ) -> Result<Self, CommandError> {
-        let mut counts = joined.store.counts(&joined.membership)?;
+    /// The connection's runtime cannot be made.
+    pub(crate) fn read(
+        store: &SharedStore,
+        membership: &Arc<Membership>,
+    ) -> Result<Self, StoreError> {
+        let mut counts = store.counts(membership)?;
         let began = Stopwatch::now();
         let saved = counts.read().unwrap_or_else(|error| {
             tracing::warn!(%error, "the limits count anew");
             BTreeMap::new()
         });
-        server.take_over_counts(&joined.store.secret, &saved, SystemClock.now());
         let bytes: usize = saved.values().map(Vec::len).sum();
         let milliseconds = began.elapsed().as_millis();
         tracing::info!(names = saved.len(), bytes, milliseconds, "counts of limits were read");
+        Ok(Self { counts, saved })
+    }
+}
+
+impl PassedCounts {
+    /// Takes over the counts that the server before has saved, and starts the thread that saves
+    /// those of this one. No request was answered yet.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(crate) fn start(
+        server: &Arc<Server>,
+        secret: &ClusterSecret,
+        read: ReadCounts,
+    ) -> Result<Self, CommandError> {
+        let ReadCounts { counts, saved } = read;
+        server.take_over_counts(secret, &saved, SystemClock.now());
         let server = Arc::clone(server);
         let saver = CountsSaver { server, counts, saved: BTreeMap::new(), has_warned: false };
         let (running, stop) = mpsc::channel();

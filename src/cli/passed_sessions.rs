@@ -8,11 +8,10 @@ use std::time::{Duration, Instant as Stopwatch};
 use tokio::sync::oneshot;
 
 use crate::cli::error::CommandError;
-use crate::cli::joined_cluster::JoinedCluster;
 use crate::cli::runtime::start_thread;
 use crate::clock::{Clock as _, SystemClock};
 use crate::http::{RestoredSessions, SavingWish, Server};
-use crate::store::{SharedSessions, StoreError};
+use crate::store::{Membership, SavedSession, SharedSessions, SharedStore, StoreError};
 
 /// Time between two saves, which a takeover may lose. Ends are saved before they are answered.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
@@ -26,25 +25,42 @@ pub(crate) struct PassedSessions {
     wishes: Sender<SavingWish>,
 }
 
-impl PassedSessions {
-    /// Takes over the sessions that the server before has saved, and starts the thread that saves
-    /// those of this one. No request was answered yet. Without those that cannot be read,
-    /// applications log in again.
+/// The sessions that the server before has saved.
+pub(crate) struct ReadSessions {
+    sessions: SharedSessions,
+    saved: Vec<SavedSession>,
+}
+
+impl ReadSessions {
+    /// Reads them. Without those that cannot be read, applications log in again. It blocks for
+    /// PostgreSQL.
     ///
     /// # Errors
-    /// The thread cannot be started.
-    pub(crate) fn start(
-        server: &Arc<Server>,
-        joined: &JoinedCluster,
-    ) -> Result<Self, CommandError> {
-        let mut sessions = joined.store.sessions(&joined.membership)?;
-        let (wishes, heard) = mpsc::channel();
-        server.sessions().pass_on(wishes.clone());
-        let began = Stopwatch::now();
+    /// The connection's runtime cannot be made.
+    pub(crate) fn read(
+        store: &SharedStore,
+        membership: &Arc<Membership>,
+    ) -> Result<Self, StoreError> {
+        let mut sessions = store.sessions(membership)?;
         let saved = sessions.read().unwrap_or_else(|error| {
             tracing::warn!(%error, "applications log in again");
             Vec::new()
         });
+        Ok(Self { sessions, saved })
+    }
+}
+
+impl PassedSessions {
+    /// Takes over the sessions that the server before has saved, and starts the thread that saves
+    /// those of this one. No request was answered yet.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(crate) fn start(server: &Arc<Server>, read: ReadSessions) -> Result<Self, CommandError> {
+        let ReadSessions { sessions, saved } = read;
+        let (wishes, heard) = mpsc::channel();
+        server.sessions().pass_on(wishes.clone());
+        let began = Stopwatch::now();
         let published = server.engine.published();
         let restored =
             server.sessions().restore(saved, published, &published.directory(), SystemClock.now());
@@ -53,7 +69,7 @@ impl PassedSessions {
             tracing::warn!(unreadable, "sessions cannot be read: applications log in again");
         }
         let milliseconds = began.elapsed().as_millis();
-        tracing::info!(active, milliseconds, "sessions were read");
+        tracing::info!(active, milliseconds, "sessions were restored");
         let saver = SessionSaver {
             server: Arc::clone(server),
             sessions,

@@ -213,6 +213,7 @@ fn serve_taken(
     waiting: WaitingServer,
 ) -> Result<(), CommandError> {
     let TakenOver { states, mut log, snapshot } = taken;
+    let saved = joined.read_saved()?;
     let WaitingServer { listener, mut gateways, metrics, signals, operator, forwarder } = waiting;
     let began = tokio::time::Instant::now();
     let RecoveredStates { mut directory, mut group_states, quarantined } = states;
@@ -228,7 +229,7 @@ fn serve_taken(
     gateways.link_secret.clone_from(&directory.link_secret);
     let departure = Arc::new(Departure::new(forwarder));
     let tail_bytes = log.tail_bytes();
-    let cluster = Some(ServedCluster { joined, departure, tail_bytes, snapshot });
+    let cluster = Some(ServedCluster { joined, departure, tail_bytes, snapshot, saved });
     let recovery_time = began.elapsed();
     let started =
         StartedServer { listener, gateways, signals, recovery_time, metrics, operator, cluster };

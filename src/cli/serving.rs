@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::cli::error::CommandError;
 use crate::cli::hand_over::{self, FORWARDING_TIME};
-use crate::cli::joined_cluster::ServedCluster;
+use crate::cli::joined_cluster::{SavedState, ServedCluster};
 use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket::{self, OperatorSocket};
@@ -82,7 +82,7 @@ pub(crate) async fn serve_until_signal(
         recovery_time,
         metrics,
         operator,
-        cluster,
+        mut cluster,
     } = started;
     let gateways = Arc::new(gateways);
     let data = &options.store.data;
@@ -108,7 +108,7 @@ pub(crate) async fn serve_until_signal(
         server = server.in_cluster(&joined.store.secret, Arc::clone(departure), proof);
     }
     let routes = web::service(server);
-    let passed = take_over_passed(&routes.server, cluster.as_ref())?;
+    let passed = take_over_passed(&routes.server, cluster.as_mut()).await?;
     let operator_socket = operator_socket.map(|(listener, socket)| {
         tokio::spawn(http::serve_operator(listener, routes.clone()));
         socket
@@ -233,17 +233,17 @@ async fn stop_sending(messages: MessagingHandle, webhooks: WebhooksHandle) {
 ///
 /// # Errors
 /// A thread that saves them cannot be started.
-fn take_over_passed(
+async fn take_over_passed(
     server: &Arc<Server>,
-    cluster: Option<&ServedCluster>,
+    cluster: Option<&mut ServedCluster>,
 ) -> Result<Option<PassedState>, CommandError> {
     let Some(cluster) = cluster else { return Ok(None) };
-    // Blocks for the answers of PostgreSQL.
-    tokio::task::block_in_place(|| {
-        let counts = PassedCounts::start(server, &cluster.joined)?;
-        let sessions = PassedSessions::start(server, &cluster.joined)?;
-        Ok(Some(PassedState { counts, sessions }))
-    })
+    let saved = (&mut cluster.saved).await.expect("the thread sends what it has read");
+    let SavedState { counts, sessions } = saved?;
+    Ok(Some(PassedState {
+        counts: PassedCounts::start(server, &cluster.joined.store.secret, counts)?,
+        sessions: PassedSessions::start(server, sessions)?,
+    }))
 }
 
 /// Stops the engine, and waits for the end of its journal.
