@@ -2,6 +2,8 @@
 
 mod arguments;
 mod cluster;
+#[cfg(test)]
+mod cluster_simulation;
 mod compaction;
 mod documents;
 mod error;

@@ -521,6 +521,24 @@ impl Journal<SimulatedLog> {
 }
 
 #[cfg(test)]
+impl<L: Log> Journal<L> {
+    /// Drives the journal in a task, which blocks its thread while a batch is written.
+    ///
+    /// # Errors
+    /// As [`Journal::run`].
+    pub(crate) async fn run_in_task(mut self) -> Result<(), JournalError> {
+        let mut batch = Vec::new();
+        while self.entries.recv_many(&mut batch, BATCH_ENTRIES_MAX).await > 0 {
+            if let Err(error) = self.commit_guarded(&mut batch) {
+                std::mem::forget((batch, self.entries));
+                return Err(error);
+            }
+        }
+        Ok(self.writer.log.close()?)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

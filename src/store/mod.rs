@@ -90,6 +90,8 @@ pub use presence::Presence;
 pub use record::{BatchNumber, JournalRecord, Position, Stream};
 pub use recovery::{RecoveredStore, RecoveryReport, RecoveryVisitor, Store};
 pub use replay::TornBatch;
+#[cfg(test)]
+pub(crate) use shared::simulation;
 pub(crate) use shared::uptime;
 pub(crate) use shared::{
     BEAT_INTERVAL, HandOver, LEASE_TIME, Lease, Membership, Release, SavedSession, SharedAddress,

@@ -19,7 +19,7 @@ mod nodes;
 mod rows;
 mod sessions;
 #[cfg(test)]
-mod simulation;
+pub(crate) mod simulation;
 mod snapshots;
 
 pub(crate) use address::SharedAddress;

@@ -50,8 +50,10 @@ struct LateAppend {
 }
 
 /// PostgreSQL, the clocks, and the answers to clients.
-struct World {
-    random: StdRng,
+pub(crate) struct World {
+    pub(crate) random: StdRng,
+    /// The snapshots of the first states, which are read before the journal.
+    snapshots: Arc<[StoredSnapshot]>,
     /// The tables of the primary.
     primary: Tables,
     /// The tables of its standby.
@@ -68,11 +70,30 @@ struct World {
     cut: [bool; SERVERS],
     owners: u128,
     incarnations: u64,
-    next_write: u64,
+    pub(crate) next_write: u64,
     /// Writes that were answered.
-    answered: BTreeSet<u64>,
-    takeovers: usize,
-    reads: usize,
+    pub(crate) answered: BTreeSet<u64>,
+    pub(crate) takeovers: usize,
+    pub(crate) reads: usize,
+}
+
+/// The frames of a snapshot, at the position before the first record of its stream.
+pub(crate) struct StoredSnapshot {
+    pub(crate) stream: Stream,
+    pub(crate) frames: Vec<Vec<u8>>,
+}
+
+/// The frames that are left of a snapshot.
+struct StoredFrames<'f>(std::slice::Iter<'f, Vec<u8>>);
+
+impl Frames for StoredFrames<'_> {
+    fn format(&self) -> u16 {
+        Formats::NEWEST.snapshots
+    }
+
+    fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.0.next().cloned())
+    }
 }
 
 struct Shared {
@@ -82,12 +103,12 @@ struct Shared {
 
 /// The way of one server into the world.
 #[derive(Clone)]
-struct Server {
+pub(crate) struct Server {
     shared: Arc<Shared>,
     index: usize,
     /// Its start, which each restart changes.
     incarnation: u64,
-    lease: Arc<Lease>,
+    pub(crate) lease: Arc<Lease>,
     /// Its clock is so much faster than others, in thousandths.
     fast: u32,
 }
@@ -97,7 +118,7 @@ struct RunIsOver;
 
 impl Server {
     /// Lets others run, then does `step` in this server's turn.
-    fn step<T>(&self, step: impl FnOnce(&mut World, usize) -> T) -> T {
+    pub(crate) fn step<T>(&self, step: impl FnOnce(&mut World, usize) -> T) -> T {
         let mut world = self.shared.world.lock();
         world.advance();
         world.pass_turn();
@@ -118,11 +139,11 @@ impl Server {
         now + now * self.fast / 1_000
     }
 
-    fn local_now(&self) -> Duration {
+    pub(crate) fn local_now(&self) -> Duration {
         self.clock(self.shared.world.lock().now)
     }
 
-    fn beat(&self) {
+    pub(crate) fn beat(&self) {
         let sent = self.local_now();
         let index = self.index;
         let incarnation = self.incarnation;
@@ -151,11 +172,12 @@ impl Server {
 }
 
 impl World {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, snapshots: Arc<[StoredSnapshot]>) -> Self {
         let first = OwnedRow { number: BatchNumber(0), epoch: 0, owner: Uuid::nil() };
         let tables = Tables { journal: vec![(first, Vec::new())], ..Tables::default() };
         Self {
             random: StdRng::seed_from_u64(seed),
+            snapshots,
             primary: tables.clone(),
             standby: tables,
             late: Vec::new(),
@@ -172,6 +194,17 @@ impl World {
             takeovers: 0,
             reads: 0,
         }
+    }
+
+    /// Reads all that is written, as a start does.
+    pub(crate) fn read_all<V: RecoveryVisitor + Default>(&self) -> Result<V, StoreError> {
+        let mut visitor: V = read_snapshots(&self.snapshots)?;
+        for (row, bytes) in self.primary.journal.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+            for record in batch::decode_row(row.number, bytes).expect("whole rows") {
+                visitor.record(row.number, record)?;
+            }
+        }
+        Ok(visitor)
     }
 
     /// Lets time pass, and now and then something happen.
@@ -312,7 +345,8 @@ impl SharedRows for Server {
     fn read_snapshot<V: RecoveryVisitor + Default>(
         &mut self,
     ) -> Result<SnapshotStates<V>, StoreError> {
-        Ok(SnapshotStates::default())
+        let snapshots = Arc::clone(&self.shared.world.lock().snapshots);
+        Ok(SnapshotStates { visitor: read_snapshots(&snapshots)?, ..SnapshotStates::default() })
     }
 
     fn pause(&mut self, _: Duration) {
@@ -328,6 +362,17 @@ impl SharedRows for Server {
         world.owners += 1;
         Uuid::from_u128(world.owners)
     }
+}
+
+/// Reads the first states.
+fn read_snapshots<V: RecoveryVisitor + Default>(
+    snapshots: &[StoredSnapshot],
+) -> Result<V, StoreError> {
+    let mut visitor = V::default();
+    for StoredSnapshot { stream, frames } in snapshots {
+        visitor.snapshot(*stream, Position::default(), &mut StoredFrames(frames.iter()))?;
+    }
+    Ok(visitor)
 }
 
 /// The writes that a server knows, in order.
@@ -350,7 +395,10 @@ fn write_of(record: &JournalRecord) -> u64 {
 }
 
 /// Follows, takes over and serves, again and again.
-fn run_server(mut server: Server) {
+fn run_server<V: RecoveryVisitor + Default>(
+    mut server: Server,
+    serve: &impl Fn(&Server, V, SharedLog<Server>),
+) {
     loop {
         server.lease = Arc::default();
         server.incarnation = {
@@ -360,7 +408,7 @@ fn run_server(mut server: Server) {
         };
         let in_force = InForce { formats: Formats::NEWEST, tzdata: String::new() };
         let in_force = Arc::new(InForceView::new(in_force));
-        let mut follower = Follower::<Writes, Server>::new(
+        let mut follower = Follower::<V, Server>::new(
             server.clone(),
             Arc::clone(&server.lease),
             in_force,
@@ -386,7 +434,7 @@ fn run_server(mut server: Server) {
 }
 
 /// Serves clients until another server has taken over.
-fn serve(server: &Server, Writes(mut known): Writes, mut log: SharedLog<Server>) {
+fn serve_writes(server: &Server, Writes(mut known): Writes, mut log: SharedLog<Server>) {
     loop {
         server.beat();
         if server.lease.was_taken() {
@@ -418,10 +466,15 @@ fn serve(server: &Server, Writes(mut known): Writes, mut log: SharedLog<Server>)
     }
 }
 
-/// Runs a seed, and checks the history at its end. Returns the numbers of takeovers, writes and
-/// reads.
-fn run_seed(seed: u64) -> [usize; 3] {
-    let world = Mutex::new(World::new(seed));
+/// Runs a seed with servers that begin with the states of `snapshots`. Each that has taken over
+/// calls `serve`, which returns once another one has. Returns the world at the end.
+pub(crate) fn run_servers<V: RecoveryVisitor + Default>(
+    seed: u64,
+    snapshots: Arc<[StoredSnapshot]>,
+    serve: impl Fn(&Server, V, SharedLog<Server>) + Sync,
+) -> World {
+    let serve = &serve;
+    let world = Mutex::new(World::new(seed, snapshots));
     let shared = Arc::new(Shared { world, turned: Default::default() });
     std::thread::scope(|scope| {
         for index in 0..SERVERS {
@@ -437,7 +490,7 @@ fn run_seed(seed: u64) -> [usize; 3] {
                         shared.turned[index].wait(&mut world);
                     }
                     drop(world);
-                    run_server(server);
+                    run_server(server, serve);
                 });
                 let ended = std::panic::catch_unwind(run);
                 let mut world = shared.world.lock();
@@ -455,14 +508,15 @@ fn run_seed(seed: u64) -> [usize; 3] {
             });
         }
     });
-    let world = shared.world.lock();
-    let mut written = Vec::new();
-    for (row, bytes) in &world.primary.journal {
-        if !bytes.is_empty() {
-            let records = batch::decode_row(row.number, bytes).expect("whole rows");
-            written.extend(records.iter().map(write_of));
-        }
-    }
+    let mut world = shared.world.lock();
+    std::mem::replace(&mut *world, World::new(seed, Arc::default()))
+}
+
+/// Runs a seed, and checks the history at its end. Returns the numbers of takeovers, writes and
+/// reads.
+fn run_seed(seed: u64) -> [usize; 3] {
+    let world = run_servers(seed, Arc::default(), serve_writes);
+    let Writes(written) = world.read_all().expect("whole rows");
     let once: BTreeSet<u64> = written.iter().copied().collect();
     assert_eq!(once.len(), written.len(), "a write is there twice");
     let lost: Vec<_> = world.answered.difference(&once).collect();
@@ -470,23 +524,24 @@ fn run_seed(seed: u64) -> [usize; 3] {
     [world.takeovers, world.answered.len(), world.reads]
 }
 
-/// The seeds to run: 2,000, or those of `SLOTBOOK_SEEDS`, as in 0..1000000.
-fn seeds() -> Range<u64> {
+/// The seeds to run: these, or those of `SLOTBOOK_SEEDS`, as in 0..1000000.
+pub(crate) fn seeds(usual: Range<u64>) -> Range<u64> {
     let given = std::env::var("SLOTBOOK_SEEDS").ok();
     let range = given.as_deref().and_then(|range| range.split_once(".."));
     let parsed = range.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
-    parsed.unwrap_or(0..2_000)
+    parsed.unwrap_or(usual)
 }
 
 #[test]
 fn what_was_answered_is_there_once_and_every_read_sees_it() {
     let mut sums = [0; 3];
-    for seed in seeds() {
+    let seeds = seeds(0..2_000);
+    for seed in seeds.clone() {
         let run = std::panic::catch_unwind(|| run_seed(seed));
         let counts = run.unwrap_or_else(|_| panic!("seed {seed} fails"));
         sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
     let [takeovers, writes, reads] = sums;
-    println!("{:?}: {takeovers} takeovers, {writes} answered writes, {reads} reads", seeds());
+    println!("{seeds:?}: {takeovers} takeovers, {writes} answered writes, {reads} reads");
     assert!(takeovers > 0 && writes > 0 && reads > 0);
 }
