@@ -51,9 +51,10 @@ fn disk(folder: &Path) -> Result<(PathBuf, Mounted), String> {
     Ok((image, mounted))
 }
 
-/// Stops a process, and returns once every thread of it stands still or has ended. One of them has to be run to take the signal and to
-/// pass it on: where many wait for the processors, the others go on for seconds meanwhile, and answer.
-fn stop(pid: u32) {
+/// Stops a process, and returns once every thread of it stands still or has ended. One of them has
+/// to be run to take the signal and to pass it on: where many wait for the processors, the others
+/// go on for seconds meanwhile, and answer.
+pub(crate) fn stop(pid: u32) {
     signal(pid, "STOP");
     let threads = PathBuf::from(format!("/proc/{pid}/task"));
     let stands = |thread: std::io::Result<std::fs::DirEntry>| {

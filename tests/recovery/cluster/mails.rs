@@ -138,7 +138,7 @@ async fn take_over_until_settled(
         if nth.is_multiple_of(2) {
             servers.members[first].kill();
         } else {
-            servers.members[first].signal("STOP");
+            servers.members[first].pause();
             while servers.deciding().await == first {}
             servers.members[first].signal("CONT");
             servers.expect_fenced(first).await;

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::postgres::{Pair, database_url, free_port};
 use super::proxy::Way;
+use crate::power_cut::stop;
 use crate::server::{complaint, run, signal, slotbook, unlimited};
 
 /// Longest time until one server decides.
@@ -175,6 +176,11 @@ impl Member {
         self.signal("KILL");
         drop(self.child.wait());
         self.restart();
+    }
+
+    /// Stops the process until it gets SIGCONT.
+    pub(crate) fn pause(&self) {
+        stop(self.child.id());
     }
 
     pub(crate) fn signal(&self, name: &str) {

@@ -116,7 +116,7 @@ async fn a_paused_server_answers_nothing_from_before_its_pause() {
     // The connections are there before the pause, and the requests come during it.
     let ready = http.get(format!("{url}/calendars")).query(&key).send().await;
     assert_eq!(ready.expect("it is answered").status(), 200);
-    servers.members[first].signal("STOP");
+    servers.members[first].pause();
     let read = http.get(format!("{url}/calendars")).query(&key).send();
     let id = &answer["records"][0]["id"];
     let refused = http
