@@ -33,7 +33,7 @@ impl Fault {
     pub(super) fn strikes(self, servers: &mut Servers, index: usize) {
         match self {
             Self::Kill => servers.members[index].kill(),
-            Self::Pause => servers.members[index].pause(),
+            Self::Pause => servers.members[index].signal("STOP"),
             Self::Cut => servers.members[index].cut(true),
         }
     }
