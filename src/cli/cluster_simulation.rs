@@ -35,7 +35,7 @@ use crate::engine::randomness::Randomness;
 use crate::engine::{
     Engine, EngineParts, IdempotentRequest, RecoveredStates, Rejection, StateRebuilder, recovery,
 };
-use crate::store::simulation::{Server, StoredSnapshot, run_servers, seeds};
+use crate::store::simulation::{SimulatedServer, StoredSnapshot, run_servers, seeds};
 use crate::store::{Formats, SharedLog, SnapshotWriter, StoreError, Stream};
 use crate::transfer::import::read_document;
 
@@ -115,7 +115,7 @@ fn booking(client: u64) -> Command {
     let mut fields = Patch::default();
     fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
     let client = Client { id: None, email: Some(email), fields, customs: Vec::new() };
-    Command::BookAppointment(Box::new(BookAppointment {
+    let booking = BookAppointment {
         permission: None,
         calendarset_ids: Vec::new(),
         is_by_page: false,
@@ -135,7 +135,9 @@ fn booking(client: u64) -> Command {
         websource: Text::default(),
         smsreminder: None,
         customs: Vec::new(),
-    }))
+    };
+    let booking = Box::new(booking);
+    Command::BookAppointment(booking)
 }
 
 fn name_of(client: u64) -> String {
@@ -164,10 +166,10 @@ fn booked(state: &GroupState) -> Vec<u64> {
 
 /// Starts the engine of a server that has taken over, and serves clients until another one has.
 fn serve(
-    server: &Server,
+    server: &SimulatedServer,
     clients: &Mutex<Clients>,
     states: StateRebuilder,
-    log: SharedLog<Server>,
+    log: SharedLog<SimulatedServer>,
 ) {
     let RecoveredStates { directory, group_states, quarantined } = states.into_recovered();
     assert!(quarantined.is_empty(), "each event can be applied");
@@ -206,7 +208,7 @@ fn serve(
 }
 
 /// Chooses clients who ask next: new ones, and some who had no answer.
-fn choose_clients(server: &Server, clients: &Mutex<Clients>) -> Vec<u64> {
+fn choose_clients(server: &SimulatedServer, clients: &Mutex<Clients>) -> Vec<u64> {
     server.step(|world, _| {
         let mut clients = clients.lock();
         let mut chosen = BTreeSet::new();
@@ -225,7 +227,7 @@ fn choose_clients(server: &Server, clients: &Mutex<Clients>) -> Vec<u64> {
 
 /// Books for a client, who is answered if the answer may leave the server: one without a record of
 /// its own needs the lease.
-async fn ask(server: &Server, clients: &Mutex<Clients>, engine: &Engine, client: u64) {
+async fn ask(server: &SimulatedServer, clients: &Mutex<Clients>, engine: &Engine, client: u64) {
     let request = Some(request(client));
     let answer =
         engine.write_idempotent(group(), Author::Server, booking(client), request, None).await;
@@ -248,7 +250,7 @@ async fn ask(server: &Server, clients: &Mutex<Clients>, engine: &Engine, client:
 }
 
 /// Reads as a client does: it sees all that was answered before it asked, or nothing.
-fn read(server: &Server, engine: &Engine) {
+fn read(server: &SimulatedServer, engine: &Engine) {
     let before = server.step(|world, _| world.answered.clone());
     let state = engine.published().group_state(group()).expect("the group");
     let seen: BTreeSet<u64> = booked(&state).into_iter().collect();

@@ -103,7 +103,7 @@ struct Shared {
 
 /// The way of one server into the world.
 #[derive(Clone)]
-pub(crate) struct Server {
+pub(crate) struct SimulatedServer {
     shared: Arc<Shared>,
     index: usize,
     /// Its start, which each restart changes.
@@ -116,7 +116,7 @@ pub(crate) struct Server {
 /// Ends the thread of a server when the run is over.
 struct RunIsOver;
 
-impl Server {
+impl SimulatedServer {
     /// Lets others run, then does `step` in this server's turn.
     pub(crate) fn step<T>(&self, step: impl FnOnce(&mut World, usize) -> T) -> T {
         let mut world = self.shared.world.lock();
@@ -295,7 +295,7 @@ impl Tables {
     }
 }
 
-impl SharedRows for Server {
+impl SharedRows for SimulatedServer {
     fn append(&mut self, row: OwnedRow, bytes: &[u8]) -> Result<(), CallError> {
         self.step(|world, index| {
             if world.random.random_bool(0.03) {
@@ -396,8 +396,8 @@ fn write_of(record: &JournalRecord) -> u64 {
 
 /// Follows, takes over and serves, again and again.
 fn run_server<V: RecoveryVisitor + Default>(
-    mut server: Server,
-    serve: &impl Fn(&Server, V, SharedLog<Server>),
+    mut server: SimulatedServer,
+    serve: &impl Fn(&SimulatedServer, V, SharedLog<SimulatedServer>),
 ) {
     loop {
         server.lease = Arc::default();
@@ -408,7 +408,7 @@ fn run_server<V: RecoveryVisitor + Default>(
         };
         let in_force = InForce { formats: Formats::NEWEST, tzdata: String::new() };
         let in_force = Arc::new(InForceView::new(in_force));
-        let mut follower = Follower::<V, Server>::new(
+        let mut follower = Follower::<V, SimulatedServer>::new(
             server.clone(),
             Arc::clone(&server.lease),
             in_force,
@@ -434,7 +434,11 @@ fn run_server<V: RecoveryVisitor + Default>(
 }
 
 /// Serves clients until another server has taken over.
-fn serve_writes(server: &Server, Writes(mut known): Writes, mut log: SharedLog<Server>) {
+fn serve_writes(
+    server: &SimulatedServer,
+    Writes(mut known): Writes,
+    mut log: SharedLog<SimulatedServer>,
+) {
     loop {
         server.beat();
         if server.lease.was_taken() {
@@ -471,7 +475,7 @@ fn serve_writes(server: &Server, Writes(mut known): Writes, mut log: SharedLog<S
 pub(crate) fn run_servers<V: RecoveryVisitor + Default>(
     seed: u64,
     snapshots: Arc<[StoredSnapshot]>,
-    serve: impl Fn(&Server, V, SharedLog<Server>) + Sync,
+    serve: impl Fn(&SimulatedServer, V, SharedLog<SimulatedServer>) + Sync,
 ) -> World {
     let serve = &serve;
     let world = Mutex::new(World::new(seed, snapshots));
@@ -482,8 +486,13 @@ pub(crate) fn run_servers<V: RecoveryVisitor + Default>(
             scope.spawn(move || {
                 let fast = u32::try_from(index).expect("small") * 20;
                 let lease = Arc::default();
-                let server =
-                    Server { shared: Arc::clone(&shared), index, incarnation: 0, lease, fast };
+                let server = SimulatedServer {
+                    shared: Arc::clone(&shared),
+                    index,
+                    incarnation: 0,
+                    lease,
+                    fast,
+                };
                 let run = std::panic::AssertUnwindSafe(|| {
                     let mut world = shared.world.lock();
                     while world.turn != index {
