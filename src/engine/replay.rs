@@ -123,7 +123,7 @@ impl RecoveryVisitor for StateRebuilder {
     }
 
     fn caught_up(&mut self) {
-        self.used_blocks.mark(&self.group_states);
+        self.used_blocks.claim(&self.group_states);
     }
 }
 

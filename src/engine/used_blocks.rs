@@ -11,7 +11,7 @@ use crate::domain::directory::id_blocks::{BLOCK, IdBlocks, IdKind};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
 
-/// Marks the ids of a group as used.
+/// Claims the blocks of the ids of a group for it.
 pub(crate) fn claim_used_ids(blocks: &mut IdBlocks, group_state: &GroupState) {
     let group = group_state.catalogue.group.id;
     // An import chooses ids itself, so these may lie in blocks that were never granted.
@@ -28,25 +28,25 @@ pub(crate) fn claim_used_ids(blocks: &mut IdBlocks, group_state: &GroupState) {
 }
 
 /// The blocks of a directory that is being read, with those of the ids that its groups use. A
-/// server that follows a cluster marks them as it reads, and has few left to mark once it takes
+/// server that follows a cluster claims them as it reads, and has few left to claim once it takes
 /// over.
 #[derive(Debug, Default)]
 pub(crate) struct UsedBlocks {
     blocks: IdBlocks,
-    /// Groups that were read or changed since their ids were marked.
-    unmarked: BTreeSet<GroupId>,
+    /// Groups that were read or changed since their ids were claimed.
+    unclaimed: BTreeSet<GroupId>,
 }
 
 impl UsedBlocks {
-    /// Begins anew with the blocks of a directory. The ids of no group are marked.
+    /// Begins anew with the blocks of a directory. The ids of no group are claimed.
     pub(crate) fn begin(&mut self, blocks: &IdBlocks, groups: impl Iterator<Item = GroupId>) {
         self.blocks.clone_from(blocks);
-        self.unmarked = groups.collect();
+        self.unclaimed = groups.collect();
     }
 
     /// Notes that a group was read or has changed.
     pub(crate) fn note_change(&mut self, group: GroupId) {
-        self.unmarked.insert(group);
+        self.unclaimed.insert(group);
     }
 
     /// Follows the blocks of the directory from before an event to after it.
@@ -67,22 +67,22 @@ impl UsedBlocks {
                 DiffItem::Update { .. } | DiffItem::Remove(..) => false,
             };
             if !is_granted_once {
-                // The mark of a group may have gone.
+                // The claim of a group may have gone.
                 return self.begin(after, groups);
             }
         }
     }
 
-    /// Marks the ids of the groups that were read or changed.
-    pub(crate) fn mark(&mut self, group_states: &BTreeMap<GroupId, Arc<GroupState>>) {
-        for group in std::mem::take(&mut self.unmarked) {
+    /// Claims the blocks of the ids of the groups that were read or changed.
+    pub(crate) fn claim(&mut self, group_states: &BTreeMap<GroupId, Arc<GroupState>>) {
+        for group in std::mem::take(&mut self.unclaimed) {
             if let Some(group_state) = group_states.get(&group) {
                 claim_used_ids(&mut self.blocks, group_state);
             }
         }
     }
 
-    /// Returns the blocks, with those that are marked.
+    /// Returns the blocks, with those that are claimed.
     pub(crate) fn into_blocks(self) -> IdBlocks {
         self.blocks
     }
@@ -114,23 +114,23 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_those_of_a_start_whenever_they_were_marked() {
+    fn blocks_are_those_of_a_start_whenever_they_were_claimed() {
         let states = states(&[(1, 5), (2, 2_000), (3, 2_000)]);
         let mut directory = IdBlocks::default();
         directory.insert(IdKind::Fiche, 0, Block::Granted(group(1)));
         let mut used = UsedBlocks::default();
         used.begin(&directory, states.keys().copied());
-        used.mark(&states);
+        used.claim(&states);
         let mut before = directory.clone();
         directory.insert(IdKind::Vevent, 7, Block::Granted(group(2)));
         used.follow(&before, &directory, states.keys().copied());
         used.note_change(group(2));
-        used.mark(&states);
+        used.claim(&states);
         before = directory.clone();
         // A store that a mistake has made: both others use ids of this block already.
         directory.insert(IdKind::Fiche, 1, Block::Granted(group(1)));
         used.follow(&before, &directory, states.keys().copied());
-        used.mark(&states);
+        used.claim(&states);
         let mut expected = directory;
         states.values().for_each(|state| claim_used_ids(&mut expected, state));
         assert_eq!(used.into_blocks(), expected);
