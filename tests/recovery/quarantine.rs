@@ -1,5 +1,6 @@
 //! A group whose history cannot be carried out: nobody is let in, nothing is lost, the others live on.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use slotbook::engine::quarantine::QuarantinedGroup;
 use slotbook::engine::recovery;
 use slotbook::store::codec;
 use slotbook::store::state;
-use slotbook::store::{DamageLocation, JournalRecord, Log as _, StoreError, Stream};
+use slotbook::store::{DamageLocation, JournalRecord, Log, StoreError, Stream};
 
 use super::server::{Served, booking, complaint, half_hour, practice, run, store_of};
 
@@ -39,7 +40,24 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
         log.append(&[JournalRecord::new(Stream::Group(group), sequence, bytes.clone())])
             .expect("it is written");
     }
+    close(log, data);
+}
+
+/// Closes a journal and waits until its data directory is free: a child that another test starts
+/// holds the lock with its copies of the descriptors until it runs its own program.
+fn close(log: impl Log, data: &Path) {
     log.close().expect("it closes");
+    let named = |inode: &u64| {
+        let held = std::fs::read_to_string("/proc/locks").expect("locks of this machine");
+        held.split_whitespace().any(|word| word.ends_with(&format!(":{inode}")))
+    };
+    let inodes = [data.to_path_buf(), data.join("lock")]
+        .map(|path| std::fs::metadata(path).expect("it stands").ino());
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    while inodes.iter().any(named) {
+        assert!(std::time::Instant::now() < deadline, "the lock is held");
+        std::thread::yield_now();
+    }
 }
 
 fn aside(data: &Path) -> QuarantinedGroup {
@@ -173,7 +191,7 @@ fn a_group_set_aside_stands_as_it_did_before_the_event_that_half_changed_it() {
     let more = Event::FichePut { at: NOON, fiche: Box::new(client(151)) };
     second = second.apply_by(Some(Author::Server), &more);
     write(2, second.sequence, &more);
-    log.close().expect("it closes");
+    close(log, &data);
 
     let loaded = recovery::load(&data).expect("a store");
     let [aside] = &loaded.quarantined[..] else { panic!("one is set aside") };
@@ -206,7 +224,7 @@ fn an_event_of_the_directory_that_cannot_be_carried_out_refuses_the_start_with_i
     let batch = log
         .append(&[JournalRecord::new(Stream::Directory, sequence, bytes)])
         .expect("it is written");
-    log.close().expect("it closes");
+    close(log, &data);
     let refusal = recovery::load(&data).expect_err("nobody knows that key");
     let place = DamageLocation::Record { batch, stream: Stream::Directory, sequence };
     assert!(
@@ -227,5 +245,5 @@ fn write_more_nonsense(data: &Path) {
     let stream = Stream::Group(loaded.quarantined[0].group);
     log.append(&[JournalRecord::new(stream, last.sequence + 1, last.bytes)])
         .expect("it is written");
-    log.close().expect("it closes");
+    close(log, data);
 }
