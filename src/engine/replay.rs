@@ -36,8 +36,8 @@ pub struct StateRebuilder {
     /// is here or in `quarantined`.
     group_states: BTreeMap<GroupId, Arc<GroupState>>,
     quarantined: BTreeMap<GroupId, QuarantinedGroup>,
-    /// Position of each group's snapshot.
-    snapshots: BTreeMap<GroupId, Position>,
+    /// Position of each group's snapshot, ascending by group: it is given up at once.
+    snapshots: Vec<(GroupId, Position)>,
     redo_log: RedoLog,
     used_blocks: UsedBlocks,
 }
@@ -184,7 +184,11 @@ impl StateRebuilder {
         self.group_states.remove(&group);
         self.quarantined.remove(&group);
         self.redo_log.forget(group);
-        self.snapshots.insert(group, position);
+        match self.find_snapshot(group) {
+            Ok(place) => self.snapshots[place].1 = position,
+            // Snapshots come ascending by group, so it is put at the end.
+            Err(place) => self.snapshots.insert(place, (group, position)),
+        }
         self.used_blocks.note_change(group);
         let pending_events = reader.take_quarantined();
         let sequence = match pending_events.first() {
@@ -243,12 +247,19 @@ impl StateRebuilder {
             group,
             reason: format!("its event {} cannot be carried out: {message}", record.sequence),
             last_state: Some(self.redo_log.restore(group)?),
-            snapshot: self.snapshots.get(&group).copied().unwrap_or_default(),
+            snapshot: self
+                .find_snapshot(group)
+                .map_or_else(|_| Position::default(), |place| self.snapshots[place].1),
             pending_events: Vec::new(),
         };
         quarantined.push_event(record);
         self.quarantine(quarantined);
         Ok(())
+    }
+
+    /// The place of a group's snapshot, or where it belongs.
+    fn find_snapshot(&self, group: GroupId) -> Result<usize, usize> {
+        self.snapshots.binary_search_by_key(&group, |(group, _)| *group)
     }
 
     fn quarantine(&mut self, quarantined: QuarantinedGroup) {

@@ -105,6 +105,10 @@ pub struct Position {
 pub(crate) struct StreamPositions {
     /// Streams that have a snapshot or a record. Entries are never removed.
     streams: BTreeMap<Stream, StreamProgress>,
+    /// Number of streams whose journal has not reached their snapshot yet.
+    behind: usize,
+    /// Whether the journals were read to their ends.
+    is_replayed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,6 +118,13 @@ struct StreamProgress {
     /// The last record read from a journal; `None` before the first. The first record may have any
     /// sequence that leaves no gap after the snapshot.
     journal: Option<Position>,
+}
+
+impl StreamProgress {
+    /// Whether records that the snapshot includes are to come.
+    fn is_behind(&self) -> bool {
+        self.journal.is_some_and(|last| last.sequence < self.snapshot.sequence)
+    }
 }
 
 /// Relation of a record to the snapshot of its stream.
@@ -128,7 +139,9 @@ pub(crate) enum RecordCoverage {
 impl StreamPositions {
     /// Notes a snapshot, before any record of its stream.
     pub(crate) fn note_snapshot(&mut self, stream: Stream, position: Position) {
-        self.streams.insert(stream, StreamProgress { snapshot: position, journal: None });
+        let progress = StreamProgress { snapshot: position, journal: None };
+        let before = self.streams.insert(stream, progress);
+        self.behind -= usize::from(before.is_some_and(|before| before.is_behind()));
     }
 
     /// Returns the highest epoch of all streams; 0 without a stream.
@@ -162,30 +175,44 @@ impl StreamPositions {
         let progress = self.streams.entry(record.stream).or_default();
         let snapshot = progress.snapshot;
         let in_snapshot = record.sequence <= snapshot.sequence;
-        let follows = match progress.journal {
+        let was_behind = progress.is_behind();
+        let last = match progress.journal {
+            None if self.is_replayed => Some(snapshot),
+            journal => journal,
+        };
+        let follows = match last {
             Some(last) => record.sequence == last.sequence + 1 && epoch >= last.epoch,
             None => record.sequence >= 1 && record.sequence <= snapshot.sequence + 1,
         };
         if !follows || (!in_snapshot && epoch < snapshot.epoch) {
-            return Err(progress.journal.unwrap_or(snapshot).sequence + 1);
+            return Err(last.unwrap_or(snapshot).sequence + 1);
         }
         progress.journal = Some(Position { epoch, sequence: record.sequence });
+        match (was_behind, progress.is_behind()) {
+            (false, true) => self.behind += 1,
+            (true, false) => self.behind -= 1,
+            (false, false) | (true, true) => {}
+        }
         if in_snapshot { Ok(RecordCoverage::InSnapshot) } else { Ok(RecordCoverage::AfterSnapshot) }
     }
 
-    /// Ends the reading of journals. From here on every record must be the very next.
+    /// Ends the reading of journals. From here on every record must be the very next. It looks at
+    /// streams only if there is an error.
     ///
     /// # Errors
     ///
     /// A stream whose journal ends before its snapshot, with the last record and the snapshot's.
     pub(crate) fn end_replay(&mut self) -> Result<(), (Stream, u64, u64)> {
-        for (stream, progress) in &mut self.streams {
-            let last = progress.journal.unwrap_or(progress.snapshot);
-            if last.sequence < progress.snapshot.sequence {
-                return Err((*stream, last.sequence, progress.snapshot.sequence));
+        if self.behind > 0 {
+            for (stream, progress) in &self.streams {
+                if progress.is_behind()
+                    && let Some(last) = progress.journal
+                {
+                    return Err((*stream, last.sequence, progress.snapshot.sequence));
+                }
             }
-            progress.journal = Some(last);
         }
+        self.is_replayed = true;
         Ok(())
     }
 }
@@ -228,11 +255,28 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_is_behind_until_its_journal_reaches_its_snapshot_or_that_is_read_anew() {
+        let mut positions = StreamPositions::default();
+        let snapshot = Position { epoch: 0, sequence: 10 };
+        positions.note_snapshot(Stream::Directory, snapshot);
+        for sequence in 8..=10 {
+            assert_eq!(positions.advance(&record(0, sequence)), Ok(RecordCoverage::InSnapshot));
+            assert_eq!(positions.clone().end_replay().is_ok(), sequence == 10);
+        }
+        positions.note_snapshot(Stream::Directory, snapshot);
+        assert_eq!(positions.advance(&record(0, 8)), Ok(RecordCoverage::InSnapshot));
+        positions.note_snapshot(Stream::Directory, snapshot);
+        assert_eq!(positions.end_replay(), Ok(()));
+        assert_eq!(positions.advance(&record(0, 10)), Err(11));
+    }
+
+    #[test]
     fn after_the_replay_a_stream_continues_right_after_its_snapshot() {
         let mut positions = StreamPositions::default();
         positions.note_snapshot(Stream::Directory, Position { epoch: 1, sequence: 10 });
         positions.end_replay().unwrap();
         assert_eq!(positions.advance(&record(1, 10)), Err(11));
+        assert_eq!(positions.advance(&record(1, 12)), Err(11));
         assert_eq!(positions.advance(&record(1, 11)), Ok(RecordCoverage::AfterSnapshot));
     }
 }
