@@ -2,7 +2,7 @@
 //! Invariants 4 and 5.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use imbl::OrdMap;
@@ -29,9 +29,9 @@ pub struct Published {
     directory: ArcSwap<Directory>,
     /// Every group that is served.
     groups: GroupMap<ArcSwap<GroupState>>,
-    /// The served groups by their `urlname`, which never changes. It may lack a group that was
-    /// added a moment ago.
-    urlnames: ArcSwap<OrdMap<Box<str>, GroupId>>,
+    /// The served groups by their `urlname`, which never changes; empty until it is needed. It may
+    /// lack a group that was added a moment ago.
+    urlnames: OnceLock<ArcSwap<OrdMap<Box<str>, GroupId>>>,
     /// The groups of each account's address.
     accounts: AccountIndex,
     /// The message scheduler, which is notified of every change; empty until it runs.
@@ -55,12 +55,12 @@ impl Published {
     ) -> Self {
         let mut accounts = Vec::new();
         let mut groups = Vec::new();
-        let mut urlnames = OrdMap::new();
         for group_state in group_states {
-            let group = &group_state.catalogue.group;
-            urlnames.insert(group.urlname.as_str().into(), group.id);
-            accounts.extend(group_state.accounts.keys().map(|folded| (folded.clone(), group.id)));
-            groups.push((group.id, ArcSwap::new(group_state)));
+            let group = group_state.catalogue.group.id;
+            if !group_state.accounts.is_empty() {
+                accounts.extend(group_state.accounts.keys().map(|folded| (folded.clone(), group)));
+            }
+            groups.push((group, ArcSwap::new(group_state)));
         }
         let mut quarantined_by_id = BTreeMap::new();
         for group in quarantined {
@@ -69,7 +69,7 @@ impl Published {
         Self {
             directory: ArcSwap::from_pointee(directory),
             groups: GroupMap::new(groups),
-            urlnames: ArcSwap::from_pointee(urlnames),
+            urlnames: OnceLock::new(),
             accounts: AccountIndex::new(accounts),
             scheduler: ArcSwapOption::empty(),
             wakeups: Arc::default(),
@@ -102,7 +102,21 @@ impl Published {
 
     /// Returns the id of the served group with a `urlname`.
     pub fn group_of_urlname(&self, urlname: &str) -> Option<GroupId> {
-        self.urlnames.load().get(urlname).copied()
+        self.index_urlnames().load().get(urlname).copied()
+    }
+
+    /// Returns the served groups by their `urlname`. The first call makes the index, which takes
+    /// long with many groups: a server does so once clients are answered.
+    pub(crate) fn index_urlnames(&self) -> &ArcSwap<OrdMap<Box<str>, GroupId>> {
+        self.urlnames.get_or_init(|| {
+            let mut urlnames = OrdMap::new();
+            self.groups.each(|group_state| {
+                let group_state = group_state.load();
+                let group = &group_state.catalogue.group;
+                urlnames.insert(group.urlname.as_str().into(), group.id);
+            });
+            ArcSwap::from_pointee(urlnames)
+        })
     }
 
     /// Returns the first group, from `from` on, that has an account of a folded address.
@@ -131,7 +145,8 @@ impl Published {
         let id = group.id;
         let urlname = Box::<str>::from(group.urlname.as_str());
         self.groups.add(id, ArcSwap::new(group_state));
-        self.urlnames.rcu(|urlnames| urlnames.update(urlname.clone(), id));
+        // After the group was added: an index that is made meanwhile may lack it.
+        self.index_urlnames().rcu(|urlnames| urlnames.update(urlname.clone(), id));
     }
 
     /// Publishes the next states of groups, each with the records that changed since the state
@@ -185,5 +200,39 @@ impl Published {
     /// Returns the current scheduler; `None` before the first one runs.
     pub(crate) fn scheduler(&self) -> Option<Arc<Mailbox<SchedulerMessage>>> {
         self.scheduler.load_full()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::availability::catalogue::Catalogue;
+    use crate::domain::records::group::Group;
+    use crate::domain::records::text::Text;
+    use crate::domain::time::Instant;
+    use crate::domain::time::zone_names::ZoneName;
+
+    fn state(id: u64) -> Arc<GroupState> {
+        let zone = ZoneName::from_name("Paris").expect("a zone");
+        let mut group = Group::new(GroupId::new(id).expect("an id"), zone, Instant(0));
+        group.urlname = Text::new(&format!("shop-{id}")).expect("short");
+        Arc::new(GroupState::new(Catalogue::new(group)))
+    }
+
+    #[test]
+    fn a_group_is_found_by_its_urlname_whether_it_came_before_the_index_or_after_it() {
+        let [first, second, third] = [1, 2, 3].map(state);
+        let names = [&first, &second, &third].map(|state| {
+            let group = &state.catalogue.group;
+            (group.urlname.as_str().to_owned(), group.id)
+        });
+        let published = Published::new(Directory::default(), [first], []);
+        published.publish_new_group(second);
+        for (urlname, group) in &names[..2] {
+            assert_eq!(published.group_of_urlname(urlname), Some(*group));
+        }
+        assert_eq!(published.group_of_urlname(&names[2].0), None);
+        published.publish_new_group(third);
+        assert_eq!(published.group_of_urlname(&names[2].0), Some(names[2].1));
     }
 }
