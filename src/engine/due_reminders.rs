@@ -14,15 +14,15 @@ use crate::domain::time::Instant;
 /// A scan panicked, which is a bug.
 pub(crate) struct Panicked;
 
-/// Finds the reminders of a group that are due before `until`. It yields after each calendar, so
-/// that other tasks of the thread do not wait long.
+/// Finds the reminders of a group that are due before `until`. It yields after each calendar with
+/// appointments, so that other tasks of the thread do not wait long.
 pub(crate) async fn find_due_reminders(
     group_state: &Arc<GroupState>,
     now: Instant,
     until: Instant,
 ) -> Result<Vec<PlannedReminder>, Panicked> {
     let mut found = Vec::new();
-    for view in group_state.calendars.values() {
+    for view in group_state.calendars.values().filter(|view| !view.taken().is_empty()) {
         let scan = std::panic::catch_unwind(AssertUnwindSafe(|| {
             found.extend(planning::calendar_reminders_due_before(group_state, view, now, until));
         }));

@@ -31,11 +31,15 @@ use crate::engine::fair_queue::FairQueue;
 use crate::engine::handle::Engine;
 use crate::engine::mailbox::{Mailbox, Transport};
 use crate::engine::message_sender::{MessageSender, attempt_delivery};
-use crate::engine::messages::{GroupChange, SchedulerMessage};
+use crate::engine::messages::{GroupChange, ScannedGroup, SchedulerMessage};
 use crate::engine::queue::{Matter, Queue};
 
 /// Time that the queue covers after a rebuild, in seconds.
 const HORIZON_SECONDS: i64 = 4 * DAY;
+/// Maximum number of groups that one turn of the scheduler takes over from a scan.
+const SCANNED_GROUPS_MAX: usize = 64;
+/// Number of their reminders from which it takes over no more groups.
+const SCANNED_REMINDERS: usize = 256;
 /// Interval of the rebuilds of the queue.
 const REBUILD_INTERVAL: Duration = Duration::from_hours(1);
 /// Delay before an item is retried whose claim or outcome could not be recorded, in seconds.
@@ -100,7 +104,7 @@ impl Actor for MessageScheduler {
         let own_mailbox = parts.transport.link(own_ref.clone());
         own_ref.send_interval(REBUILD_INTERVAL, || SchedulerMessage::Rebuild);
         let now = parts.engine.clock().now();
-        let mut state = SchedulerState {
+        Ok(SchedulerState {
             parts,
             liveness,
             own_mailbox,
@@ -111,9 +115,7 @@ impl Actor for MessageScheduler {
             rebuilt_at: now,
             alarm: None,
             stop_reply: None,
-        };
-        state.rebuild();
-        Ok(state)
+        })
     }
 
     async fn handle(
@@ -130,8 +132,10 @@ impl Actor for MessageScheduler {
             }
             SchedulerMessage::Wake => state.wake(),
             SchedulerMessage::Rebuild => state.rebuild(),
-            SchedulerMessage::GroupScanned { group_state, until, found } => {
-                state.replace_group(&group_state, until, &found);
+            SchedulerMessage::GroupsScanned { until, groups } => {
+                for ScannedGroup { group_state, found } in &groups {
+                    state.replace_group(group_state, until, found);
+                }
             }
             SchedulerMessage::AttemptEnded(group, item, channel) => {
                 state.on_attempt_ended((group, item), channel);
@@ -164,7 +168,7 @@ async fn spawn_scheduler(parts: &SchedulerParts) -> Option<RunningScheduler> {
     let (actor, joining) = spawned.ok()?;
     let mailbox = parts.transport.link(actor);
     parts.engine.published().set_scheduler(mailbox.clone());
-    // Commits before `set_scheduler` were not notified; a rebuild finds them.
+    // It finds all that is due, with the commits before `set_scheduler`, which were not notified.
     mailbox.send(SchedulerMessage::Rebuild);
     Some(RunningScheduler { joining, liveness })
 }
@@ -206,25 +210,34 @@ impl SchedulerState {
         self.spawn_scan(groups, now);
     }
 
-    /// Scans groups in a task, which sends one `GroupScanned` for each.
+    /// Scans groups in a task, which sends what it has found of some at a time.
     fn spawn_scan(&self, groups: Vec<GroupId>, now: Instant) {
         let engine = self.parts.engine.clone();
         let own_mailbox = self.own_mailbox.clone();
         let until = self.horizon;
         tokio::spawn(async move {
+            let mut scanned = Vec::new();
+            let mut reminders = 0;
             for group in groups {
                 let Some(group_state) = engine.published().group_state(group) else { continue };
                 match find_due_reminders(&group_state, now, until).await {
                     Ok(found) => {
-                        let scanned = SchedulerMessage::GroupScanned { group_state, until, found };
-                        own_mailbox.send(scanned);
+                        reminders += found.len();
+                        scanned.push(ScannedGroup { group_state, found });
                     }
                     // A bug in one group must not silence the others.
                     Err(Panicked) => {
                         tracing::error!(%group, "planning the reminders of a group panicked");
                     }
                 }
+                if scanned.len() >= SCANNED_GROUPS_MAX || reminders >= SCANNED_REMINDERS {
+                    let groups = std::mem::take(&mut scanned);
+                    own_mailbox.send(SchedulerMessage::GroupsScanned { until, groups });
+                    reminders = 0;
+                    tokio::task::yield_now().await;
+                }
             }
+            own_mailbox.send(SchedulerMessage::GroupsScanned { until, groups: scanned });
         });
     }
 

@@ -103,6 +103,13 @@ impl GroupChange {
     }
 }
 
+/// The reminders of a group, by one of its states.
+#[derive(Debug)]
+pub(crate) struct ScannedGroup {
+    pub(crate) group_state: Arc<GroupState>,
+    pub(crate) found: Vec<PlannedReminder>,
+}
+
 /// Messages to the message scheduler.
 #[derive(Debug)]
 pub(crate) enum SchedulerMessage {
@@ -112,8 +119,8 @@ pub(crate) enum SchedulerMessage {
     Wake,
     /// Time to rebuild the queue.
     Rebuild,
-    /// The reminders of a group that are due before `until`, by one of its states.
-    GroupScanned { group_state: Arc<GroupState>, until: Instant, found: Vec<PlannedReminder> },
+    /// Some groups were scanned for the reminders that are due before `until`.
+    GroupsScanned { until: Instant, groups: Vec<ScannedGroup> },
     /// An attempt has ended, with any outcome.
     AttemptEnded(GroupId, DueItem, Channel),
     /// Start no more attempts; reply when none is in flight.

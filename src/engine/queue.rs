@@ -43,7 +43,11 @@ impl Queue {
             }
             old.push(*matter);
         }
-        if old.len() + matters.len() < self.len() / REBUILD_FRACTION {
+        let changed = old.len() + matters.len();
+        if changed == 0 {
+            return;
+        }
+        if changed < self.len() / REBUILD_FRACTION {
             for matter in old {
                 self.plan(matter, None);
             }

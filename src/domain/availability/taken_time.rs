@@ -62,6 +62,11 @@ fn place_of(day: i64) -> (i64, usize) {
 }
 
 impl<I: Copy + Ord> TakenTime<I> {
+    /// Whether nothing takes time.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     /// Replaces the list of each day that the interval overlaps.
     fn edit_days(
         &mut self,
