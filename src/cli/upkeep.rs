@@ -91,7 +91,7 @@ async fn watch_space(engine: Engine, bytes_max: u64) {
     let mut warned: BTreeSet<GroupId> = BTreeSet::new();
     loop {
         interval.tick().await;
-        let nearly_full = engine.find_nearly_full(bytes_max);
+        let nearly_full = engine.find_nearly_full(bytes_max).await;
         for (group, bytes) in &nearly_full {
             if !warned.contains(group) {
                 tracing::warn!(

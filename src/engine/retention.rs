@@ -14,6 +14,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::Engine;
 use crate::engine::retained::Retained;
+use crate::engine::upkeep::GROUPS_A_TURN;
 
 impl Engine {
     /// Carries the retention of every group out, in events of at most 1,000 rows. What a group
@@ -24,7 +25,10 @@ impl Engine {
             return retained;
         }
         let groups: Vec<GroupId> = self.published().groups().collect();
-        for group in groups {
+        for (nth, group) in groups.into_iter().enumerate() {
+            if nth % GROUPS_A_TURN == 0 {
+                tokio::task::yield_now().await;
+            }
             let Some(state) = self.published().group_state(group) else { continue };
             if state.privacy.counts_from.is_none() {
                 self.step(group, RetentionStep::BeginCount).await;

@@ -6,10 +6,16 @@ use crate::domain::directory::access::ChangeAccess;
 use crate::domain::records::author::Author;
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::command::{Command, EmptyCancelled, EndHistory, RemoveDeleted};
+use crate::domain::state::group_state::GroupState;
 use crate::domain::state::space_quota::is_nearly_full;
 use crate::domain::time::{DAY, Instant};
 use crate::engine::handle::Engine;
 use crate::engine::write::Rejection;
+
+/// Groups that a task looks through before others of its thread have their turn.
+pub(crate) const GROUPS_A_TURN: usize = 64;
+/// Rows of a group that a task looks through itself.
+const ROWS_A_TURN: usize = 256;
 
 impl Engine {
     /// Empties the web bookings that were deleted more than `keep_days` days ago, and the clients
@@ -29,10 +35,13 @@ impl Engine {
             return count;
         }
         let groups: Vec<GroupId> = self.published().groups().collect();
-        for group in groups {
+        for (nth, group) in groups.into_iter().enumerate() {
             // A step is bounded and deals with at least one record, so the loop ends.
             while let Some(done) = step(group).await {
                 count += done;
+            }
+            if nth % GROUPS_A_TURN == 0 {
+                tokio::task::yield_now().await;
             }
         }
         count
@@ -65,9 +74,13 @@ impl Engine {
     async fn remove_deleted_step(&self, group: GroupId, keep_days: u32) -> Option<usize> {
         let before = retention_start(self.clock().now(), keep_days);
         let group_state = self.published().group_state(group)?;
-        let scan =
-            tokio::task::spawn_blocking(move || upkeep::find_deleted_before(&group_state, before));
-        let ids = scan.await.ok()?;
+        // The way to another thread takes longer than to look at a few rows.
+        let ids = if group_state.rows.len() <= ROWS_A_TURN {
+            upkeep::find_deleted_before(&group_state, before)
+        } else {
+            let scan = move || upkeep::find_deleted_before(&group_state, before);
+            tokio::task::spawn_blocking(scan).await.ok()?
+        };
         if ids.is_empty() {
             return None;
         }
@@ -88,8 +101,12 @@ impl Engine {
     pub async fn end_access_history(&self) {
         let published = self.published();
         let now = self.steady_now();
-        let states = published.groups().filter_map(|group| published.group_state(group));
-        let kept_from = states.map(|state| upkeep::history_end(&state, now)).min();
+        let mut kept_from: Option<Instant> = None;
+        self.look_through_groups(|state| {
+            let end = upkeep::history_end(state, now);
+            kept_from = Some(kept_from.map_or(end, |from| from.min(end)));
+        })
+        .await;
         let Some(before) = kept_from.filter(|_| self.clock_doubt_seconds().is_none()) else {
             return;
         };
@@ -113,10 +130,28 @@ impl Engine {
     }
 
     /// Returns the groups whose records have nearly used up a quota of space, with their bytes.
-    pub fn find_nearly_full(&self, bytes_max: u64) -> Vec<(GroupId, u64)> {
-        let states = self.published().groups().filter_map(|id| self.published().group_state(id));
-        let bytes = states.map(|state| (state.catalogue.group.id, state.records_bytes()));
-        bytes.filter(|(_, bytes)| is_nearly_full(*bytes, bytes_max)).collect()
+    pub async fn find_nearly_full(&self, bytes_max: u64) -> Vec<(GroupId, u64)> {
+        let mut found = Vec::new();
+        self.look_through_groups(|state| {
+            let bytes = state.records_bytes();
+            if is_nearly_full(bytes, bytes_max) {
+                found.push((state.catalogue.group.id, bytes));
+            }
+        })
+        .await;
+        found
+    }
+
+    /// Passes each group's state, in turns, between which other tasks have theirs.
+    async fn look_through_groups(&self, mut look: impl FnMut(&GroupState)) {
+        for (nth, group) in self.published().groups().enumerate() {
+            if let Some(state) = self.published().group_state(group) {
+                look(&state);
+            }
+            if nth % GROUPS_A_TURN == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
     }
 
     /// Returns the bytes of the group that takes most space; 0 without groups.

@@ -117,8 +117,11 @@ async fn a_group_over_its_quota_takes_cancellations_of_clients_and_entries_of_pr
         answer(request.basic_auth(email, Some(password)))
     };
     let used = practice.engine.largest_group_bytes();
-    assert_eq!(practice.engine.find_nearly_full(used), [(GroupId::new(1).expect("an id"), used)]);
-    assert_eq!(practice.engine.find_nearly_full(2 * used), []);
+    assert_eq!(
+        practice.engine.find_nearly_full(used).await,
+        [(GroupId::new(1).expect("an id"), used)]
+    );
+    assert_eq!(practice.engine.find_nearly_full(2 * used).await, []);
     book(LOUISE).await.refused(503, 4);
     let booked = book(ANNA).await.is(201)["records"][0].clone();
     let secret = booked["key"].as_str().expect("a key");

@@ -21,6 +21,7 @@ pub use self::stats::WebhookStats;
 
 use crate::domain::records::ids::{GroupId, WebhookId};
 use crate::engine::handle::Engine;
+use crate::engine::upkeep::GROUPS_A_TURN;
 use crate::engine::webhooks::dispatch::{Dispatch, WebhookPlace};
 use crate::engine::webhooks::runner::Runner;
 
@@ -58,8 +59,11 @@ impl Engine {
 /// Starts a task for each webhook that is on, and wakes those of groups with new states.
 async fn run(dispatch: Arc<Dispatch>, token: LivenessToken) {
     let published = dispatch.engine.published_arc();
-    for group in published.groups() {
+    for (nth, group) in published.groups().enumerate() {
         update_group(&dispatch, group, &token);
+        if nth % GROUPS_A_TURN == 0 {
+            tokio::task::yield_now().await;
+        }
     }
     let mut stopped = dispatch.stopped.clone();
     loop {
