@@ -18,10 +18,10 @@ use crate::domain::decisions::unconfirmed::find_page_code_channel;
 use crate::domain::records::channel::Channel;
 use crate::domain::records::group::{Group, VerifyBookings};
 use crate::domain::state::delivery_step::DeliveryOutcome;
-use crate::domain::state::group_state::GroupState;
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::engine::MessagingOptions;
 use crate::engine::mailbox::Transport;
+use crate::engine::published::Published;
 use crate::engine::randomness::Randomness;
 use crate::notify::Gateways;
 use crate::notify::sms::SmsGateway;
@@ -114,7 +114,7 @@ pub(crate) fn warn_of_local_names(options: &MessageOptions) {
 
 /// Logs a warning for each channel of codes that bookings of some groups need and that has no
 /// gateway. The pages of these groups then take no booking.
-pub(crate) fn warn_of_missing_gateways(gateways: &Gateways, groups: &[Arc<GroupState>]) {
+pub(crate) fn warn_of_missing_gateways(gateways: &Gateways, published: &Published) {
     for (channel, gateway, option) in
         [(Channel::Mail, "mail server", "--smtp-host"), (Channel::Sms, "SMS gateway", "--sms-url")]
     {
@@ -123,7 +123,7 @@ pub(crate) fn warn_of_missing_gateways(gateways: &Gateways, groups: &[Arc<GroupS
         }
         let mut names = Vec::new();
         let mut count = 0;
-        for state in groups {
+        for state in published.groups().filter_map(|group| published.group_state(group)) {
             let group = &state.catalogue.group;
             if find_served_code_channel(group) == Some(channel) {
                 count += 1;

@@ -27,10 +27,24 @@ pub(crate) fn start_thread<T: Send + 'static>(
     name: &'static str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> Result<oneshot::Receiver<T>, CommandError> {
+    start_lingering_thread(name, Duration::ZERO, run)
+}
+
+/// Starts a thread as [`start_thread`] does, which ends this time after its result: the end of a
+/// thread that has allocated much takes long, and others wait for the result.
+///
+/// # Errors
+/// The system refuses it.
+pub(crate) fn start_lingering_thread<T: Send + 'static>(
+    name: &'static str,
+    time: Duration,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<oneshot::Receiver<T>, CommandError> {
     let (done, result) = oneshot::channel();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         // The receiver may have lost its interest.
         let _ = done.send(run());
+        std::thread::park_timeout(time);
     });
     thread.map_err(CommandError::NoThread)?;
     Ok(result)

@@ -137,7 +137,6 @@ fn serve_store(
     warn_of_demo(options, &directory);
     warn_of_unknown_holders(&directory);
     warn_of_open_keys(&directory);
-    messages::warn_of_missing_gateways(&started.gateways, &group_states);
     let mut log = store.into_log()?;
     let last_stamp = find_last_stamp(group_states.iter().map(AsRef::as_ref));
     let now = initial_time(SystemClock.now(), last_stamp);

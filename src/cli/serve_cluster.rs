@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Runtime;
@@ -14,10 +15,9 @@ use crate::cli::joined_cluster::{
     JoinedCluster, OpenedCluster, ServedCluster, TakenOver, check_advertise, follow_until_takeover,
     open_cluster, own_url,
 };
-use crate::cli::messages;
 use crate::cli::metrics::MetricsExporter;
 use crate::cli::operator::socket::OperatorSocket;
-use crate::cli::runtime::start_thread;
+use crate::cli::runtime::{start_lingering_thread, start_thread};
 use crate::cli::served_log::ServedLog;
 use crate::cli::service_parts::engine_parts;
 use crate::cli::serving::{
@@ -35,6 +35,10 @@ use crate::engine::steady_clock::{find_last_stamp, initial_time};
 use crate::http::{self, Departure, Forwarder};
 use crate::notify::Gateways;
 use crate::web;
+
+/// Time for which the thread that has read all states stays after a takeover. Its end gives them to
+/// the other threads, which takes some milliseconds.
+const FOLLOWER_LINGERING: Duration = Duration::from_secs(5);
 
 /// Joins a cluster, follows it, and serves its store once this server decides. Until then it
 /// forwards requests to the server that does.
@@ -148,7 +152,8 @@ async fn join_and_follow(
     let membership = Arc::clone(&joined.membership);
     let FollowedJournal { tail_bytes, is_stopping } = journal;
     let follow = move || follow_until_takeover(&store, &membership, tail_bytes, &is_stopping);
-    let following = start_thread("follow", move || catch_unwind(AssertUnwindSafe(follow)))?;
+    let follow = move || catch_unwind(AssertUnwindSafe(follow));
+    let following = start_lingering_thread("follow", FOLLOWER_LINGERING, follow)?;
     match following.await {
         Ok(Ok(taken)) => Ok(taken?.expect("it follows until the signal to stop")),
         Ok(Err(panic)) => resume_unwind(panic),
@@ -219,7 +224,6 @@ fn serve_taken(
     let RecoveredStates { mut directory, mut group_states, quarantined } = states;
     warn_of_unknown_holders(&directory);
     warn_of_open_keys(&directory);
-    messages::warn_of_missing_gateways(&gateways, &group_states);
     let last_stamp = find_last_stamp(group_states.iter().map(AsRef::as_ref));
     let now = initial_time(SystemClock.now(), last_stamp);
     let mut randomness = Randomness::from_os();

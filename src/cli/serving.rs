@@ -121,8 +121,7 @@ pub(crate) async fn serve_until_signal(
     let webhook_options = webhook_options(&routes.server);
     // Before the messages of all groups are looked through: clients of a cluster wait.
     let served = tokio::spawn(http::serve(listener, routes, connections_max, stopped));
-    // The server's own writes come after the start, which an operator sees fail or not.
-    upkeep::start(&engine, options);
+    start_upkeep(&engine, options, &sending.gateways);
     let messages = engine.send_messages(sending).await;
     let webhooks = engine.deliver_webhooks(webhook_options);
     if options.demo {
@@ -146,6 +145,15 @@ pub(crate) async fn serve_until_signal(
         tokio::task::block_in_place(|| cluster.joined.prepare_leave().leave());
     }
     Ok(())
+}
+
+/// Looks at all groups once, on the thread of the start, which serves no client, and starts the
+/// upkeep.
+fn start_upkeep(engine: &Engine, options: &ServeOptions, gateways: &Gateways) {
+    engine.published().index_urlnames();
+    messages::warn_of_missing_gateways(gateways, engine.published());
+    // The server's own writes come after the start, which an operator sees fail or not.
+    upkeep::start(engine, options);
 }
 
 /// State of a server in a cluster that is passed on beside the history.
