@@ -55,6 +55,10 @@ const FORMER_HOLDER_TIME: Duration = Duration::from_secs(2);
 /// Longest time since which no server that decides was reached, in which requests wait for one:
 /// more than a takeover needs.
 const HOLDING_TIME: Duration = Duration::from_secs(6);
+/// Longest time for which a request that another server has forwarded waits while a third one is
+/// known to decide: that of a beat, as old as what is known may be. Until a takeover, a server that
+/// has died and was started again is taken for the one that decides.
+const OTHER_HOLDER_TIME: Duration = Duration::from_millis(500);
 /// Pauses of such a request between two tries.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(80);
@@ -191,11 +195,20 @@ impl Forwarder {
         prepare(&mut head);
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
+        let mut other_since = None;
         loop {
             let reason = match (self.holder)() {
-                None => "no server is known to decide",
+                None => {
+                    other_since = None;
+                    "no server is known to decide"
+                }
                 Some(holder) if answering == Answering::This && holder != self.own_url => {
-                    "this server does not decide"
+                    let reason = "this server does not decide";
+                    let since: &mut Instant = other_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= OTHER_HOLDER_TIME {
+                        return ApiError::not_forwarded(reason).into_response();
+                    }
+                    reason
                 }
                 Some(holder) => match self.send(&holder, &head, body.clone(), from).await {
                     Ok(response) => return response,

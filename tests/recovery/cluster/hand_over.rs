@@ -75,7 +75,7 @@ async fn a_hand_over_of_many_groups_is_noticed_by_no_client() {
 }
 
 /// A practice beside so many groups of five calendars.
-fn many_groups(count: u64) -> Value {
+pub(super) fn many_groups(count: u64) -> Value {
     let mut document = practice(1);
     let groups = document["groups"].as_array_mut().expect("a list");
     for id in 2..2 + count {

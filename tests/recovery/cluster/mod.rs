@@ -3,6 +3,7 @@
 //! Without PostgreSQL these tests are skipped with a printed reason, unless `SLOTBOOK_REQUIRE_POSTGRES` is set.
 
 mod counts;
+mod deaths;
 mod faults;
 mod feed;
 mod from_one_to_three;

@@ -365,6 +365,18 @@ async fn a_request_of_another_server_waits_until_this_one_decides() {
 }
 
 #[tokio::test]
+async fn a_request_of_another_server_is_refused_soon_if_a_third_one_decides() {
+    let (own, third) = (start_holder(true).await, start_holder(true).await);
+    let follower = Follower::succeeding_to(own).await;
+    let began = tokio::time::Instant::now();
+    let mut stream = connect(follower.address, &sealed_get(client(), 0)).await;
+    tokio::time::sleep(FIRST_PAUSE * 2).await;
+    *follower.holder.lock() = Some(format!("http://{third}"));
+    assert_unavailable(&read_all(&mut stream).await, true);
+    assert!(began.elapsed() < HOLDING_TIME, "it waits no longer");
+}
+
+#[tokio::test]
 async fn a_server_that_has_handed_over_passes_requests_on() {
     let successor = start_holder(true).await;
     let forwarder = Forwarder::new(&SECRET, 100, move || Some(format!("http://{successor}")));
