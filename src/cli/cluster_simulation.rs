@@ -115,7 +115,7 @@ fn booking(client: u64) -> Command {
     let mut fields = Patch::default();
     fields.push(move |fiche: &mut Fiche| fiche.lastname = name.clone());
     let client = Client { id: None, email: Some(email), fields, customs: Vec::new() };
-    let booking = BookAppointment {
+    Command::BookAppointment(Box::new(BookAppointment {
         permission: None,
         calendarset_ids: Vec::new(),
         is_by_page: false,
@@ -135,9 +135,7 @@ fn booking(client: u64) -> Command {
         websource: Text::default(),
         smsreminder: None,
         customs: Vec::new(),
-    };
-    let booking = Box::new(booking);
-    Command::BookAppointment(booking)
+    }))
 }
 
 fn name_of(client: u64) -> String {

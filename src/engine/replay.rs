@@ -249,7 +249,8 @@ impl StateRebuilder {
             last_state: Some(self.redo_log.restore(group)?),
             snapshot: self
                 .find_snapshot(group)
-                .map_or_else(|_| Position::default(), |place| self.snapshots[place].1),
+                .map(|place| self.snapshots[place].1)
+                .unwrap_or_default(),
             pending_events: Vec::new(),
         };
         quarantined.push_event(record);

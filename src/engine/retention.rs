@@ -14,7 +14,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::time::Instant;
 use crate::engine::Engine;
 use crate::engine::retained::Retained;
-use crate::engine::upkeep::GROUPS_A_TURN;
+use crate::engine::upkeep::give_way;
 
 impl Engine {
     /// Carries the retention of every group out, in events of at most 1,000 rows. What a group
@@ -26,9 +26,7 @@ impl Engine {
         }
         let groups: Vec<GroupId> = self.published().groups().collect();
         for (nth, group) in groups.into_iter().enumerate() {
-            if nth % GROUPS_A_TURN == 0 {
-                tokio::task::yield_now().await;
-            }
+            give_way(nth).await;
             let Some(state) = self.published().group_state(group) else { continue };
             if state.privacy.counts_from.is_none() {
                 self.step(group, RetentionStep::BeginCount).await;

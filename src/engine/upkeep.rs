@@ -13,9 +13,17 @@ use crate::engine::handle::Engine;
 use crate::engine::write::Rejection;
 
 /// Groups that a task looks through before others of its thread have their turn.
-pub(crate) const GROUPS_A_TURN: usize = 64;
+const GROUPS_A_TURN: usize = 64;
 /// Rows of a group that a task looks through itself.
 const ROWS_A_TURN: usize = 256;
+
+/// Lets other tasks have their turn, where a task that looks through all groups has come to the end
+/// of its own with the `nth` of them.
+pub(crate) async fn give_way(nth: usize) {
+    if nth.is_multiple_of(GROUPS_A_TURN) {
+        tokio::task::yield_now().await;
+    }
+}
 
 impl Engine {
     /// Empties the web bookings that were deleted more than `keep_days` days ago, and the clients
@@ -40,9 +48,7 @@ impl Engine {
             while let Some(done) = step(group).await {
                 count += done;
             }
-            if nth % GROUPS_A_TURN == 0 {
-                tokio::task::yield_now().await;
-            }
+            give_way(nth).await;
         }
         count
     }
@@ -148,9 +154,7 @@ impl Engine {
             if let Some(state) = self.published().group_state(group) {
                 look(&state);
             }
-            if nth % GROUPS_A_TURN == 0 {
-                tokio::task::yield_now().await;
-            }
+            give_way(nth).await;
         }
     }
 

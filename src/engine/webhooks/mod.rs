@@ -21,7 +21,7 @@ pub use self::stats::WebhookStats;
 
 use crate::domain::records::ids::{GroupId, WebhookId};
 use crate::engine::handle::Engine;
-use crate::engine::upkeep::GROUPS_A_TURN;
+use crate::engine::upkeep::give_way;
 use crate::engine::webhooks::dispatch::{Dispatch, WebhookPlace};
 use crate::engine::webhooks::runner::Runner;
 
@@ -61,9 +61,7 @@ async fn run(dispatch: Arc<Dispatch>, token: LivenessToken) {
     let published = dispatch.engine.published_arc();
     for (nth, group) in published.groups().enumerate() {
         update_group(&dispatch, group, &token);
-        if nth % GROUPS_A_TURN == 0 {
-            tokio::task::yield_now().await;
-        }
+        give_way(nth).await;
     }
     let mut stopped = dispatch.stopped.clone();
     loop {
