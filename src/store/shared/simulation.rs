@@ -3,8 +3,11 @@
 //! an order that a seed gives.
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -541,16 +544,36 @@ pub(crate) fn seeds(usual: Range<u64>) -> Range<u64> {
     parsed.unwrap_or(usual)
 }
 
+/// Runs seeds on all cores, and adds up what each counted.
+pub(crate) fn run_seeds<const N: usize>(
+    seeds: Range<u64>,
+    run_seed: fn(u64) -> [usize; N],
+) -> [usize; N] {
+    let next = AtomicU64::new(seeds.start);
+    let sums = Mutex::new([0; N]);
+    let run_some = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            let run = std::panic::catch_unwind(|| run_seed(seed));
+            let counts = run.unwrap_or_else(|_| panic!("seed {seed} fails"));
+            sums.lock().iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(run_some);
+        }
+    });
+    sums.into_inner()
+}
+
 #[test]
 fn what_was_answered_is_there_once_and_every_read_sees_it() {
-    let mut sums = [0; 3];
     let seeds = seeds(0..2_000);
-    for seed in seeds.clone() {
-        let run = std::panic::catch_unwind(|| run_seed(seed));
-        let counts = run.unwrap_or_else(|_| panic!("seed {seed} fails"));
-        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-    }
-    let [takeovers, writes, reads] = sums;
+    let [takeovers, writes, reads] = run_seeds(seeds.clone(), run_seed);
     println!("{seeds:?}: {takeovers} takeovers, {writes} answered writes, {reads} reads");
     assert!(takeovers > 0 && writes > 0 && reads > 0);
 }
