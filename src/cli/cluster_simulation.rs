@@ -17,6 +17,7 @@ use rand::RngExt as _;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Builder;
+use tokio::sync::Notify;
 
 use crate::clock::ManualClock;
 use crate::domain::records::author::Author;
@@ -186,7 +187,8 @@ fn serve(
         let metrics = EngineMetrics::default();
         let (engine, journal) =
             Engine::start_with_quarantined(Vec::new(), parts, log, metrics).await;
-        let mut journal = tokio::spawn(journal.run_in_task());
+        let fenced = Arc::new(Notify::new());
+        let mut journal = tokio::spawn(journal.run_in_task(Arc::clone(&fenced)));
         loop {
             server.beat();
             if server.lease.was_taken() {
@@ -197,7 +199,8 @@ fn serve(
             tokio::select! {
                 biased;
                 _ = join_all(asked) => {}
-                // Another server has taken over, or the run is over.
+                () = fenced.notified() => return,
+                // The run is over.
                 _ = &mut journal => return,
             }
             read(server, &engine);

@@ -522,19 +522,16 @@ impl Journal<SimulatedLog> {
 
 #[cfg(test)]
 impl<L: Log> Journal<L> {
-    /// Drives the journal in a task, which blocks its thread while a batch is written.
-    ///
-    /// # Errors
-    /// As [`Journal::run`].
-    pub(crate) async fn run_in_task(mut self) -> Result<(), JournalError> {
+    /// Drives the journal in a task, which blocks its thread while a batch is written. After a
+    /// failed append it says so, and keeps its callers waiting for as long as the task is kept.
+    pub(crate) async fn run_in_task(mut self, failed: Arc<tokio::sync::Notify>) {
         let mut batch = Vec::new();
         while self.entries.recv_many(&mut batch, BATCH_ENTRIES_MAX).await > 0 {
-            if let Err(error) = self.commit_guarded(&mut batch) {
-                std::mem::forget((batch, self.entries));
-                return Err(error);
+            if self.commit_guarded(&mut batch).is_err() {
+                failed.notify_one();
+                std::future::pending::<()>().await;
             }
         }
-        Ok(self.writer.log.close()?)
     }
 }
 
