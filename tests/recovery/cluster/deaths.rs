@@ -10,16 +10,6 @@ use crate::server::{appointments, booking, half_hour};
 
 /// Longest time until something is seen to happen, with all that the machine does beside it.
 const WAITING_MAX: Duration = Duration::from_secs(60);
-const LAG_SECONDS: &str = "slotbook_cluster_lag_seconds";
-
-/// Waits until a server has read all that the cluster holds.
-async fn expect_followed(member: &Member) {
-    let began = Instant::now();
-    while member.metric(LAG_SECONDS).await.is_none_or(|lag| lag > 1.0) {
-        assert!(began.elapsed() < WAITING_MAX, "{}", member.said());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
 
 /// Books at a server until the cluster takes the booking.
 async fn book(member: &Member, nth: u64) {
@@ -50,7 +40,7 @@ async fn after_a_death_a_cluster_of_many_groups_books_on() {
     for round in 0..count {
         let first = servers.deciding().await;
         for other in 1..3 {
-            expect_followed(&servers.members[(first + other) % 3]).await;
+            servers.members[(first + other) % 3].expect_followed().await;
         }
         let began = Instant::now();
         servers.members[first].kill();

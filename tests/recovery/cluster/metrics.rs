@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::postgres::Pair;
-use super::servers::{Member, Servers};
+use super::servers::{LAG_SECONDS, Member, Servers};
 use crate::server::{booking, half_hour, practice};
 
 /// Longest time until something is seen to happen.
@@ -11,7 +11,6 @@ const WAITING_MAX: Duration = Duration::from_secs(30);
 const DECIDES: &str = "slotbook_cluster_decides";
 const LEASE_AGE: &str = "slotbook_cluster_lease_age_seconds";
 const LAG_ROWS: &str = "slotbook_cluster_lag_rows";
-const LAG_SECONDS: &str = "slotbook_cluster_lag_seconds";
 const TAIL: &str = "slotbook_cluster_tail_bytes";
 
 /// Waits until a metric of a server is as it should be.

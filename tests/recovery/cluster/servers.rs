@@ -15,6 +15,10 @@ use crate::server::{complaint, run, signal, slotbook, unlimited};
 
 /// Longest time until one server decides.
 const DECIDING_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest time until a server has read a large cluster, with all that the machine does beside it.
+const READING_TIMEOUT: Duration = Duration::from_secs(60);
+/// The metric of how far a server that follows is behind.
+pub(super) const LAG_SECONDS: &str = "slotbook_cluster_lag_seconds";
 
 /// The servers of one cluster.
 pub(crate) struct Servers {
@@ -163,6 +167,15 @@ impl Member {
         let text = reqwest::get(url).await.expect("it is served").text().await.expect("text");
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         value.map(|value| value.parse().expect("a number"))
+    }
+
+    /// Waits until the server has read all that the cluster holds.
+    pub(crate) async fn expect_followed(&self) {
+        let began = Instant::now();
+        while self.metric(LAG_SECONDS).await.is_none_or(|lag| lag > 1.0) {
+            assert!(began.elapsed() < READING_TIMEOUT, "{}", self.said());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// Starts the process once more, after its end.
