@@ -86,8 +86,8 @@ impl Patroni {
         let http = reqwest::Client::builder().timeout(Duration::from_secs(1)).build();
         let http = http.expect("a client");
         let patroni = Self { folder, account, program, etcd, nodes, http };
+        patroni.expect_replicas().await;
         let primary = patroni.find("primary").await;
-        patroni.find("synchronous").await;
         for statement in ["CREATE ROLE slotbook_server LOGIN", "CREATE DATABASE slots"] {
             query(&programs, account, patroni.nodes[primary].port, statement);
         }
@@ -122,7 +122,7 @@ impl Patroni {
         }
     }
 
-    /// Waits until all servers but the primary follow it. One that Patroni calls a replica may
+    /// Waits until all servers but the primary follow it, and commits wait for one of them. One that Patroni calls a replica may
     /// have another history still, which it gives up by a copy of the primary's.
     async fn expect_replicas(&self) {
         let began = Instant::now();
@@ -130,6 +130,7 @@ impl Patroni {
             assert!(began.elapsed() < SETTLING_MAX, "not all follow: {}", self.said());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+        self.find("synchronous").await;
     }
 
     /// Number of the servers that say that they follow.
@@ -315,7 +316,6 @@ async fn a_cluster_under_patroni_loses_nothing_and_doubles_nothing() {
             }
             servers.restart_fenced();
             patroni.expect_replicas().await;
-            patroni.find("synchronous").await;
             let deciding = servers.deciding().await;
             witness.examine(&servers.exported(deciding));
             println!(

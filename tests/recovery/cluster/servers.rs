@@ -136,6 +136,17 @@ impl Servers {
         }
     }
 
+    /// Waits until each server has read all that the cluster holds.
+    pub(crate) async fn expect_followed(&self) {
+        let began = Instant::now();
+        for member in &self.members {
+            while member.metric(LAG_SECONDS).await.is_none_or(|lag| lag > 1.0) {
+                assert!(began.elapsed() < READING_TIMEOUT, "{}", member.said());
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+
     /// Waits until a server that was started answers.
     pub(crate) async fn expect_answering(&self, index: usize) {
         let url = format!("{}/healthz", self.members[index].base());
@@ -167,15 +178,6 @@ impl Member {
         let text = reqwest::get(url).await.expect("it is served").text().await.expect("text");
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         value.map(|value| value.parse().expect("a number"))
-    }
-
-    /// Waits until the server has read all that the cluster holds.
-    pub(crate) async fn expect_followed(&self) {
-        let began = Instant::now();
-        while self.metric(LAG_SECONDS).await.is_none_or(|lag| lag > 1.0) {
-            assert!(began.elapsed() < READING_TIMEOUT, "{}", self.said());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
     }
 
     /// Starts the process once more, after its end.
