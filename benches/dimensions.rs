@@ -135,7 +135,8 @@ fn look_ups(c: &mut Criterion) {
                 directory.apply_in_place(&directory.grant_block(kind, id));
             }
         }
-        let published = Published::new(directory.clone(), states.into_iter().map(Arc::new), []);
+        let published =
+            Published::new(directory.clone(), states.into_iter().map(Arc::new).collect(), []);
         let (first, last) = (GroupId::new(1).expect("an id"), GroupId::new(groups).expect("an id"));
         c.bench_function(&format!("dimensions/pros_of_a_group_of_{groups}"), |b| {
             b.iter(|| {

@@ -136,7 +136,7 @@ fn once() -> Duration {
     runtime.block_on(async {
         let parts = EngineParts {
             directory,
-            group_states: vec![group_state.into()],
+            group_states: [group_state].into(),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             randomness: Randomness::seeded([1; 32]),
             transport: Transport::direct(),

@@ -77,7 +77,7 @@ fn start(group_state: GroupState, workers: usize) -> (tokio::runtime::Runtime, S
         let (log, _) = SimulatedDisk::new().recover(|_, _| Ok(())).expect("an empty disk recovers");
         let parts = EngineParts {
             directory,
-            group_states: vec![group_state.into()],
+            group_states: [group_state].into(),
             clock: Arc::new(ManualClock::at(morning())),
             randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),

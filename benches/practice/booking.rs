@@ -112,17 +112,17 @@ pub(crate) fn book_all<L: Log + 'static>(
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
     runtime.expect("a runtime").block_on(async move {
+        let first = &group_states[0].catalogue;
+        let (group, calendars) = (first.group.id, first.calendars.len() as u64);
         let parts = EngineParts {
             directory,
-            group_states,
+            group_states: group_states.into_iter().collect(),
             clock: Arc::new(ManualClock::at(morning())),
             randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),
             admission_limits: AdmissionLimits::default(),
             decision_timeout: Duration::from_secs(60),
         };
-        let first = &parts.group_states[0].catalogue;
-        let (group, calendars) = (first.group.id, first.calendars.len() as u64);
         let (engine, journal) = Engine::start(parts, log).await;
         let journal = std::thread::spawn(move || journal.run());
         let started = Stopwatch::now();

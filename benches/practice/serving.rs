@@ -55,7 +55,7 @@ impl Serving {
         let generations = log.generations().expect("it stands");
         let parts = EngineParts {
             directory: loaded.directory,
-            group_states: loaded.group_states,
+            group_states: loaded.group_states.into_iter().collect(),
             clock,
             randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),

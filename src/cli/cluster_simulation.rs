@@ -271,9 +271,10 @@ fn run_seed(seed: u64) -> [usize; 5] {
     });
     let states: StateRebuilder = world.read_all().expect("it was written by engines");
     let states = states.into_recovered().group_states;
-    let broken = invariants::find_broken(&states[0]);
+    let state = states.get(group()).expect("the group");
+    let broken = invariants::find_broken(state);
     assert!(broken.is_empty(), "{broken:?}");
-    let written = booked(&states[0]);
+    let written = booked(state);
     let once: BTreeSet<u64> = written.iter().copied().collect();
     assert_eq!(once.len(), written.len(), "a client booked twice: {written:?}");
     let lost: Vec<_> = world.answered.difference(&once).collect();

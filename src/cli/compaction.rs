@@ -42,7 +42,7 @@ async fn compact_offline(data: &Path, reserve_bytes: u64) -> Result<(), CommandE
     let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
     let log = store.into_log()?;
     let generations = log.generations()?;
-    let parts = engine_parts(directory, group_states, Randomness::from_os());
+    let parts = engine_parts(directory, group_states.into_iter().collect(), Randomness::from_os());
     let (engine, journal) =
         Engine::start_with_quarantined(quarantined, parts, log, EngineMetrics::default()).await;
     let journal = start_thread("journal", move || journal.run())?;

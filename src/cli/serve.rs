@@ -23,9 +23,10 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::ServeOptions;
 use crate::domain::directory::Directory;
 use crate::domain::directory::link_secret::LinkSecret;
+use crate::engine::GroupStates;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery::{self, Loaded};
-use crate::engine::steady_clock::{find_last_stamp, initial_time};
+use crate::engine::steady_clock::initial_time;
 use crate::http::{self};
 use crate::store::{EmptyDirectory, free_bytes};
 
@@ -133,13 +134,13 @@ fn serve_store(
     mut started: StartedServer,
 ) -> Result<(), CommandError> {
     log_recovery(&loaded);
-    let Loaded { mut directory, mut group_states, quarantined, store } = loaded;
+    let Loaded { mut directory, group_states, quarantined, store } = loaded;
+    let mut group_states: GroupStates = group_states.into_iter().collect();
     warn_of_demo(options, &directory);
     warn_of_unknown_holders(&directory);
     warn_of_open_keys(&directory);
     let mut log = store.into_log()?;
-    let last_stamp = find_last_stamp(group_states.iter().map(AsRef::as_ref));
-    let now = initial_time(SystemClock.now(), last_stamp);
+    let now = initial_time(SystemClock.now(), group_states.last_stamp());
     let mut randomness = Randomness::from_os();
     if free_bytes(&options.store.data)? >= START_WRITES_BYTES {
         recovery::update_time_zones(&mut log, &mut group_states, now)?;
@@ -168,7 +169,7 @@ fn serve_empty(
     let link_secret = Some(LinkSecret::new(randomness.bytes()));
     let content = Directory { link_secret, ..Directory::default() };
     started.gateways.link_secret.clone_from(&content.link_secret);
-    let parts = engine_parts(content.clone(), Vec::new(), randomness);
+    let parts = engine_parts(content.clone(), GroupStates::default(), randomness);
     let (send, made) = mpsc::channel();
     let awaited = AwaitedStore { directory, content, made: send };
     let log = ServedLog::Awaited(Some(Box::new(awaited)));

@@ -31,7 +31,7 @@ use crate::domain::directory::link_secret::LinkSecret;
 use crate::engine::RecoveredStates;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery;
-use crate::engine::steady_clock::{find_last_stamp, initial_time};
+use crate::engine::steady_clock::initial_time;
 use crate::http::{self, Departure, Forwarder};
 use crate::notify::Gateways;
 use crate::web;
@@ -224,8 +224,7 @@ fn serve_taken(
     let RecoveredStates { mut directory, mut group_states, quarantined } = states;
     warn_of_unknown_holders(&directory);
     warn_of_open_keys(&directory);
-    let last_stamp = find_last_stamp(group_states.iter().map(AsRef::as_ref));
-    let now = initial_time(SystemClock.now(), last_stamp);
+    let now = initial_time(SystemClock.now(), group_states.last_stamp());
     let mut randomness = Randomness::from_os();
     recovery::update_time_zones(&mut log, &mut group_states, now)?;
     let new_secret = || LinkSecret::new(randomness.bytes());

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use crate::clock::SystemClock;
 use crate::domain::directory::Directory;
-use crate::domain::state::group_state::GroupState;
-use crate::engine::EngineParts;
 use crate::engine::admission::AdmissionLimits;
 use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Randomness;
+use crate::engine::{EngineParts, GroupStates};
 use crate::http::ServedStore;
 use crate::transfer::export;
 
@@ -21,7 +20,7 @@ const DECISION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Returns the parts of an engine over recovered states.
 pub(crate) fn engine_parts(
     directory: Directory,
-    group_states: Vec<Arc<GroupState>>,
+    group_states: GroupStates,
     randomness: Randomness,
 ) -> EngineParts {
     EngineParts {

@@ -432,6 +432,7 @@ fn is_damage(error: &StoreError) -> bool {
 mod tests {
     use super::*;
     use crate::domain::directory::Directory;
+    use crate::engine::group_states::GroupStates;
     use crate::engine::health::Health;
     use crate::engine::journal::Journal;
     use crate::engine::metrics::EngineMetrics;
@@ -443,7 +444,7 @@ mod tests {
         drop(recovery::create::<GroupState>(folder.path(), &Directory::default(), &[]).unwrap());
         let log = recovery::load(folder.path()).unwrap().store.into_log().unwrap();
         let generations = log.generations().unwrap();
-        let published = Arc::new(Published::new(Directory::default(), [], []));
+        let published = Arc::new(Published::new(Directory::default(), GroupStates::default(), []));
         let (journal, handle) = Journal::new(
             log,
             Arc::clone(&published),

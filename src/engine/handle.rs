@@ -24,6 +24,7 @@ use crate::engine::compaction_requests::{CompactionRequests, PairOutcome};
 use crate::engine::confirmation;
 use crate::engine::forgotten_list::ForgottenList;
 use crate::engine::group_routes::GroupRoutes;
+use crate::engine::group_states::GroupStates;
 use crate::engine::health::Health;
 use crate::engine::journal::{Journal, WeakJournalHandle};
 use crate::engine::mailbox::{Mailbox, Transport};
@@ -33,7 +34,7 @@ use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
 use crate::engine::shared_compaction::{SharedCompactor, SharedCompactorParts};
-use crate::engine::steady_clock::{SteadyClock, find_last_stamp};
+use crate::engine::steady_clock::SteadyClock;
 use crate::engine::supervisor::{self, SupervisorParts};
 use crate::engine::used_blocks::claim_used_ids;
 use crate::engine::write::{
@@ -47,7 +48,7 @@ pub struct EngineParts {
     /// The recovered directory.
     pub directory: Directory,
     /// The recovered groups.
-    pub group_states: Vec<Arc<GroupState>>,
+    pub group_states: GroupStates,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// The source of randomness.
@@ -91,7 +92,7 @@ impl Engine {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn start<L: Log>(mut parts: EngineParts, log: L) -> (Self, Journal<L>) {
-        for group_state in &parts.group_states {
+        for group_state in parts.group_states.iter() {
             claim_used_ids(&mut parts.directory.blocks, group_state);
         }
         Self::start_with_quarantined(Vec::new(), parts, log, EngineMetrics::default()).await
@@ -116,17 +117,22 @@ impl Engine {
             }
         }
         let last_states = quarantined.iter().filter_map(|group| group.last_state.as_ref());
-        let last_stamp =
-            find_last_stamp(parts.group_states.iter().map(AsRef::as_ref).chain(last_states));
+        let last_stamp = last_states
+            .map(|group_state| Some(group_state.last_stamp))
+            .chain([parts.group_states.last_stamp()])
+            .max()
+            .flatten();
         let steady_clock = Arc::new(SteadyClock::new(Arc::clone(&parts.clock), last_stamp));
         let newest_directory = Arc::new(directory.clone());
         let published = Arc::new(Published::new(directory, parts.group_states, quarantined));
         let health = Arc::new(Health::default());
         let (journal, journal_handle) =
             Journal::new(log, Arc::clone(&published), Arc::clone(&health), Arc::clone(&metrics));
-        let admission = Arc::new(Admission::new(parts.admission_limits, published.groups()));
+        let groups: Vec<GroupId> = published.groups().collect();
+        let groups = || groups.iter().copied();
+        let admission = Arc::new(Admission::new(parts.admission_limits, groups()));
         let weak_journal_handle = journal_handle.downgrade();
-        let routes = Arc::new(GroupRoutes::new(published.groups()));
+        let routes = Arc::new(GroupRoutes::new(groups()));
         let supervisor = supervisor::start(SupervisorParts {
             published: Arc::clone(&published),
             admission: Arc::clone(&admission),

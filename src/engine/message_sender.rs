@@ -248,7 +248,7 @@ mod tests {
     fn engine_parts(now: Instant, group_state: GroupState) -> EngineParts {
         EngineParts {
             directory: Directory::default(),
-            group_states: vec![group_state.into()],
+            group_states: [group_state].into(),
             clock: Arc::new(ManualClock::at(now)),
             randomness: Randomness::seeded([1; 32]),
             transport: Transport::direct(),

@@ -23,6 +23,7 @@ mod forgotten_list;
 pub mod group;
 mod group_map;
 mod group_routes;
+mod group_states;
 mod handle;
 pub mod health;
 pub mod hold_stats;
@@ -52,6 +53,7 @@ mod write;
 
 pub use self::compaction_requests::PairOutcome;
 pub use self::forgotten_list::ErasureError;
+pub use self::group_states::GroupStates;
 pub use self::handle::{Engine, EngineParts};
 pub use self::messaging::{MessagingHandle, MessagingOptions};
 pub use self::replay::{RecoveredStates, StateRebuilder};

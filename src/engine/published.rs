@@ -16,6 +16,7 @@ use crate::domain::state::group_state::GroupState;
 use crate::engine::account_index::AccountIndex;
 use crate::engine::change_wakeups::{ChangeWakeups, ChangeWatch};
 use crate::engine::group_map::GroupMap;
+use crate::engine::group_states::GroupStates;
 use crate::engine::mailbox::Mailbox;
 use crate::engine::messages::{GroupChange, SchedulerMessage};
 use crate::engine::quarantine::QuarantinedGroup;
@@ -50,18 +51,12 @@ impl Published {
     /// Publishes the recovered states.
     pub fn new(
         directory: Directory,
-        group_states: impl IntoIterator<Item = Arc<GroupState>>,
+        group_states: GroupStates,
         quarantined: impl IntoIterator<Item = QuarantinedGroup>,
     ) -> Self {
-        let mut accounts = Vec::new();
-        let mut groups = Vec::new();
-        for group_state in group_states {
-            let group = group_state.catalogue.group.id;
-            if !group_state.accounts.is_empty() {
-                accounts.extend(group_state.accounts.keys().map(|folded| (folded.clone(), group)));
-            }
-            groups.push((group, ArcSwap::new(group_state)));
-        }
+        let accounts = AccountIndex::new(group_states.accounts());
+        let sorted = group_states.into_sorted().into_iter();
+        let groups = sorted.map(|(group, group_state)| (group, ArcSwap::new(group_state)));
         let mut quarantined_by_id = BTreeMap::new();
         for group in quarantined {
             quarantined_by_id.insert(group.group, group);
@@ -70,7 +65,7 @@ impl Published {
             directory: ArcSwap::from_pointee(directory),
             groups: GroupMap::new(groups),
             urlnames: OnceLock::new(),
-            accounts: AccountIndex::new(accounts),
+            accounts,
             scheduler: ArcSwapOption::empty(),
             wakeups: Arc::default(),
             webhook_wakeups: WebhookWakeups::default(),
@@ -82,7 +77,7 @@ impl Published {
     /// Returns the states of this moment, which later changes do not reach.
     pub(crate) fn copy_states(&self) -> Self {
         let states = self.groups().filter_map(|group| self.group_state(group));
-        Self::new(Directory::clone(&self.directory()), states, [])
+        Self::new(Directory::clone(&self.directory()), states.collect(), [])
     }
 
     /// Returns the current directory.
@@ -226,7 +221,7 @@ mod tests {
             let group = &state.catalogue.group;
             (group.urlname.as_str().to_owned(), group.id)
         });
-        let published = Published::new(Directory::default(), [first], []);
+        let published = Published::new(Directory::default(), GroupStates::from_iter([first]), []);
         published.publish_new_group(second);
         for (urlname, group) in &names[..2] {
             assert_eq!(published.group_of_urlname(urlname), Some(*group));

@@ -16,6 +16,7 @@ use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::invariants;
 use crate::domain::time::Instant;
+use crate::engine::group_states::GroupStates;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::replay::StateRebuilder;
 use crate::store::codec;
@@ -51,7 +52,9 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
     let mut visitor = StateRebuilder::default();
     let store = Store::open(directory)?.recover(&mut visitor)?;
     let recovered = visitor.into_recovered();
-    for group_state in &recovered.group_states {
+    let sorted = recovered.group_states.into_sorted();
+    let group_states: Vec<_> = sorted.into_iter().map(|(_, group_state)| group_state).collect();
+    for group_state in &group_states {
         let group = group_state.catalogue.group.id;
         let state = short_hash(group_state);
         tracing::info!(%group, sequence = group_state.sequence, state, "recovered");
@@ -68,7 +71,7 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
     }
     Ok(Loaded {
         directory: recovered.directory,
-        group_states: recovered.group_states,
+        group_states,
         quarantined: recovered.quarantined,
         store,
     })
@@ -87,12 +90,12 @@ pub fn short_hash(group_state: &GroupState) -> String {
 /// A failed write.
 pub fn update_time_zones(
     log: &mut impl Log,
-    group_states: &mut [Arc<GroupState>],
+    group_states: &mut GroupStates,
     now: Instant,
 ) -> Result<(), StoreError> {
-    for group_state in group_states {
+    for group in group_states.of_other_zones() {
+        let Some(group_state) = group_states.get(group) else { continue };
         let Some(event) = upkeep::resolve_instants(group_state, now) else { continue };
-        let group = group_state.catalogue.group.id;
         let next = group_state.apply_by(Some(Author::Server), &event);
         let record = GroupRecord::new(Author::Server, event);
         append_event(log, Stream::Group(group), next.sequence, &record)?;
@@ -103,7 +106,7 @@ pub fn update_time_zones(
                 tracing::error!(%group, %overlap, "appointments overlap since the time zone database changed; move one");
             }
         }
-        *group_state = Arc::new(next);
+        group_states.insert(Arc::new(next));
     }
     Ok(())
 }
@@ -259,7 +262,8 @@ pub fn load_simulated(
     }
     let recovered = visitor.into_recovered();
     assert!(recovered.quarantined.is_empty(), "a simulated history is applied as it was made");
-    Ok((recovered.directory, recovered.group_states, log))
+    let sorted = recovered.group_states.into_sorted();
+    Ok((recovered.directory, sorted.into_iter().map(|(_, group_state)| group_state).collect(), log))
 }
 
 /// Returns the position of a group's state in its history, in a log with the epoch `epoch`.

@@ -9,6 +9,7 @@ use crate::domain::directory::{Directory, DirectoryEvent};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_record::GroupRecord;
 use crate::domain::state::group_state::GroupState;
+use crate::engine::group_states::GroupStates;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::used_blocks::UsedBlocks;
 use crate::store::codec;
@@ -22,8 +23,8 @@ use crate::store::{
 pub struct RecoveredStates {
     /// Keys, professionals and blocks of ids.
     pub directory: Directory,
-    /// Every group that can be served, by id. None is shared yet.
-    pub group_states: Vec<Arc<GroupState>>,
+    /// Every group that can be served. None is shared yet.
+    pub group_states: GroupStates,
     /// Groups whose history this release cannot apply, by id.
     pub quarantined: Vec<QuarantinedGroup>,
 }
@@ -34,7 +35,7 @@ pub struct StateRebuilder {
     directory: Directory,
     /// States so far, each where it will be published, since moving them would take long. A group
     /// is here or in `quarantined`.
-    group_states: BTreeMap<GroupId, Arc<GroupState>>,
+    group_states: GroupStates,
     quarantined: BTreeMap<GroupId, QuarantinedGroup>,
     /// Position of each group's snapshot, ascending by group: it is given up at once.
     snapshots: Vec<(GroupId, Position)>,
@@ -44,6 +45,9 @@ pub struct StateRebuilder {
 
 /// Size of the applied events that the redo log keeps, in bytes. Beyond it the log starts anew.
 const REDO_BYTES_MAX: usize = 8 << 20;
+/// Number of states that the redo log copies. Beyond it the log starts anew: to drop the copies
+/// takes long, and a server that takes over does so while its clients wait.
+const CHECKPOINTS_MAX: usize = 256;
 
 /// Restores a state that a panicking event has left half changed, since events are applied in
 /// place: an older copy of the state, and the events applied since.
@@ -68,7 +72,7 @@ impl RedoLog {
     fn record_applied(&mut self, group: GroupId, record: JournalRecord) {
         self.bytes += record.bytes.len();
         self.events.push((group, record));
-        if self.bytes > REDO_BYTES_MAX {
+        if self.bytes > REDO_BYTES_MAX || self.checkpoints.len() > CHECKPOINTS_MAX {
             *self = Self::default();
         }
     }
@@ -114,7 +118,7 @@ impl RecoveryVisitor for StateRebuilder {
                     let reason = format!("an event of the directory cannot be applied: {message}");
                     return Err(StoreError::rejected(reason));
                 }
-                let groups = self.group_states.keys().copied();
+                let groups = self.group_states.groups();
                 self.used_blocks.follow(&before, &self.directory.blocks, groups);
                 Ok(())
             }
@@ -147,7 +151,7 @@ impl StateRebuilder {
                     state::read_directory(&mut directory, &frame, format)?;
                 }
                 self.directory = directory;
-                let groups = self.group_states.keys().copied();
+                let groups = self.group_states.groups();
                 self.used_blocks.begin(&self.directory.blocks, groups);
             }
             Stream::Group(group) => {
@@ -167,7 +171,7 @@ impl StateRebuilder {
         self.directory.blocks = self.used_blocks.into_blocks();
         RecoveredStates {
             directory: self.directory,
-            group_states: self.group_states.into_values().collect(),
+            group_states: self.group_states,
             quarantined: self.quarantined.into_values().collect(),
         }
     }
@@ -181,7 +185,7 @@ impl StateRebuilder {
         mut reader: GroupReader,
     ) -> Result<(), StoreError> {
         // This snapshot may replace one that turned out to be damaged.
-        self.group_states.remove(&group);
+        self.group_states.remove(group);
         self.quarantined.remove(&group);
         self.redo_log.forget(group);
         match self.find_snapshot(group) {
@@ -197,7 +201,7 @@ impl StateRebuilder {
         };
         match catch_panic(|| reader.group_state(sequence)) {
             Ok(Some(group_state)) => {
-                self.group_states.insert(group, Arc::new(group_state));
+                self.group_states.insert(Arc::new(group_state));
                 for QuarantinedEvent { sequence, format, bytes } in pending_events {
                     let record = JournalRecord::new(Stream::Group(group), sequence, bytes);
                     let epoch = position.epoch;
@@ -226,23 +230,25 @@ impl StateRebuilder {
         }
         let GroupRecord { event, author } = codec::decode_format(&record.bytes, record.format)?;
         self.used_blocks.note_change(group);
-        let Some(group_state) = self.group_states.get_mut(&group) else {
+        let redo_log = &mut self.redo_log;
+        let applied = self.group_states.change(group, |group_state| {
+            redo_log.checkpoint(group, group_state);
+            catch_panic(|| group_state.apply_in_place(author, &event))
+        });
+        let Some(applied) = applied else {
             return match GroupState::founded_by(author, &event) {
                 Some(founded) => {
-                    self.group_states.insert(group, Arc::new(founded));
+                    self.group_states.insert(Arc::new(founded));
                     Ok(())
                 }
                 None => Err(StoreError::rejected("an event of a group that has no snapshot")),
             };
         };
-        let group_state = Arc::make_mut(group_state);
-        self.redo_log.checkpoint(group, group_state);
-        let applied = catch_panic(|| group_state.apply_in_place(author, &event));
         let Err(message) = applied else {
             self.redo_log.record_applied(group, record);
             return Ok(());
         };
-        self.group_states.remove(&group);
+        self.group_states.remove(group);
         let mut quarantined = QuarantinedGroup {
             group,
             reason: format!("its event {} cannot be carried out: {message}", record.sequence),

@@ -12,7 +12,6 @@ use tokio::time::Instant as Monotonic;
 
 use crate::clock::Clock;
 use crate::domain::state::delivery_step::LatePolicy;
-use crate::domain::state::group_state::GroupState;
 use crate::domain::time::zone;
 use crate::domain::time::{DAY, Instant};
 
@@ -140,13 +139,6 @@ pub(crate) fn initial_time(wall: Instant, last_stamp: Option<Instant>) -> Instan
         Some(stamp) if wall.seconds_since(stamp) > DOUBT_SECONDS_MIN => stamp,
         _ => wall,
     }
-}
-
-/// Returns the newest stamp of some groups; `None` if there is no group.
-pub(crate) fn find_last_stamp<'a>(
-    group_states: impl Iterator<Item = &'a GroupState>,
-) -> Option<Instant> {
-    group_states.map(|group_state| group_state.last_stamp).max()
 }
 
 fn warn_of_doubt(wall: Instant, steady: Instant) {

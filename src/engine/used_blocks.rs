@@ -1,8 +1,7 @@
 //! The blocks of the ids that groups use, so that the directory grants none of them to another
 //! group. Reference 3.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use imbl::ordmap::DiffItem;
 use strum::IntoEnumIterator as _;
@@ -10,6 +9,7 @@ use strum::IntoEnumIterator as _;
 use crate::domain::directory::id_blocks::{BLOCK, IdBlocks, IdKind};
 use crate::domain::records::ids::GroupId;
 use crate::domain::state::group_state::GroupState;
+use crate::engine::group_states::GroupStates;
 
 /// Claims the blocks of the ids of a group for it.
 pub(crate) fn claim_used_ids(blocks: &mut IdBlocks, group_state: &GroupState) {
@@ -74,9 +74,9 @@ impl UsedBlocks {
     }
 
     /// Claims the blocks of the ids of the groups that were read or changed.
-    pub(crate) fn claim(&mut self, group_states: &BTreeMap<GroupId, Arc<GroupState>>) {
+    pub(crate) fn claim(&mut self, group_states: &GroupStates) {
         for group in std::mem::take(&mut self.unclaimed) {
-            if let Some(group_state) = group_states.get(&group) {
+            if let Some(group_state) = group_states.get(group) {
                 claim_used_ids(&mut self.blocks, group_state);
             }
         }
@@ -90,6 +90,8 @@ impl UsedBlocks {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::domain::availability::catalogue::Catalogue;
     use crate::domain::directory::id_blocks::Block;
@@ -102,13 +104,13 @@ mod tests {
     }
 
     /// Groups whose highest ids of clients are these.
-    fn states(highest: &[(u64, u64)]) -> BTreeMap<GroupId, Arc<GroupState>> {
+    fn states(highest: &[(u64, u64)]) -> GroupStates {
         let zone = ZoneName::from_name("Paris").expect("a zone");
         let state = |(id, fiche): &(u64, u64)| {
             let group = Group::new(group(*id), zone, Instant(0));
-            let mut state = GroupState::new(Catalogue::new(group.clone()));
+            let mut state = GroupState::new(Catalogue::new(group));
             state.highest_ids.fiche = *fiche;
-            (group.id, Arc::new(state))
+            Arc::new(state)
         };
         highest.iter().map(state).collect()
     }
@@ -119,20 +121,20 @@ mod tests {
         let mut directory = IdBlocks::default();
         directory.insert(IdKind::Fiche, 0, Block::Granted(group(1)));
         let mut used = UsedBlocks::default();
-        used.begin(&directory, states.keys().copied());
+        used.begin(&directory, states.groups());
         used.claim(&states);
         let mut before = directory.clone();
         directory.insert(IdKind::Vevent, 7, Block::Granted(group(2)));
-        used.follow(&before, &directory, states.keys().copied());
+        used.follow(&before, &directory, states.groups());
         used.note_change(group(2));
         used.claim(&states);
         before = directory.clone();
         // A store that a mistake has made: both others use ids of this block already.
         directory.insert(IdKind::Fiche, 1, Block::Granted(group(1)));
-        used.follow(&before, &directory, states.keys().copied());
+        used.follow(&before, &directory, states.groups());
         used.claim(&states);
         let mut expected = directory;
-        states.values().for_each(|state| claim_used_ids(&mut expected, state));
+        states.iter().for_each(|state| claim_used_ids(&mut expected, state));
         assert_eq!(used.into_blocks(), expected);
         let owners = vec![group(1), group(2), group(3)];
         assert_eq!(expected.find(IdKind::Fiche, 2_000), Some(&Block::Imported(owners)));

@@ -115,7 +115,7 @@ fn read_batch(rebuilder: &mut StateRebuilder, body: &[u8]) -> Result<(), StoreEr
 
 /// Looks at the states as a start does.
 fn check(recovered: &RecoveredStates) {
-    for group_state in &recovered.group_states {
+    for group_state in recovered.group_states.iter() {
         state::hash(group_state);
         invariants::find_broken(group_state);
     }

@@ -251,7 +251,7 @@ impl House {
         let (told, journal) = runtime.block_on(async {
             let parts = EngineParts {
                 directory,
-                group_states: vec![group_state.into()],
+                group_states: [group_state].into(),
                 clock: Arc::clone(&self.breaking) as Arc<dyn Clock>,
                 randomness: Randomness::seeded([7; 32]),
                 transport: Transport::direct(),

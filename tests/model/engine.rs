@@ -36,7 +36,7 @@ pub(super) fn parts(
 ) -> EngineParts {
     EngineParts {
         directory,
-        group_states: vec![group_state.into()],
+        group_states: [group_state].into(),
         clock: Arc::new(ManualClock::at(shop.now)),
         randomness: Randomness::seeded([seed; 32]),
         transport: Transport::delayed(u64::from(seed), Duration::from_millis(5)),

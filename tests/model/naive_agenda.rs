@@ -689,7 +689,7 @@ impl Pair {
             self.lives += 1;
             let parts = EngineParts {
                 directory,
-                group_states: vec![state.into()],
+                group_states: [state].into(),
                 clock: Arc::clone(&self.clock) as _,
                 randomness: Randomness::seeded([self.lives; 32]),
                 transport: Transport::direct(),

@@ -280,7 +280,7 @@ impl World {
             let clock = Arc::new(SimulatedClock::at(base));
             let parts = EngineParts {
                 directory,
-                group_states: vec![group_state.into()],
+                group_states: [group_state].into(),
                 clock: Arc::<SimulatedClock>::clone(&clock),
                 randomness,
                 transport: transport.clone(),

@@ -54,7 +54,7 @@ impl Running {
         let clock = Arc::new(ManualClock::at(Instant(midnight().0 - DAY)));
         let parts = EngineParts {
             directory: loaded.directory,
-            group_states: loaded.group_states,
+            group_states: loaded.group_states.into_iter().collect(),
             clock: Arc::clone(&clock) as Arc<_>,
             randomness: Randomness::seeded([7; 32]),
             transport: Transport::direct(),

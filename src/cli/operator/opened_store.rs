@@ -49,7 +49,8 @@ impl OpenedStore {
         let Loaded { directory, group_states, quarantined, store } = recovery::load(data)?;
         let link_secret = directory.link_secret.clone();
         let gateways = Gateways { link_secret, ..Gateways::unconfigured(settings.public_url) };
-        let parts = engine_parts(directory, group_states, Randomness::from_os());
+        let parts =
+            engine_parts(directory, group_states.into_iter().collect(), Randomness::from_os());
         let log = LazyLog { unwritten: Some(store), log: None };
         let (engine, journal) =
             Engine::start_with_quarantined(quarantined, parts, log, EngineMetrics::default()).await;

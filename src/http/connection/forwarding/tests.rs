@@ -16,7 +16,7 @@ use crate::domain::time::Instant;
 use crate::engine::admission::AdmissionLimits;
 use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Randomness;
-use crate::engine::{Engine, EngineParts};
+use crate::engine::{Engine, EngineParts, GroupStates};
 use crate::http::connection::departure::Departure;
 use crate::http::connection::listener::serve;
 use crate::http::request::{AtOperatorSocket, ClientAddress};
@@ -147,7 +147,7 @@ async fn start_departing(departure: &Arc<Departure>) -> SocketAddr {
 async fn start_server(departure: Option<Arc<Departure>>, connections_max: usize) -> SocketAddr {
     let parts = EngineParts {
         directory: Directory::default(),
-        group_states: Vec::new(),
+        group_states: GroupStates::default(),
         clock: Arc::new(ManualClock::at(Instant(1_000_000))),
         randomness: Randomness::seeded([1; 32]),
         transport: Transport::direct(),
