@@ -36,7 +36,9 @@ use crate::engine::randomness::Randomness;
 use crate::engine::{
     Engine, EngineParts, IdempotentRequest, RecoveredStates, Rejection, StateRebuilder, recovery,
 };
-use crate::store::simulation::{SimulatedServer, StoredSnapshot, run_seeds, run_servers, seeds};
+use crate::store::simulation::{
+    READS_UNDER_WAY, SimulatedServer, StoredSnapshot, World, run_seeds, run_servers, seeds,
+};
 use crate::store::{Formats, SharedLog, SnapshotWriter, StoreError, Stream};
 use crate::transfer::import::read_document;
 
@@ -194,6 +196,18 @@ fn serve(
             if server.lease.was_taken() {
                 return;
             }
+            if server.lease.is_to_hand_over() {
+                let stopped = async {
+                    engine.clone().shut_down().await;
+                    journal.await
+                };
+                tokio::select! {
+                    biased;
+                    _ = stopped => server.leave(),
+                    () = fenced.notified() => {}
+                }
+                return (0..READS_UNDER_WAY).for_each(|_| read(server, &engine));
+            }
             let wishes = choose_clients(server, clients);
             let asked = wishes.into_iter().map(|client| ask(server, clients, &engine, client));
             tokio::select! {
@@ -262,9 +276,9 @@ fn read(server: &SimulatedServer, engine: &Engine) {
     }
 }
 
-/// Runs a seed, and checks the history at its end. Returns the numbers of takeovers, answered
-/// bookings, refusals, replays and reads.
-fn run_seed(seed: u64) -> [usize; 5] {
+/// Runs a seed, and checks the history at its end. Returns the numbers of takeovers, hand-overs,
+/// answered bookings, refusals, replays and reads.
+fn run_seed(seed: u64) -> [usize; 6] {
     let clients = Mutex::<Clients>::default();
     let world = run_servers(seed, Arc::clone(&PRACTICE), |server, states, log| {
         serve(server, &clients, states, log);
@@ -285,17 +299,18 @@ fn run_seed(seed: u64) -> [usize; 5] {
     let taken: BTreeSet<_> = written.iter().map(|client| wish_of(*client)).collect();
     let unfounded: Vec<_> = refused.iter().filter(|it| !taken.contains(&wish_of(**it))).collect();
     assert!(unfounded.is_empty(), "refused although the time is free: {unfounded:?}");
-    [world.takeovers, world.answered.len(), refused.len(), replays, world.reads]
+    let World { takeovers, departures, answered, reads, .. } = world;
+    [takeovers, departures, answered.len(), refused.len(), replays, reads]
 }
 
 #[test]
 fn no_booking_of_whole_servers_is_lost_or_done_twice() {
     let seeds = seeds(0..2_000);
     let sums = run_seeds(seeds.clone(), run_seed);
-    let [takeovers, answered, refused, replays, reads] = sums;
+    let [takeovers, departures, answered, refused, replays, reads] = sums;
     println!(
-        "{seeds:?}: {takeovers} takeovers, {answered} answered bookings, {refused} refusals, \
-         {replays} replays, {reads} reads"
+        "{seeds:?}: {takeovers} takeovers, {departures} hand-overs, {answered} answered bookings, \
+         {refused} refusals, {replays} replays, {reads} reads"
     );
     assert!(sums.iter().all(|sum| *sum > 0), "{sums:?}");
 }

@@ -26,8 +26,9 @@ use crate::store::{
 
 /// Interval at which a follower reads what was added.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
-/// The same while the server that decides is about to hand over to this one.
-const PASSING_FOLLOW_INTERVAL: Duration = Duration::from_millis(5);
+/// The same, and the interval of tries to take over, while the server that decides is about to hand
+/// over to this one.
+const SUCCESSOR_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A cluster that a server may join: its store is checked, and nothing in it is changed.
 pub(crate) struct OpenedCluster {
@@ -46,8 +47,8 @@ pub(crate) struct JoinedCluster {
     /// Proves this start to the server itself.
     pub(crate) start_proof: StartProof,
     pub(crate) membership: Arc<Membership>,
-    /// Dropped, it ends the beats.
-    _beats: Sender<()>,
+    /// Has a beat sent at once. Dropped, it ends the beats.
+    beats: Sender<()>,
     /// Excludes other processes from the directory of the operator's socket.
     _directory: EmptyDirectory,
 }
@@ -151,14 +152,14 @@ impl OpenedCluster {
         let membership = store.join(url, lease)?;
         directory.note_cluster(store.id)?;
         let beats = store.beats(&membership)?;
-        let (running, stop) = mpsc::channel();
-        start_thread("beats", move || match beats.run(&stop) {
+        let (running, awaited) = mpsc::channel();
+        start_thread("beats", move || match beats.run(&awaited) {
             Ok(()) => {}
             Err(StoreError::Fenced) => end_fenced(),
             Err(error) => end_process(&error),
         })?;
         tracing::info!(cluster = %store.id, url, "joined the cluster; following it");
-        Ok(JoinedCluster { store, start_proof, membership, _beats: running, _directory: directory })
+        Ok(JoinedCluster { store, start_proof, membership, beats: running, _directory: directory })
     }
 }
 
@@ -200,13 +201,18 @@ impl JoinedCluster {
 
     /// Returns how this server leaves the decision to the others. It blocks for PostgreSQL.
     pub(crate) fn prepare_leave(&self) -> Leave {
-        Leave { lease: self.lease(), release: self.store.prepare_release(&self.membership) }
+        Leave {
+            lease: self.lease(),
+            release: self.store.prepare_release(&self.membership),
+            beats: self.beats.clone(),
+        }
     }
 }
 
 /// A server that is about to leave the decision to the others.
 pub(crate) struct Leave {
     lease: Arc<Lease>,
+    beats: Sender<()>,
     release: Result<Release, StoreError>,
 }
 
@@ -218,6 +224,8 @@ impl Leave {
         if let Err(error) = self.release.and_then(Release::run) {
             tracing::warn!(%error, "the others take over after some seconds of silence");
         }
+        // What comes from now on waits until this server knows its successor.
+        let _ = self.beats.send(());
     }
 }
 
@@ -252,8 +260,8 @@ pub(crate) fn follow_until_takeover(
             }
             Err(error) => return Err(error),
         }
-        let is_passing = membership.lease.is_passing();
-        let interval = if is_passing { PASSING_FOLLOW_INTERVAL } else { FOLLOW_INTERVAL };
+        let is_successor = membership.lease.is_successor();
+        let interval = if is_successor { SUCCESSOR_INTERVAL } else { FOLLOW_INTERVAL };
         std::thread::park_timeout(interval);
     };
     let Takeover { visitor, log, snapshot } = follower.into_takeover(owned)?;

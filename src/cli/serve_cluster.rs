@@ -62,8 +62,7 @@ pub(crate) fn serve(
     let tail_bytes = Arc::new(AtomicU64::new(0));
     let lease = Arc::clone(&opened.lease);
     runtime.block_on(async { metrics.serve_cluster(lease, Arc::clone(&tail_bytes)) });
-    let has_taken_over = Arc::new(AtomicBool::new(false));
-    let forwarder = Arc::new(create_forwarder(options, &opened, &has_taken_over));
+    let forwarder = Arc::new(create_forwarder(options, &opened));
     let operator = runtime.block_on(async { listen_to_commands(&options.store.data) })?;
     let is_stopping = Arc::new(AtomicBool::new(false));
     let address = listener.local_addr()?;
@@ -99,7 +98,7 @@ pub(crate) fn serve(
     let joined = joined.expect("a server that has taken over has joined");
     // Requests of these connections are forwarded to this server's own port, from which none is
     // accepted any more without the states.
-    has_taken_over.store(true, Ordering::SeqCst);
+    joined.lease().note_serving();
     runtime.spawn(connections.finish_slowly());
     serve_taken(
         options,
@@ -172,27 +171,13 @@ async fn forward_commands(
     }
 }
 
-/// Returns what forwards requests to the server that decides: to this one itself, once it
-/// `has_taken_over`.
-fn create_forwarder(
-    options: &ServeOptions,
-    opened: &OpenedCluster,
-    has_taken_over: &Arc<AtomicBool>,
-) -> Forwarder {
+/// Returns what forwards requests to the server that decides: to this one itself, once it takes
+/// requests.
+fn create_forwarder(options: &ServeOptions, opened: &OpenedCluster) -> Forwarder {
     // Each connection of a client needs one to the other server.
     let connections_max = (limit_connections(options.connections_max) / 2).max(1);
-    let lease = Arc::clone(&opened.lease);
-    let own_url = own_url(options).to_owned();
-    let has_taken_over = Arc::clone(has_taken_over);
-    let holder = {
-        let own_url = own_url.clone();
-        move || {
-            let is_ready = |url: &String| *url != own_url || has_taken_over.load(Ordering::SeqCst);
-            lease.holder_url().filter(is_ready)
-        }
-    };
-    Forwarder::new(&opened.store.secret, connections_max, holder)
-        .reached_at(own_url)
+    Forwarder::new(&opened.store.secret, connections_max, opened.lease.watch_holder())
+        .reached_at(own_url(options).to_owned())
         .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
         .limited_per_source(source_connections_max(options, connections_max))
         .proving(opened.start_proof.clone())

@@ -208,6 +208,8 @@ impl RunningServer {
             last_sessions = Some(sessions);
         }
         let leave = tokio::task::block_in_place(|| cluster.joined.prepare_leave());
+        // Dropped after the forwarding: to free many states takes the cores from the successor.
+        let states = engine.published_arc();
         let pass = async {
             stop_engine(engine, threads.journal_ended).await;
             if let Some(sessions) = last_sessions {
@@ -224,6 +226,7 @@ impl RunningServer {
         let _ = stop_serving.send(());
         served.await.expect("it does not panic");
         drop(operator_socket);
+        drop(states);
     }
 }
 

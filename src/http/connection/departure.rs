@@ -89,6 +89,7 @@ impl Departure {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
+    use tokio::sync::watch;
 
     use super::*;
     use crate::domain::directory::cluster_secret::ClusterSecret;
@@ -96,7 +97,7 @@ mod tests {
 
     fn departure() -> Departure {
         let secret = ClusterSecret::new([7; 32]);
-        Departure::new(Arc::new(Forwarder::new(&secret, 10, || None)))
+        Departure::new(Arc::new(Forwarder::new(&secret, 10, watch::channel(None).1)))
     }
 
     #[tokio::test(start_paused = true)]

@@ -23,6 +23,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::clock::{Clock as _, SystemClock};
@@ -47,8 +48,6 @@ use crate::http::resources::health;
 use crate::http::resources::operator::store::BACKUPS;
 use crate::wire::errors::Problem;
 
-/// Pause between two looks at which server decides, while its answer is awaited.
-const HOLDER_LOOK_PAUSE: Duration = Duration::from_millis(250);
 /// Longest time for the answer of a server after another one decides: one that hands over still
 /// answers, or passes the request on.
 const FORMER_HOLDER_TIME: Duration = Duration::from_secs(2);
@@ -59,7 +58,7 @@ const HOLDING_TIME: Duration = Duration::from_secs(6);
 /// known to decide: that of a beat, as old as what is known may be. Until a takeover, a server that
 /// has died and was started again is taken for the one that decides.
 const OTHER_HOLDER_TIME: Duration = Duration::from_millis(500);
-/// Pauses of such a request between two tries.
+/// Pauses of a request between two tries, unless another server decides meanwhile.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(80);
 /// Time after which the connections of a server that has taken over are closed: those without a
@@ -74,8 +73,8 @@ pub struct Forwarder {
     client: ForwardingClient,
     seal: ForwardingSeal,
     proxies: TrustedProxies,
-    /// Returns the address of the server that decides, if it is known to.
-    holder: Box<dyn Fn() -> Option<String> + Send + Sync>,
+    /// The address of the server that decides, if it is known to.
+    holder: watch::Receiver<Option<String>>,
     /// Address of this server.
     own_url: String,
     /// Since when no server that decides was reached.
@@ -99,19 +98,19 @@ enum Answering {
 }
 
 impl Forwarder {
-    /// A forwarder for a cluster. `holder` returns the URL of the server that decides; `None` if
+    /// A forwarder for a cluster. `holder` has the URL of the server that decides; `None` while
     /// none is known, or if it is this one and does not answer yet. At most `connections_max`
     /// clients are connected at once.
     pub fn new(
         secret: &ClusterSecret,
         connections_max: usize,
-        holder: impl Fn() -> Option<String> + Send + Sync + 'static,
+        holder: watch::Receiver<Option<String>>,
     ) -> Self {
         Self {
             client: ForwardingClient::new(),
             seal: ForwardingSeal::new(secret),
             proxies: TrustedProxies::default(),
-            holder: Box::new(holder),
+            holder,
             own_url: String::new(),
             unreached_since: Mutex::new(None),
             is_closing: AtomicBool::new(false),
@@ -168,7 +167,8 @@ impl Forwarder {
     /// machine on which the command names it.
     async fn answer_operator(&self, request: Request<Body>) -> Response {
         if request.uri().path().starts_with(BACKUPS) {
-            let holder = (self.holder)().unwrap_or_else(|| "none is known now".to_owned());
+            let holder = self.holder.borrow().clone();
+            let holder = holder.unwrap_or_else(|| "none is known now".to_owned());
             let rule = format!(
                 "this server follows its cluster, and a backup is a file on the machine of the \
                  server that decides ({holder}): run the command there"
@@ -196,8 +196,10 @@ impl Forwarder {
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
         let mut other_since = None;
+        let mut seen = self.holder.clone();
         loop {
-            let reason = match (self.holder)() {
+            let holder = seen.borrow_and_update().clone();
+            let reason = match holder {
                 None => {
                     other_since = None;
                     "no server is known to decide"
@@ -218,8 +220,10 @@ impl Forwarder {
             if body.is_begun() || self.has_waited(began, answering) {
                 return ApiError::not_forwarded(reason).into_response();
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            tokio::select! {
+                () = next_change(&mut seen) => pause = FIRST_PAUSE,
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            }
         }
     }
 
@@ -280,13 +284,18 @@ impl Forwarder {
     /// Returns some time after another server decides than the one with this URL. A server that was
     /// stopped answers nothing, and its machine keeps the connection.
     async fn holder_changes(&self, holder: &str) {
-        loop {
-            tokio::time::sleep(HOLDER_LOOK_PAUSE).await;
-            if (self.holder)().as_deref() != Some(holder) {
-                tokio::time::sleep(FORMER_HOLDER_TIME).await;
-                return;
-            }
+        let mut seen = self.holder.clone();
+        while seen.borrow_and_update().as_deref() == Some(holder) {
+            next_change(&mut seen).await;
         }
+        tokio::time::sleep(FORMER_HOLDER_TIME).await;
+    }
+}
+
+/// Returns once another server decides, or none; never where none is awaited any more.
+async fn next_change(holder: &mut watch::Receiver<Option<String>>) {
+    if holder.changed().await.is_err() {
+        std::future::pending().await
     }
 }
 
@@ -300,7 +309,7 @@ impl Successor for Forwarder {
     }
 
     fn readiness(&self, headers: &HeaderMap) -> Response {
-        let mut response = health::following((self.holder)().as_deref());
+        let mut response = health::following(self.holder.borrow().as_deref());
         if let Some(proof) = &self.start_proof {
             proof.answer(headers, &mut response);
         }

@@ -145,6 +145,7 @@ mod tests {
     use std::sync::Arc;
 
     use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::watch;
 
     use super::*;
     use crate::domain::directory::cluster_secret::ClusterSecret;
@@ -159,7 +160,8 @@ mod tests {
     /// Starts a server with a proof, or without one.
     async fn start(proof: Option<&StartProof>) -> String {
         let (listener, url) = bind().await;
-        let mut forwarder = Forwarder::new(&ClusterSecret::new([7; 32]), 100, || None);
+        let mut forwarder =
+            Forwarder::new(&ClusterSecret::new([7; 32]), 100, watch::channel(None).1);
         if let Some(proof) = proof {
             forwarder = forwarder.proving(proof.clone());
         }

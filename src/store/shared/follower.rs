@@ -131,14 +131,14 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
         }
     }
 
-    /// Takes over, if the server that decides has not been heard for long. Returns the row of this
-    /// server's own, or `None` while another decides, or where this server may not: PostgreSQL
-    /// compares once more what is in force.
+    /// Takes over, if the server that decides has not been heard for long, or has left. Returns the
+    /// row of this server's own, or `None` while another decides, or where this server may not:
+    /// PostgreSQL compares once more what is in force.
     ///
     /// # Errors
     /// Damage, with its place; or PostgreSQL does not answer, and may later.
     pub(crate) fn take_over(&mut self) -> Result<Option<OwnedRow>, StoreError> {
-        let Some(seen) = self.lease.may_take_at(self.rows.now()) else {
+        let Some(condition) = self.lease.may_take_at(self.rows.now()) else {
             self.has_warned = false;
             return Ok(None);
         };
@@ -153,7 +153,7 @@ impl<V: RecoveryVisitor + Default, R: SharedRows> Follower<V, R> {
         }
         let sent = self.rows.now();
         let owner = self.rows.new_owner();
-        let last = match self.rows.take_over(owner, seen) {
+        let last = match self.rows.take_over(owner, condition) {
             Ok(Some(last)) => last,
             // Another server takes at this moment, or has been heard; or more is in force than the
             // last beat has said.

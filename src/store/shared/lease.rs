@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
+use tokio::sync::watch;
 
 use crate::store::record::BatchNumber;
 
@@ -54,6 +55,15 @@ pub(crate) enum NamedSuccessor {
     Other,
 }
 
+/// The condition on which a server that follows takes over. PostgreSQL checks it under a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TakeoverCondition {
+    /// The server that decides has not beaten since this beat.
+    NoBeatSince(i64),
+    /// The server that decides has left, and has named this one its successor.
+    LeftToThis,
+}
+
 /// The lease of this server, and its view of the server that decides. Times are those of
 /// [`uptime`].
 #[derive(Debug, Default)]
@@ -67,6 +77,8 @@ pub(crate) struct Lease {
     /// Rows that it had not applied at its last beat.
     rows_behind: AtomicU64,
     view: Mutex<View>,
+    /// Address of the server that decides, as `view` has it.
+    holder_url: watch::Sender<Option<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -78,6 +90,24 @@ struct View {
     has_decided: bool,
     /// Whether this server has ended its lease for good.
     has_ended: bool,
+    /// Address at which others reach this server; empty until it has joined.
+    own_url: String,
+    /// Whether this server, which has taken over, takes requests.
+    takes_requests: bool,
+}
+
+impl View {
+    /// The address of the server that decides; `None` if none is known, or takes requests.
+    fn holder_url(&self) -> Option<&str> {
+        if self.has_decided && !self.has_ended {
+            return self.takes_requests.then_some(&self.own_url);
+        }
+        let report = self.report.as_ref()?;
+        // At its own address an earlier start of it may have decided.
+        let is_own = report.is_self || report.url == self.own_url;
+        let is_known = !report.released && !is_own && !report.url.is_empty();
+        is_known.then_some(&report.url)
+    }
 }
 
 impl Lease {
@@ -111,6 +141,7 @@ impl Lease {
             self.extend(sent);
         }
         view.report = Some(report);
+        self.publish_holder(&view);
     }
 
     /// Notes that a beat has failed: the silence of others is counted anew.
@@ -125,6 +156,19 @@ impl Lease {
         if !view.has_ended {
             self.extend(sent);
         }
+        self.publish_holder(&view);
+    }
+
+    /// Notes the address at which others reach this server.
+    pub(crate) fn note_own_url(&self, own_url: &str) {
+        own_url.clone_into(&mut self.view.lock().own_url);
+    }
+
+    /// Notes that this server, which has taken over, takes requests.
+    pub(crate) fn note_serving(&self) {
+        let mut view = self.view.lock();
+        view.takes_requests = true;
+        self.publish_holder(&view);
     }
 
     /// Whether this server has taken over.
@@ -137,22 +181,27 @@ impl Lease {
         let mut view = self.view.lock();
         view.has_ended = true;
         self.until_ms.store(0, Ordering::Release);
+        self.publish_holder(&view);
     }
 
     fn extend(&self, sent: Duration) {
         self.until_ms.fetch_max(as_millis(sent + LEASE_TIME), Ordering::AcqRel);
     }
 
-    /// Returns the beat over which this server, which follows, may take at `now`; `None` while
+    /// Returns the condition on which this server, which follows, takes over at `now`; `None` while
     /// another decides, or may decide. A server that follows and is named itself has taken before,
-    /// and never learnt of it: no other may then decide, and it takes once more.
-    pub(crate) fn may_take_at(&self, now: Duration) -> Option<i64> {
+    /// and never learnt of it: no other may then decide, and it takes once more. A successor does
+    /// not wait until a beat says that the other has left.
+    pub(crate) fn may_take_at(&self, now: Duration) -> Option<TakeoverCondition> {
         let view = self.view.lock();
         let report = view.report.as_ref()?;
         let since = view.unchanged_since?;
         let is_silent = now.saturating_sub(since) >= SILENCE_TIME;
         let is_left_to_it = report.released && report.successor != NamedSuccessor::Other;
-        (is_left_to_it || report.is_self || is_silent).then_some(report.beat)
+        if is_left_to_it || report.is_self || is_silent {
+            return Some(TakeoverCondition::NoBeatSince(report.beat));
+        }
+        (report.successor == NamedSuccessor::This).then_some(TakeoverCondition::LeftToThis)
     }
 
     /// Whether this server decides and is asked to hand over to another one.
@@ -163,17 +212,25 @@ impl Lease {
         !view.has_ended && view.report.as_ref().is_some_and(asked)
     }
 
-    /// Whether the decision is about to pass to this server, or from this one to another: beats are
-    /// frequent then, so that requests wait for short only.
-    pub(crate) fn is_passing(&self) -> bool {
+    /// Whether the server that decides is about to hand over to this one, which looks often then,
+    /// so that requests wait for short only.
+    pub(crate) fn is_successor(&self) -> bool {
         let view = self.view.lock();
-        let Some(report) = &view.report else { return false };
-        match report.successor {
-            NamedSuccessor::This => !report.is_self,
-            NamedSuccessor::Other => report.is_self,
-            // It has left without one, and looks for the next.
-            NamedSuccessor::None => report.is_self && view.has_ended,
-        }
+        let is_named =
+            |report: &HolderReport| report.successor == NamedSuccessor::This && !report.is_self;
+        // Not while its beats fail: what fails would be tried often.
+        view.unchanged_since.is_some() && view.report.as_ref().is_some_and(is_named)
+    }
+
+    /// Whether the server that decided has left a moment before `now`, and this one does not know
+    /// who decides after it. It beats often then, so that requests wait for short only.
+    pub(crate) fn awaits_holder_at(&self, now: Duration) -> bool {
+        let view = self.view.lock();
+        let (Some(report), Some(since)) = (&view.report, view.unchanged_since) else {
+            return false;
+        };
+        let has_left = report.released || (report.is_self && view.has_ended);
+        has_left && now.saturating_sub(since) < SILENCE_TIME
     }
 
     /// Notes the last row of the journal at `now`, which this server has applied.
@@ -207,11 +264,21 @@ impl Lease {
         BatchNumber(self.applied.load(Ordering::Relaxed))
     }
 
-    /// Returns the address of the server that decides, as far as this one knows.
-    pub(crate) fn holder_url(&self) -> Option<String> {
-        let view = self.view.lock();
-        let report = view.report.as_ref()?;
-        (!report.released && !report.url.is_empty()).then(|| report.url.clone())
+    /// Returns the address of the server that decides, as far as this one knows, and each later
+    /// one. It is `None` while none is known, or takes requests.
+    pub(crate) fn watch_holder(&self) -> watch::Receiver<Option<String>> {
+        self.holder_url.subscribe()
+    }
+
+    fn publish_holder(&self, view: &View) {
+        let url = view.holder_url();
+        self.holder_url.send_if_modified(|published| {
+            let is_other = published.as_deref() != url;
+            if is_other {
+                *published = url.map(str::to_owned);
+            }
+            is_other
+        });
     }
 
     /// Whether another server has taken over from this one, which has not left, as the last beat
@@ -228,6 +295,7 @@ fn as_millis(time: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::TakeoverCondition::{LeftToThis, NoBeatSince};
     use super::*;
 
     fn ms(millis: u64) -> Duration {
@@ -268,14 +336,14 @@ mod tests {
         lease.note_beat(ms(10_000), ms(10_010), report(7, false));
         lease.note_beat(ms(12_000), ms(12_010), report(7, false));
         assert_eq!(lease.may_take_at(ms(13_509)), None);
-        assert_eq!(lease.may_take_at(ms(13_510)), Some(7));
+        assert_eq!(lease.may_take_at(ms(13_510)), Some(NoBeatSince(7)));
         lease.note_beat(ms(13_400), ms(13_420), report(8, false));
         assert_eq!(lease.may_take_at(ms(13_510)), None, "it was heard");
         lease.note_failure();
         assert_eq!(lease.may_take_at(ms(60_000)), None, "PostgreSQL takes no writes");
         lease.note_beat(ms(60_000), ms(60_001), report(8, false));
         assert_eq!(lease.may_take_at(ms(63_500)), None);
-        assert_eq!(lease.may_take_at(ms(63_501)), Some(8));
+        assert_eq!(lease.may_take_at(ms(63_501)), Some(NoBeatSince(8)));
         assert!(!lease.is_held_at(ms(60_002)), "the beats of others give no lease");
     }
 
@@ -286,7 +354,7 @@ mod tests {
         for beat in 1..20_u32 {
             let now = ms(10_000) + BEAT_INTERVAL * beat;
             lease.note_beat(now, now, report(i64::from(beat), true));
-            assert_eq!(lease.may_take_at(now), Some(i64::from(beat)));
+            assert_eq!(lease.may_take_at(now), Some(NoBeatSince(i64::from(beat))));
         }
     }
 
@@ -295,11 +363,36 @@ mod tests {
         let lease = Lease::default();
         let released = HolderReport { released: true, ..report(3, false) };
         lease.note_beat(ms(10_000), ms(10_010), released);
-        assert_eq!(lease.may_take_at(ms(10_011)), Some(3));
-        assert_eq!(lease.holder_url(), None);
+        assert_eq!(lease.may_take_at(ms(10_011)), Some(NoBeatSince(3)));
+        assert_eq!(*lease.watch_holder().borrow(), None);
         let own = HolderReport { released: true, ..report(4, true) };
         lease.note_beat(ms(11_000), ms(11_010), own);
         assert!(!lease.is_held_at(ms(11_011)), "what was released is not held");
+    }
+
+    #[test]
+    fn the_address_of_the_server_that_decides_is_known_from_when_it_takes_requests() {
+        let lease = Lease::default();
+        let mut holder = lease.watch_holder();
+        lease.note_own_url("http://b:8080");
+        let own = |is_self| HolderReport { url: "http://b:8080".to_owned(), ..report(3, is_self) };
+        lease.note_beat(ms(9_500), ms(9_510), own(false));
+        assert!(!holder.has_changed().expect("it is there"), "an earlier start of it decided");
+        lease.note_beat(ms(10_000), ms(10_010), report(1, false));
+        assert_eq!(holder.borrow_and_update().as_deref(), Some("http://a:8080"));
+        lease.note_beat(ms(10_500), ms(10_510), report(2, false));
+        assert!(!holder.has_changed().expect("it is there"), "who waits is not woken in vain");
+        lease.note_takeover(ms(11_000));
+        assert_eq!(holder.borrow_and_update().as_deref(), None, "it takes no requests yet");
+        lease.note_serving();
+        assert_eq!(holder.borrow_and_update().as_deref(), Some("http://b:8080"));
+        lease.note_beat(ms(11_500), ms(11_510), own(true));
+        assert!(!holder.has_changed().expect("it is there"));
+        lease.end();
+        lease.note_beat(ms(12_000), ms(12_010), own(true));
+        assert_eq!(holder.borrow_and_update().as_deref(), None, "its own is over");
+        lease.note_beat(ms(12_500), ms(12_510), report(4, false));
+        assert_eq!(holder.borrow_and_update().as_deref(), Some("http://a:8080"));
     }
 
     #[test]
@@ -321,30 +414,46 @@ mod tests {
     fn a_successor_alone_need_not_wait_for_a_server_that_has_handed_over() {
         let handed = |successor| HolderReport { released: true, successor, ..report(3, false) };
         let lease = Lease::default();
+        let named = HolderReport { released: false, ..handed(NamedSuccessor::This) };
+        lease.note_beat(ms(9_500), ms(9_510), named);
+        assert_eq!(lease.may_take_at(ms(9_511)), Some(LeftToThis));
+        assert!(lease.is_successor());
+        lease.note_failure();
+        assert!(!lease.is_successor());
         lease.note_beat(ms(10_000), ms(10_010), handed(NamedSuccessor::This));
-        assert_eq!(lease.may_take_at(ms(10_011)), Some(3));
-        assert!(lease.is_passing());
+        assert_eq!(lease.may_take_at(ms(10_011)), Some(NoBeatSince(3)));
         let other = Lease::default();
         other.note_beat(ms(10_000), ms(10_010), handed(NamedSuccessor::Other));
-        assert!(!other.is_passing());
+        assert!(!other.is_successor());
         assert_eq!(other.may_take_at(ms(13_509)), None);
-        assert_eq!(other.may_take_at(ms(13_510)), Some(3), "the successor is dead as well");
+        let silent = other.may_take_at(ms(13_510));
+        assert_eq!(silent, Some(NoBeatSince(3)), "the successor is dead as well");
     }
 
     #[test]
     fn a_server_that_has_handed_over_looks_often_until_another_decides() {
         let lease = Lease::default();
+        let awaits = |now| lease.awaits_holder_at(ms(now));
         lease.note_takeover(ms(10_000));
-        assert!(!lease.is_to_hand_over());
+        assert!(!lease.is_to_hand_over() && !awaits(10_000));
         let asked = HolderReport { successor: NamedSuccessor::Other, ..report(3, true) };
         lease.note_beat(ms(10_000), ms(10_010), asked.clone());
-        assert!(lease.is_to_hand_over() && lease.is_passing());
+        assert!(lease.is_to_hand_over() && !awaits(10_020));
         lease.end();
+        assert!(awaits(10_030), "it knows that itself");
         lease.note_beat(ms(10_100), ms(10_110), HolderReport { released: true, ..asked });
         assert!(!lease.is_to_hand_over(), "it is done once");
-        assert!(lease.is_passing());
+        assert!(awaits(10_120));
+        let other = Lease::default();
+        other.note_beat(
+            ms(10_100),
+            ms(10_110),
+            HolderReport { released: true, ..report(3, false) },
+        );
+        assert!(other.awaits_holder_at(ms(13_609)));
+        assert!(!other.awaits_holder_at(ms(13_610)), "none takes over");
         lease.note_beat(ms(10_200), ms(10_210), report(4, false));
-        assert!(!lease.is_passing() && !lease.was_taken(), "it has left it to that one");
-        assert_eq!(lease.holder_url(), Some("http://a:8080".to_owned()));
+        assert!(!awaits(10_220) && !lease.was_taken(), "it has left it to that one");
+        assert_eq!(lease.watch_holder().borrow().as_deref(), Some("http://a:8080"));
     }
 }

@@ -18,8 +18,8 @@ use crate::store::shared::lease::{
 };
 use crate::store::shared::{PART, number_i64};
 
-/// Time between two beats while the decision passes from one server to another.
-const PASSING_INTERVAL: Duration = Duration::from_millis(10);
+/// Time between two beats once the server that decided has left, until who decides is known.
+const LEFT_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A server that has joined a cluster.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ impl Membership {
         lease: Arc<Lease>,
         in_force: InForce,
     ) -> Result<Self, StoreError> {
+        lease.note_own_url(url);
         let incarnation = Uuid::new_v4();
         let version = env!("CARGO_PKG_VERSION");
         let Formats { records, snapshots } = Formats::NEWEST;
@@ -129,12 +130,12 @@ impl Beats {
         Ok(Self { membership, connection: SharedConnection::new(address, LEASE_TIME)? })
     }
 
-    /// Beats until `stop` is dropped.
+    /// Beats until the sender is dropped, and at once where it sends.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] if another server has taken over from this one; or another server has
     /// joined with this one's address.
-    pub(crate) fn run(mut self, stop: &Receiver<()>) -> Result<(), StoreError> {
+    pub(crate) fn run(mut self, awaited: &Receiver<()>) -> Result<(), StoreError> {
         let mut failures = 0_u32;
         loop {
             let began = uptime();
@@ -159,11 +160,11 @@ impl Beats {
                     }
                 }
             }
-            let spent = uptime().saturating_sub(began);
-            let is_passing = self.membership.lease.is_passing();
-            let interval = if is_passing { PASSING_INTERVAL } else { BEAT_INTERVAL };
-            let pause = interval.saturating_sub(spent).max(interval / 10);
-            if stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            let now = uptime();
+            let has_left = self.membership.lease.awaits_holder_at(now);
+            let interval = if has_left { LEFT_INTERVAL } else { BEAT_INTERVAL };
+            let pause = interval.saturating_sub(now.saturating_sub(began)).max(interval / 10);
+            if awaited.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
                 return Ok(());
             }
         }

@@ -9,7 +9,7 @@ use crate::store::error::StoreError;
 use crate::store::record::BatchNumber;
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::connection::{CallError, SharedConnection};
-use crate::store::shared::lease::uptime;
+use crate::store::shared::lease::{TakeoverCondition, uptime};
 use crate::store::shared::membership::Membership;
 use crate::store::shared::snapshots::{SnapshotStates, read_newest_snapshot};
 use crate::store::shared::{PART, number_i64};
@@ -40,9 +40,12 @@ pub(crate) trait SharedRows {
     /// Adds a row of a new owner after the last row, if that is of one of `own`.
     fn take_again(&mut self, owner: Uuid, own: &[Uuid]) -> Result<OwnedRow, CallError>;
 
-    /// Adds a row of a new owner, if the beat of the server that decides is still `seen`; `None` if
-    /// not.
-    fn take_over(&mut self, owner: Uuid, seen: i64) -> Result<Option<OwnedRow>, CallError>;
+    /// Adds a row of a new owner on a condition; `None` if it is not met.
+    fn take_over(
+        &mut self,
+        owner: Uuid,
+        condition: TakeoverCondition,
+    ) -> Result<Option<OwnedRow>, CallError>;
 
     /// Returns the row `from` without its bytes, and rows after it.
     fn read_journal(&mut self, from: BatchNumber) -> Result<Vec<(OwnedRow, Vec<u8>)>, CallError>;
@@ -86,7 +89,15 @@ impl SharedRows for PostgresRows {
         owned_row(row.get(0), row.get(1), owner)
     }
 
-    fn take_over(&mut self, owner: Uuid, seen: i64) -> Result<Option<OwnedRow>, CallError> {
+    fn take_over(
+        &mut self,
+        owner: Uuid,
+        condition: TakeoverCondition,
+    ) -> Result<Option<OwnedRow>, CallError> {
+        let seen = match condition {
+            TakeoverCondition::NoBeatSince(beat) => Some(beat),
+            TakeoverCondition::LeftToThis => None,
+        };
         let server = self.membership.as_ref().expect("only servers take over");
         let rows = self.connection.commit(
             "SELECT n, epoch FROM slotbook.take_over($1, $2, $3, $4, $5)",

@@ -219,8 +219,8 @@ BEGIN
     RAISE EXCEPTION 'another server has taken part %', p USING ERRCODE = 'SB001';
 END $$;
 
--- Takes for a server, if the one that decides has not been heard since `seen`, or has left. No row
--- if it was heard.
+-- Takes for a server, if the one that decides has not been heard since `seen`; without it, if that
+-- one has left and named this server its successor. No row otherwise.
 CREATE FUNCTION slotbook.take_over(
     p integer, o uuid, me integer, my_incarnation uuid, seen bigint
 ) RETURNS TABLE (n bigint, epoch bigint)
@@ -229,7 +229,8 @@ SET lock_timeout = '2s' AS $$
 BEGIN
     UPDATE holder SET node = me, incarnation = my_incarnation, beat = beat + 1, released = false,
         successor = NULL
-        WHERE part = p AND beat = seen;
+        WHERE part = p
+            AND CASE WHEN seen IS NULL THEN released AND successor = me ELSE beat = seen END;
     IF FOUND THEN
         -- Others wait for the row of the holder: what they see here is what this one leaves.
         PERFORM admit(me);
@@ -269,9 +270,12 @@ BEGIN
     UPDATE holder SET successor = chosen WHERE part = p;
 END $$;
 
--- Leaves to the others, who need not wait.
+-- Leaves to the others, who need not wait. The commit waits for no disk and no standby: that of the
+-- one that takes over does so for both, and a release that is lost costs others their wait only.
 CREATE FUNCTION slotbook.release(p integer, me integer, my_incarnation uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+    -- Until the end of the transaction, which is after that of the function.
+    SELECT set_config('synchronous_commit', 'off', true);
     UPDATE node SET has_left = true WHERE id = me AND incarnation = my_incarnation;
     UPDATE holder SET released = true, beat = beat + 1
         WHERE part = p AND node = me AND incarnation = my_incarnation

@@ -1,6 +1,8 @@
 //! Servers over a model of PostgreSQL with a standby, which loses requests and answers, ends waits,
-//! and is promoted. They run the code of the real ones, on threads of which one runs at a time, in
-//! an order that a seed gives.
+//! is promoted, and has servers asked to hand over. They run the code of the real ones, on threads
+//! of which one runs at a time, in an order that a seed gives.
+
+mod tables;
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -15,6 +17,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use uuid::Uuid;
 
+use self::tables::{Row, Tables};
 use crate::store::batch;
 use crate::store::error::StoreError;
 use crate::store::formats::Formats;
@@ -24,7 +27,7 @@ use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::connection::CallError;
 use crate::store::shared::follower::{Follower, Takeover};
 use crate::store::shared::in_force::{InForce, InForceView};
-use crate::store::shared::lease::{HolderReport, Lease, NamedSuccessor};
+use crate::store::shared::lease::{HolderReport, Lease, NamedSuccessor, TakeoverCondition};
 use crate::store::shared::log::SharedLog;
 use crate::store::shared::rows::{OwnedRow, SharedRows};
 use crate::store::shared::snapshots::SnapshotStates;
@@ -33,18 +36,8 @@ use crate::store::snapshot::Frames;
 const SERVERS: usize = 3;
 /// Turns of a run, of which each server has a third.
 const TURNS: usize = 900;
-
-/// A row of the model's journal.
-type Row = (OwnedRow, Vec<u8>);
-
-/// The tables that commits change.
-#[derive(Clone, Debug, Default)]
-struct Tables {
-    journal: Vec<Row>,
-    /// The server that decides, and the number of beats.
-    holder: Option<(usize, u64)>,
-    beat: i64,
-}
+/// Reads that a server which leaves has still under way.
+pub(crate) const READS_UNDER_WAY: usize = 5;
 
 /// A call that reaches PostgreSQL after its server has lost the connection.
 struct LateAppend {
@@ -77,6 +70,8 @@ pub(crate) struct World {
     /// Writes that were answered.
     pub(crate) answered: BTreeSet<u64>,
     pub(crate) takeovers: usize,
+    /// Servers that have handed over.
+    pub(crate) departures: usize,
     pub(crate) reads: usize,
 }
 
@@ -152,25 +147,42 @@ impl SimulatedServer {
         let incarnation = self.incarnation;
         let answered = self.step(|world, _| {
             world.commit(index, |tables| {
-                if tables.holder == Some((index, incarnation)) {
+                let is_self = tables.holder == Some((index, incarnation));
+                if is_self && !tables.released {
                     tables.beat += 1;
                 }
-                Ok((tables.beat, tables.holder == Some((index, incarnation))))
+                Ok(HolderReport {
+                    beat: tables.beat,
+                    is_self,
+                    released: tables.released,
+                    successor: match tables.successor {
+                        None => NamedSuccessor::None,
+                        Some(successor) if successor == index => NamedSuccessor::This,
+                        Some(_) => NamedSuccessor::Other,
+                    },
+                    url: String::new(),
+                })
             })
         });
         match answered {
-            Ok((beat, is_self)) => {
-                let report = HolderReport {
-                    beat,
-                    is_self,
-                    released: false,
-                    successor: NamedSuccessor::None,
-                    url: String::new(),
-                };
+            Ok(report) => {
                 self.lease.note_beat(sent, self.local_now(), report);
             }
             Err(_) => self.lease.note_failure(),
         }
+    }
+
+    /// Leaves the decision to the successor. The commit waits for no standby.
+    pub(crate) fn leave(&self) {
+        self.lease.end();
+        let incarnation = self.incarnation;
+        self.step(|world, index| {
+            if !world.cut[index] && world.primary.holder == Some((index, incarnation)) {
+                world.primary.released = true;
+                world.primary.beat += 1;
+                world.departures += 1;
+            }
+        });
     }
 }
 
@@ -195,6 +207,7 @@ impl World {
             next_write: 0,
             answered: BTreeSet::new(),
             takeovers: 0,
+            departures: 0,
             reads: 0,
         }
     }
@@ -227,6 +240,10 @@ impl World {
         if self.random.random_bool(0.01) {
             // Rows that no standby has are gone.
             self.primary = self.standby.clone();
+        }
+        if self.random.random_bool(0.01) && self.primary.holder.is_some() {
+            self.primary.successor = Some(self.random.random_range(0..SERVERS));
+            self.standby = self.primary.clone();
         }
         if !self.late.is_empty() && self.random.random_bool(0.1) {
             let late = self.late.remove(0);
@@ -273,31 +290,6 @@ impl World {
     }
 }
 
-impl Tables {
-    fn last(&self) -> OwnedRow {
-        self.journal.last().expect("it has a first row").0
-    }
-
-    fn append(&mut self, row: OwnedRow, bytes: &[u8]) -> Result<(), CallError> {
-        if self.journal.iter().any(|(there, _)| there.number == row.number) {
-            return Err(CallError::KeyTaken);
-        }
-        let follows = self.journal.iter().any(|(before, _)| before.next() == row);
-        if !follows {
-            return Err(CallError::Fenced);
-        }
-        self.journal.push((row, bytes.to_vec()));
-        Ok(())
-    }
-
-    fn take(&mut self, owner: Uuid) -> OwnedRow {
-        let last = self.last();
-        let row = OwnedRow { number: last.number.next(), epoch: last.epoch + 1, owner };
-        self.journal.push((row, Vec::new()));
-        row
-    }
-}
-
 impl SharedRows for SimulatedServer {
     fn append(&mut self, row: OwnedRow, bytes: &[u8]) -> Result<(), CallError> {
         self.step(|world, index| {
@@ -321,16 +313,15 @@ impl SharedRows for SimulatedServer {
         })
     }
 
-    fn take_over(&mut self, owner: Uuid, seen: i64) -> Result<Option<OwnedRow>, CallError> {
+    fn take_over(
+        &mut self,
+        owner: Uuid,
+        condition: TakeoverCondition,
+    ) -> Result<Option<OwnedRow>, CallError> {
         let incarnation = self.incarnation;
         self.step(|world, index| {
             world.commit(index, |tables| {
-                if tables.beat != seen {
-                    return Ok(None);
-                }
-                tables.beat += 1;
-                tables.holder = Some((index, incarnation));
-                Ok(Some(tables.take(owner)))
+                Ok(tables.take_over((index, incarnation), owner, condition))
             })
         })
     }
@@ -447,6 +438,10 @@ fn serve_writes(
         if server.lease.was_taken() {
             return;
         }
+        if server.lease.is_to_hand_over() {
+            server.leave();
+            return (0..READS_UNDER_WAY).for_each(|_| read(server, &known));
+        }
         for _ in 0..server.step(|world, _| world.random.random_range(0..4)) {
             let write = server.step(|world, _| {
                 world.next_write += 1;
@@ -462,14 +457,18 @@ fn serve_writes(
             known.push(write);
             server.step(|world, _| world.answered.insert(write));
         }
-        // A client reads: it sees all that was answered before it asked, or nothing.
-        let before = server.step(|world, _| world.answered.clone());
-        let seen: BTreeSet<u64> = known.iter().copied().collect();
-        server.step(|_, _| ());
-        if server.lease.is_held_at(server.local_now()) {
-            assert!(before.is_subset(&seen), "a read lacks {:?}", before.difference(&seen));
-            server.step(|world, _| world.reads += 1);
-        }
+        read(server, &known);
+    }
+}
+
+/// Reads as a client does: it sees all that was answered before it asked, or nothing.
+fn read(server: &SimulatedServer, known: &[u64]) {
+    let before = server.step(|world, _| world.answered.clone());
+    let seen: BTreeSet<u64> = known.iter().copied().collect();
+    server.step(|_, _| ());
+    if server.lease.is_held_at(server.local_now()) {
+        assert!(before.is_subset(&seen), "a read lacks {:?}", before.difference(&seen));
+        server.step(|world, _| world.reads += 1);
     }
 }
 
@@ -524,16 +523,16 @@ pub(crate) fn run_servers<V: RecoveryVisitor + Default>(
     std::mem::replace(&mut *world, World::new(seed, Arc::default()))
 }
 
-/// Runs a seed, and checks the history at its end. Returns the numbers of takeovers, writes and
-/// reads.
-fn run_seed(seed: u64) -> [usize; 3] {
+/// Runs a seed, and checks the history at its end. Returns the numbers of takeovers, hand-overs,
+/// writes and reads.
+fn run_seed(seed: u64) -> [usize; 4] {
     let world = run_servers(seed, Arc::default(), serve_writes);
     let Writes(written) = world.read_all().expect("whole rows");
     let once: BTreeSet<u64> = written.iter().copied().collect();
     assert_eq!(once.len(), written.len(), "a write is there twice");
     let lost: Vec<_> = world.answered.difference(&once).collect();
     assert!(lost.is_empty(), "answered and lost: {lost:?}");
-    [world.takeovers, world.answered.len(), world.reads]
+    [world.takeovers, world.departures, world.answered.len(), world.reads]
 }
 
 /// The seeds to run: these, or those of `SLOTBOOK_SEEDS`, as in 0..1000000.
@@ -573,7 +572,11 @@ pub(crate) fn run_seeds<const N: usize>(
 #[test]
 fn what_was_answered_is_there_once_and_every_read_sees_it() {
     let seeds = seeds(0..2_000);
-    let [takeovers, writes, reads] = run_seeds(seeds.clone(), run_seed);
-    println!("{seeds:?}: {takeovers} takeovers, {writes} answered writes, {reads} reads");
-    assert!(takeovers > 0 && writes > 0 && reads > 0);
+    let sums = run_seeds(seeds.clone(), run_seed);
+    let [takeovers, departures, writes, reads] = sums;
+    println!(
+        "{seeds:?}: {takeovers} takeovers, {departures} hand-overs, {writes} answered writes, \
+         {reads} reads"
+    );
+    assert!(sums.iter().all(|sum| *sum > 0), "{sums:?}");
 }

@@ -154,6 +154,37 @@ async fn a_hand_over_without_a_successor_is_refused_and_changes_nothing() {
     assert_eq!(servers.deciding().await, first);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_successor_takes_once_the_other_has_left_and_not_before() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let first = servers.deciding().await;
+    // Nothing of it stays.
+    let trial = |changed: &str, expected: &str| {
+        pair.query(&format!(
+            "DO $$ BEGIN
+                UPDATE slotbook.holder h SET {changed} FROM slotbook.node o;
+                PERFORM FROM slotbook.node o,
+                    slotbook.take_over(0, gen_random_uuid(), o.id, o.incarnation, NULL);
+                IF {expected} THEN
+                    RAISE SQLSTATE 'U0001';
+                END IF;
+                RAISE 'it is otherwise';
+            EXCEPTION WHEN SQLSTATE 'U0001' THEN
+                RETURN;
+            END $$"
+        ));
+    };
+    trial("successor = o.id", "NOT FOUND");
+    trial("released = true", "NOT FOUND");
+    trial("released = true, successor = o.id", "FOUND");
+    assert_eq!(pair.query("SELECT NOT released AND successor IS NULL FROM slotbook.holder"), "t");
+    assert_eq!(servers.deciding().await, first);
+}
+
 fn said(servers: &Servers) -> String {
     let logs: Vec<String> = servers.members.iter().map(super::servers::Member::said).collect();
     logs.join("\n---\n")

@@ -25,6 +25,10 @@ impl Way {
                 let cut = cut.clone();
                 tokio::spawn(async move {
                     let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { return };
+                    // As in a network, no small packet waits for the one before.
+                    for stream in [&client, &server] {
+                        stream.set_nodelay(true).expect("a socket");
+                    }
                     let (from_client, to_client) = client.into_split();
                     let (from_server, to_server) = server.into_split();
                     let there = pass(from_client, to_server, cut.clone());

@@ -3,10 +3,9 @@ use std::net::IpAddr;
 use axum::Router;
 use axum::http::Uri;
 use axum::routing::get;
-use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::*;
@@ -41,7 +40,7 @@ async fn bind() -> (TcpListener, SocketAddr) {
 /// A server that follows.
 struct Follower {
     address: SocketAddr,
-    holder: Arc<Mutex<Option<String>>>,
+    holder: watch::Sender<Option<String>>,
     take_over: oneshot::Sender<()>,
     served: JoinHandle<FollowingConnections>,
 }
@@ -64,9 +63,8 @@ impl Follower {
         holder: Option<SocketAddr>,
         own_url: String,
     ) -> Self {
-        let holder = Arc::new(Mutex::new(holder.map(|address| format!("http://{address}"))));
-        let seen = Arc::clone(&holder);
-        let forwarder = Forwarder::new(&SECRET, 100, move || seen.lock().clone());
+        let holder = watch::Sender::new(holder.map(|address| format!("http://{address}")));
+        let forwarder = Forwarder::new(&SECRET, 100, holder.subscribe());
         let network = "127.0.0.1/32".parse().expect("a network");
         let forwarder =
             forwarder.reached_at(own_url).behind(vec![network], ForwardingHeader::XForwardedFor);
@@ -131,10 +129,15 @@ fn assert_unavailable(answer: &str, is_undone: bool) {
     assert_eq!(answer.contains("nothing was done"), is_undone, "{answer}");
 }
 
+/// The URL of the one server that decides all the time.
+fn decided_at(holder: SocketAddr) -> watch::Receiver<Option<String>> {
+    watch::channel(Some(format!("http://{holder}"))).1
+}
+
 /// Starts a server that decides, whose page says the origin of its request. One source may have one
 /// connection.
 async fn start_holder(in_cluster: bool) -> SocketAddr {
-    let forwarder = Forwarder::new(&SECRET, 100, || None);
+    let forwarder = Forwarder::new(&SECRET, 100, watch::channel(None).1);
     let departure = Arc::new(Departure::new(Arc::new(forwarder)));
     start_server(in_cluster.then_some(departure), 1).await
 }
@@ -308,11 +311,11 @@ async fn without_a_server_that_decides_nothing_is_done() {
     let (closed, address) = bind().await;
     drop(closed);
     let url = format!("http://{address}");
-    *follower.holder.lock() = Some(url.clone());
+    follower.holder.send_replace(Some(url.clone()));
     assert_unavailable(&ask(follower.address, POST).await, true);
     let ready = ask(follower.address, &GET.replace("/whose", "/readyz")).await;
     assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains(&url), "{ready}");
-    *follower.holder.lock() = Some("not a URL".to_owned());
+    follower.holder.send_replace(Some("not a URL".to_owned()));
     assert_unavailable(&ask(follower.address, POST).await, true);
 }
 
@@ -324,10 +327,10 @@ async fn a_request_waits_for_a_server_that_decides_and_is_sent_once() {
     drop(closed);
     // First none is known, then one that cannot be reached, then one that answers.
     tokio::time::sleep(FIRST_PAUSE * 2).await;
-    *follower.holder.lock() = Some(format!("http://{gone}"));
+    follower.holder.send_replace(Some(format!("http://{gone}")));
     tokio::time::sleep(LONGEST_PAUSE * 2).await;
     let (holder, address) = bind().await;
-    *follower.holder.lock() = Some(format!("http://{address}"));
+    follower.holder.send_replace(Some(format!("http://{address}")));
     let (mut answering, request) = accept(&holder, "123").await;
     assert!(request.starts_with("POST /a HTTP/1.1\r\n"), "{request}");
     let answer = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
@@ -355,9 +358,9 @@ async fn a_request_of_another_server_waits_until_this_one_decides() {
     let follower = Follower::succeeding_to(own).await;
     let mut stream = connect(follower.address, &sealed_get(client(), 0)).await;
     tokio::time::sleep(FIRST_PAUSE * 2).await;
-    *follower.holder.lock() = Some(format!("http://{address}"));
+    follower.holder.send_replace(Some(format!("http://{address}")));
     tokio::time::sleep(LONGEST_PAUSE * 2).await;
-    *follower.holder.lock() = Some(format!("http://{own}"));
+    follower.holder.send_replace(Some(format!("http://{own}")));
     let answer = read_all(&mut stream).await;
     assert!(answer.contains("client 203.0.113.7, operator false, header false"), "{answer}");
     let asked = silent.accept().now_or_never();
@@ -371,7 +374,7 @@ async fn a_request_of_another_server_is_refused_soon_if_a_third_one_decides() {
     let began = tokio::time::Instant::now();
     let mut stream = connect(follower.address, &sealed_get(client(), 0)).await;
     tokio::time::sleep(FIRST_PAUSE * 2).await;
-    *follower.holder.lock() = Some(format!("http://{third}"));
+    follower.holder.send_replace(Some(format!("http://{third}")));
     assert_unavailable(&read_all(&mut stream).await, true);
     assert!(began.elapsed() < HOLDING_TIME, "it waits no longer");
 }
@@ -379,7 +382,7 @@ async fn a_request_of_another_server_is_refused_soon_if_a_third_one_decides() {
 #[tokio::test]
 async fn a_server_that_has_handed_over_passes_requests_on() {
     let successor = start_holder(true).await;
-    let forwarder = Forwarder::new(&SECRET, 100, move || Some(format!("http://{successor}")));
+    let forwarder = Forwarder::new(&SECRET, 100, decided_at(successor));
     let departure = Arc::new(Departure::new(Arc::new(forwarder)));
     let former = start_departing(&departure).await;
     let answer = ask(former, GET).await;
@@ -418,7 +421,7 @@ async fn a_server_that_no_longer_decides_is_not_waited_for() {
     let follower = Follower::start(Some(address)).await;
     let mut stream = connect(follower.address, POST).await;
     let (_silent, _) = accept(&holder, "123").await;
-    *follower.holder.lock() = Some("http://127.0.0.1:9".to_owned());
+    follower.holder.send_replace(Some("http://127.0.0.1:9".to_owned()));
     assert_unavailable(&read_all(&mut stream).await, false);
 }
 
@@ -452,8 +455,7 @@ async fn commands_of_the_operator_are_forwarded_except_backups() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("socket");
     let listener = UnixListener::bind(&path).expect("a socket");
-    let forwarder =
-        Arc::new(Forwarder::new(&SECRET, 100, move || Some(format!("http://{holder}"))));
+    let forwarder = Arc::new(Forwarder::new(&SECRET, 100, decided_at(holder)));
     tokio::spawn(async move { serve_operator_following(&listener, &forwarder).await });
     let backup = POST.replace("/a", BACKUPS);
     for (request, expected) in
