@@ -462,8 +462,8 @@ impl Engine {
         }
     }
 
-    /// Rejects new writes, waits until those in flight are answered, and stops the actors. The
-    /// journal ends after them.
+    /// Rejects new writes, waits until those in flight are answered, and ends the journal and the
+    /// actors.
     pub async fn shut_down(self) {
         self.health.shutdown_began();
         self.admission.close().await;

@@ -80,6 +80,8 @@ pub enum EntryEffect {
     /// Asks for the log's place after the batch. The sender gets its reply when all states before
     /// that place are published.
     Checkpoint(oneshot::Sender<Checkpoint>),
+    /// Ends the journal. Entries after it are dropped.
+    End,
 }
 
 /// A reply that waits for a batch to be durable.
@@ -129,7 +131,8 @@ impl PendingReply {
     }
 }
 
-/// The sending side of the journal's queue. The journal ends when all handles are dropped.
+/// The sending side of the journal's queue. The journal ends with [`EntryEffect::End`], or when all
+/// handles are dropped.
 #[derive(Clone, Debug)]
 pub struct JournalHandle {
     entries: mpsc::UnboundedSender<JournalEntry>,
@@ -205,6 +208,8 @@ pub struct JournalWriter<L> {
     log: L,
     /// The states that readers use; never newer than the log.
     published: Arc<Published>,
+    /// Whether it has carried out [`EntryEffect::End`].
+    has_ended: bool,
 }
 
 impl<L: Log> JournalWriter<L> {
@@ -258,6 +263,7 @@ impl<L: Log> JournalWriter<L> {
                 EntryEffect::Checkpoint(reply) => {
                     checkpoints.push((self.log.checkpoint()?, reply));
                 }
+                EntryEffect::End => self.has_ended = true,
             }
         }
         self.published.publish_groups(next_states);
@@ -400,16 +406,16 @@ impl<L: Log> Journal<L> {
     ) -> (Self, JournalHandle) {
         let (sender, entries) = mpsc::unbounded_channel();
         let record_format = log.record_format();
-        let writer = JournalWriter { log, published };
+        let writer = JournalWriter { log, published, has_ended: false };
         let arrivals = Arc::<Arrivals>::default();
         let handle =
             JournalHandle { entries: sender, arrivals: Arc::clone(&arrivals), record_format };
         (Self { writer, health, metrics, entries, arrivals }, handle)
     }
 
-    /// Drives the journal on the calling thread until every handle is dropped, then closes the log.
-    /// The entries that arrive while a batch is written form the next batch. By the size of the
-    /// last one, it may wait for more.
+    /// Drives the journal on the calling thread until its end, or until every handle is dropped,
+    /// then closes the log. The entries that arrive while a batch is written form the next batch.
+    /// By the size of the last one, it may wait for more.
     ///
     /// # Errors
     /// The first failed append. Nothing more may be answered: end the process.
@@ -417,7 +423,9 @@ impl<L: Log> Journal<L> {
         let mut batch = Vec::new();
         let mut last = GroupCommit::new();
         let mut taken = 0;
-        while self.entries.blocking_recv_many(&mut batch, BATCH_ENTRIES_MAX) > 0 {
+        while !self.writer.has_ended
+            && self.entries.blocking_recv_many(&mut batch, BATCH_ENTRIES_MAX) > 0
+        {
             let records = self.gather(&mut batch, last, taken);
             taken += records as u64;
             let began = Stopwatch::now();
@@ -488,7 +496,9 @@ impl Journal<SimulatedLog> {
         mut batch_time: impl FnMut() -> Duration,
     ) -> Result<(), JournalError> {
         let mut batch = Vec::new();
-        while self.entries.recv_many(&mut batch, BATCH_ENTRIES_MAX).await > 0 {
+        while !self.writer.has_ended
+            && self.entries.recv_many(&mut batch, BATCH_ENTRIES_MAX).await > 0
+        {
             if let Err(error) = self.commit_simulated(&mut batch, &mut batch_time).await {
                 std::mem::forget((batch, self.entries));
                 return Err(error);
@@ -526,7 +536,9 @@ impl<L: Log> Journal<L> {
     /// failed append it says so, and keeps its callers waiting for as long as the task is kept.
     pub(crate) async fn run_in_task(mut self, failed: Arc<tokio::sync::Notify>) {
         let mut batch = Vec::new();
-        while self.entries.recv_many(&mut batch, BATCH_ENTRIES_MAX).await > 0 {
+        while !self.writer.has_ended
+            && self.entries.recv_many(&mut batch, BATCH_ENTRIES_MAX).await > 0
+        {
             if self.commit_guarded(&mut batch).is_err() {
                 failed.notify_one();
                 std::future::pending::<()>().await;
@@ -538,6 +550,28 @@ impl<L: Log> Journal<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::directory::Directory;
+    use crate::engine::group_states::GroupStates;
+    use crate::engine::recovery;
+
+    #[test]
+    fn the_journal_ends_while_handles_to_it_live() {
+        let disk = recovery::create_simulated(&Directory::default(), &[]).expect("a disk");
+        let (directory, _, log) = recovery::load_simulated(&disk).expect("a store");
+        let published = Arc::new(Published::new(directory, GroupStates::default(), []));
+        let (journal, handle) =
+            Journal::new(log, published, Arc::default(), Arc::new(EngineMetrics::default()));
+        let (barrier, mut passed) = oneshot::channel();
+        handle.append(JournalEntry::reply(PendingReply::Barrier(barrier)));
+        handle.append(JournalEntry::effect(EntryEffect::End));
+        let (ended, end) = std::sync::mpsc::channel();
+        std::thread::spawn(move || ended.send(journal.run()));
+        end.recv_timeout(Duration::from_secs(60)).expect("it ends").expect("the disk takes all");
+        passed.try_recv().expect("what came before its end is done");
+        let (barrier, mut passed) = oneshot::channel();
+        handle.append(JournalEntry::reply(PendingReply::Barrier(barrier)));
+        passed.try_recv().expect_err("what comes after its end is dropped");
+    }
 
     #[test]
     fn a_batch_waits_only_under_load_and_only_for_a_time() {

@@ -494,8 +494,10 @@ impl SupervisorState {
         }
     }
 
-    /// Stops the groups, then itself. The journal ends with their handles.
+    /// Ends the journal, then stops the groups and itself. The journal does not wait for the
+    /// groups, of which there may be many: no write is under way in them.
     fn shut_down(&mut self) {
+        self.parts.journal.append(JournalEntry::effect(EntryEffect::End));
         for status in std::mem::take(&mut self.groups).into_values() {
             if let GroupStatus::Running { actor, .. } = status {
                 actor.stop(None);
