@@ -136,6 +136,11 @@ impl GroupStates {
         })
     }
 
+    /// Returns the states, ascending by group.
+    pub(crate) fn into_states(self) -> Vec<Arc<GroupState>> {
+        self.into_sorted().into_iter().map(|(_, group_state)| group_state).collect()
+    }
+
     /// Returns the states by group, ascending.
     pub(crate) fn into_sorted(self) -> Vec<(GroupId, Arc<GroupState>)> {
         let Self { in_order, late, .. } = self;

@@ -6,9 +6,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::Thread;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -22,6 +21,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Permit;
+use crate::engine::group_commit::{Arrivals, GroupCommit};
 use crate::engine::health::Health;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
@@ -298,93 +298,6 @@ pub enum JournalError {
     Panicked,
 }
 
-/// Number of records of the last batch from which the next one is gathered.
-const GATHERED_RECORDS_MIN: usize = 8;
-/// Share of the last batch's records that the next one waits for.
-const GATHERED_PERCENT: usize = 95;
-/// Longest time after the end of the last batch for which the next one is gathered, in times that
-/// the last one took.
-const GATHER_FACTOR: u32 = 8;
-/// Longest such time of all.
-const GATHER_TIME_MAX: Duration = Duration::from_millis(8);
-
-/// Size and time of the last batch, by which the next one is gathered.
-///
-/// A batch costs a sync and the wake-ups of several threads, however many records it has. Under
-/// load, the callers of the last batch write again soon after their answers. So the next batch
-/// waits until it is nearly as large, but only for a time. Where callers wait for the processor,
-/// larger batches shorten their waiting too (docs/benchmarks.md). Entries without a record cost no
-/// sync, so they do not count.
-#[derive(Clone, Copy, Debug)]
-struct GroupCommit {
-    records: usize,
-    took: Duration,
-    ended: Stopwatch,
-}
-
-impl GroupCommit {
-    /// The state before the first batch, which does not wait.
-    fn new() -> Self {
-        Self { records: 0, took: Duration::ZERO, ended: Stopwatch::now() }
-    }
-
-    /// Returns how long a batch of this many records is to wait for more, so long after the end of
-    /// the last one; `None` if it is not.
-    fn wait_time(&self, records: usize, since_end: Duration) -> Option<Duration> {
-        let longest = (self.took * GATHER_FACTOR).min(GATHER_TIME_MAX);
-        let waits = self.records >= GATHERED_RECORDS_MIN
-            && 0 < records
-            && records < self.wanted_records()
-            && since_end < longest;
-        waits.then(|| longest.saturating_sub(since_end))
-    }
-
-    /// Returns the number of records at which the next batch is gathered.
-    fn wanted_records(&self) -> usize {
-        self.records * GATHERED_PERCENT / 100
-    }
-}
-
-/// Count of the appended records. The sender of the last record that a batch waits for wakes the
-/// journal's thread.
-///
-/// The thread sets `wake_at` and then reads `appended`; a sender counts and then reads `wake_at`.
-/// In one order for all threads, one of the two sees the other. Each number is reached or passed
-/// once.
-#[derive(Debug, Default)]
-struct Arrivals {
-    /// Records appended since the start.
-    appended: AtomicU64,
-    /// Number of them at which the thread is woken.
-    wake_at: AtomicU64,
-    /// The thread that drives the journal.
-    thread: OnceLock<Thread>,
-}
-
-impl Arrivals {
-    /// Counts the records of an entry that was appended.
-    fn count(&self, records: u64) {
-        let before = self.appended.fetch_add(records, Ordering::SeqCst);
-        let wake_at = self.wake_at.load(Ordering::SeqCst);
-        if before < wake_at
-            && wake_at <= before + records
-            && let Some(thread) = self.thread.get()
-        {
-            thread.unpark();
-        }
-    }
-
-    /// Waits until `count` records were appended since the start, or for a time; it may return
-    /// earlier.
-    fn wait(&self, count: u64, longest: Duration) {
-        self.thread.get_or_init(std::thread::current);
-        self.wake_at.store(count, Ordering::SeqCst);
-        if self.appended.load(Ordering::SeqCst) < count {
-            std::thread::park_timeout(longest);
-        }
-    }
-}
-
 /// A journal that is not driven yet.
 #[derive(Debug)]
 pub struct Journal<L> {
@@ -571,46 +484,5 @@ mod tests {
         let (barrier, mut passed) = oneshot::channel();
         handle.append(JournalEntry::reply(PendingReply::Barrier(barrier)));
         passed.try_recv().expect_err("what comes after its end is dropped");
-    }
-
-    #[test]
-    fn a_batch_waits_only_under_load_and_only_for_a_time() {
-        let micros = Duration::from_micros;
-        // Records and time of the last batch; records now, time since its end; time to wait.
-        for (last, took, records, since_end, wait) in [
-            (0, 0, 1, 0, None),
-            (1, 300, 1, 0, None),
-            (7, 300, 1, 0, None),
-            (8, 300, 1, 0, Some(2_400)),
-            (8, 300, 0, 0, None),
-            (8, 300, 6, 2_399, Some(1)),
-            (8, 300, 1, 2_400, None),
-            (8, 300, 7, 0, None),
-            (64, 300, 59, 0, Some(2_400)),
-            (64, 300, 60, 0, None),
-            (64, 9_000, 1, 7_999, Some(1)),
-            (64, 9_000, 1, 8_000, None),
-        ] {
-            let took = micros(took);
-            let group_commit = GroupCommit { records: last, took, ended: Stopwatch::now() };
-            let found = group_commit.wait_time(records, micros(since_end));
-            let wait = wait.map(micros);
-            assert_eq!(found, wait, "{records} after {last}, {since_end} µs after the end");
-        }
-    }
-
-    #[test]
-    fn the_last_record_wanted_ends_the_wait() {
-        let arrivals = Arrivals::default();
-        arrivals.wait(3, Duration::ZERO);
-        (0..2).for_each(|_| arrivals.count(1));
-        // The third one leaves a wake-up behind, by which the next wait ends at once.
-        arrivals.count(2);
-        let began = Stopwatch::now();
-        let longest = Duration::from_secs(60);
-        arrivals.wait(5, longest);
-        assert!(began.elapsed() < longest, "it was woken");
-        arrivals.wait(4, longest);
-        assert!(began.elapsed() < longest, "as many have arrived already");
     }
 }

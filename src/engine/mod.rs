@@ -21,6 +21,7 @@ mod erasure_cleanup;
 mod fair_queue;
 mod forgotten_list;
 pub mod group;
+mod group_commit;
 mod group_map;
 mod group_routes;
 mod group_states;

@@ -52,8 +52,7 @@ pub fn load(directory: &Path) -> Result<Loaded, StoreError> {
     let mut visitor = StateRebuilder::default();
     let store = Store::open(directory)?.recover(&mut visitor)?;
     let recovered = visitor.into_recovered();
-    let sorted = recovered.group_states.into_sorted();
-    let group_states: Vec<_> = sorted.into_iter().map(|(_, group_state)| group_state).collect();
+    let group_states = recovered.group_states.into_states();
     for group_state in &group_states {
         let group = group_state.catalogue.group.id;
         let state = short_hash(group_state);
@@ -262,8 +261,7 @@ pub fn load_simulated(
     }
     let recovered = visitor.into_recovered();
     assert!(recovered.quarantined.is_empty(), "a simulated history is applied as it was made");
-    let sorted = recovered.group_states.into_sorted();
-    Ok((recovered.directory, sorted.into_iter().map(|(_, group_state)| group_state).collect(), log))
+    Ok((recovered.directory, recovered.group_states.into_states(), log))
 }
 
 /// Returns the position of a group's state in its history, in a log with the epoch `epoch`.

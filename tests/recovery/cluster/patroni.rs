@@ -122,8 +122,9 @@ impl Patroni {
         }
     }
 
-    /// Waits until all servers but the primary follow it, and commits wait for one of them. One that Patroni calls a replica may
-    /// have another history still, which it gives up by a copy of the primary's.
+    /// Waits until all servers but the primary follow it, and commits wait for one of them. One that
+    /// Patroni calls a replica may have another history still, which it gives up by a copy of the
+    /// primary's.
     async fn expect_replicas(&self) {
         let began = Instant::now();
         while self.streaming().await != NODES - 1 {
