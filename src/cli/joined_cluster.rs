@@ -222,7 +222,7 @@ impl Leave {
     pub(crate) fn leave(self) {
         self.lease.end();
         if let Err(error) = self.release.and_then(Release::run) {
-            tracing::warn!(%error, "the others take over after some seconds of silence");
+            tracing::warn!(%error, "the decision is released by the next beat");
         }
         // What comes from now on waits until this server knows its successor.
         let _ = self.beats.send(());

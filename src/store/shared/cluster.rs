@@ -23,7 +23,7 @@ use crate::store::shared::follower::Follower;
 use crate::store::shared::in_force::InForce;
 use crate::store::shared::lease::Lease;
 use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog};
-use crate::store::shared::membership::{Beats, Membership};
+use crate::store::shared::membership::{Beats, Membership, RELEASE};
 use crate::store::shared::nodes::ClusterNode;
 use crate::store::shared::rows::{PostgresRows, owned_row};
 use crate::store::shared::sessions::SharedSessions;
@@ -99,9 +99,6 @@ pub(crate) struct SharedStore {
     pub(crate) in_force: InForce,
 }
 
-/// The statement by which a server leaves the decision to others.
-const RELEASE: &str = "SELECT slotbook.release($1, $2, $3)";
-
 /// A server that is about to leave the decision to others.
 pub(crate) struct Release {
     connection: SharedConnection,
@@ -113,12 +110,11 @@ impl Release {
     /// any more.
     ///
     /// # Errors
-    /// PostgreSQL refuses; the others take over later then.
+    /// PostgreSQL refuses. The next beat tries once more, and else the others take over later.
     pub(crate) fn run(mut self) -> Result<(), StoreError> {
-        let Membership { node, incarnation, lease, .. } = &*self.membership;
-        lease.end();
-        let released = self.connection.call(RELEASE, &[&PART, node, incarnation]);
-        released.map(drop).map_err(|error| error.into_store_error("leave"))
+        self.membership.lease.end();
+        let released = self.membership.release(&mut self.connection);
+        released.map_err(|error| error.into_store_error("leave"))
     }
 }
 

@@ -184,6 +184,13 @@ impl Lease {
         self.publish_holder(&view);
     }
 
+    /// Whether this server has ended its lease, and the last beat has said that it decides.
+    pub(crate) fn is_unreleased(&self) -> bool {
+        let view = self.view.lock();
+        let is_named = |report: &HolderReport| report.is_self && !report.released;
+        view.has_ended && view.report.as_ref().is_some_and(is_named)
+    }
+
     fn extend(&self, sent: Duration) {
         self.until_ms.fetch_max(as_millis(sent + LEASE_TIME), Ordering::AcqRel);
     }
@@ -327,6 +334,19 @@ mod tests {
         lease.note_beat(ms(12_200), ms(12_300), report(3, true));
         lease.note_takeover(ms(12_300));
         assert!(!lease.is_held_at(ms(12_400)), "what was ended does not come back");
+    }
+
+    #[test]
+    fn a_server_that_has_left_is_unreleased_until_a_beat_says_so() {
+        let lease = Lease::default();
+        lease.note_beat(ms(10_000), ms(10_001), report(1, true));
+        assert!(!lease.is_unreleased(), "it decides");
+        lease.end();
+        assert!(lease.is_unreleased());
+        lease.note_beat(ms(10_500), ms(10_501), HolderReport { released: true, ..report(2, true) });
+        assert!(!lease.is_unreleased());
+        lease.note_beat(ms(11_000), ms(11_001), report(3, false));
+        assert!(!lease.is_unreleased(), "another one decides");
     }
 
     #[test]

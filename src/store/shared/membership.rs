@@ -18,6 +18,8 @@ use crate::store::shared::lease::{
 };
 use crate::store::shared::{PART, number_i64};
 
+/// The statement by which a server leaves the decision to others.
+pub(crate) const RELEASE: &str = "SELECT slotbook.release($1, $2, $3)";
 /// Time between two beats once the server that decided has left, until who decides is known.
 const LEFT_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -67,11 +69,26 @@ impl Membership {
         Ok(Self { node, incarnation, lease, in_force })
     }
 
-    /// Sends one beat, and notes what it says.
+    /// Passes the decision on to the other servers, who need not wait then.
+    ///
+    /// # Errors
+    /// PostgreSQL refuses, or does not answer.
+    pub(crate) fn release(&self, connection: &mut SharedConnection) -> Result<(), CallError> {
+        connection.call(RELEASE, &[&PART, &self.node, &self.incarnation]).map(drop)
+    }
+
+    /// Sends one beat, and notes what it says. A server that has left and is still said to decide
+    /// releases the decision first: by its beats the others would wait for it.
     ///
     /// # Errors
     /// PostgreSQL refuses, or does not answer.
     pub(crate) fn beat(&self, connection: &mut SharedConnection) -> Result<(), CallError> {
+        if self.lease.is_unreleased()
+            && let Err(error) = self.release(connection)
+        {
+            self.lease.note_failure();
+            return Err(error);
+        }
         let sent = uptime();
         let answered = connection.commit(
             "SELECT holder_node, holder_incarnation, holder_beat, holder_released, \

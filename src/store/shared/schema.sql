@@ -131,7 +131,8 @@ CREATE FUNCTION slotbook.join_cluster(
     node_url text, node_incarnation uuid, node_version text,
     node_record_format integer, node_snapshot_format integer, node_tzdata text
 ) RETURNS integer
-LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
     INSERT INTO node (url, incarnation, version, record_format, snapshot_format, tzdata)
     VALUES (node_url, node_incarnation, node_version, node_record_format, node_snapshot_format,
             node_tzdata)

@@ -134,6 +134,32 @@ async fn hand_over_under_load(document: &Value, count: u64) -> Result<String, &'
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_gets_no_new_connection_leaves_by_its_beats() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 2).await;
+    let first = servers.deciding().await;
+    let second = 1 - first;
+    servers.expect_followed().await;
+    pair.query("ALTER ROLE slotbook_server NOLOGIN");
+    pair.query("SELECT slotbook.ask_hand_over(0, '')");
+    while !servers.members[first].said().contains("handed over; requests") {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let url = format!("{}/api/v1/groups/1/appointments", servers.members[second].base());
+    let wish = booking("h0", &half_hour(0), 1, &[2]);
+    let booked = reqwest::Client::new().post(url).query(&[("apikey", "test-key")]).json(&wish);
+    let answer = booked.send().await.expect("it is answered");
+    assert_eq!(answer.status(), 201, "{}", said(&servers));
+    let refused = "the decision is released by the next beat";
+    assert!(servers.members[first].said().contains(refused), "{}", said(&servers));
+    pair.query("ALTER ROLE slotbook_server LOGIN");
+    servers.expect_fenced(first).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hand_over_without_a_successor_is_refused_and_changes_nothing() {
     let pair = match Pair::start() {
         Ok(pair) => pair,
