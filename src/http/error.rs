@@ -142,10 +142,6 @@ impl ApiError {
     /// 503 for a request that says that a server of the cluster has forwarded it, with a seal that
     /// is wrong or old. The connection ends.
     pub(crate) fn wrong_seal() -> Self {
-        tracing::warn!(
-            "a forwarded request has a wrong seal: the clocks of the servers differ by more than \
-             30 seconds, or it is forged"
-        );
         Self::not_forwarded("the seal of a forwarded request is wrong").closing()
     }
 

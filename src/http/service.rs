@@ -40,6 +40,7 @@ use crate::http::cors::{AllowedPages, may_send_credentials, preflight_response};
 use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
 use crate::http::request::{AtOperatorSocket, ClientAddress, XmlRequested};
+use crate::http::resources::health::HealthCheck;
 use crate::http::response::hold_until_sent;
 use crate::http::route_table::{operator_endpoints, routes};
 use crate::http::server::{ClusterRequests, Server};
@@ -142,10 +143,12 @@ impl HttpService {
             return ApiError::wrong_seal().into_response();
         };
         let departure = &cluster.departure;
-        let _under_way = match (request.uri().path(), departure.begun()) {
-            ("/readyz", Some(successor)) => return successor.readiness(request.headers()),
-            ("/healthz" | "/readyz", _) => None,
-            _ => match departure.enter().await {
+        let _under_way = match (HealthCheck::at(request.uri().path()), departure.begun()) {
+            (Some(HealthCheck::Ready), Some(successor)) => {
+                return successor.readiness(request.headers());
+            }
+            (Some(_), _) => None,
+            (None, _) => match departure.enter().await {
                 AnsweredBy::This(permit) => Some(permit),
                 AnsweredBy::Successor(successor) => {
                     let from = from.unwrap_or_else(|| {

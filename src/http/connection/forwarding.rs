@@ -44,7 +44,7 @@ use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
 use crate::http::connection::start_proof::StartProof;
 use crate::http::error::ApiError;
-use crate::http::resources::health;
+use crate::http::resources::health::{self, HealthCheck};
 use crate::http::resources::operator::store::BACKUPS;
 use crate::wire::errors::Problem;
 
@@ -77,8 +77,7 @@ pub struct Forwarder {
     holder: watch::Receiver<Option<String>>,
     /// Address of this server.
     own_url: String,
-    /// Since when no server that decides was reached.
-    unreached_since: Mutex<Option<Instant>>,
+    unreached: Mutex<Option<Unreached>>,
     /// Whether each answer is the last one of its connection.
     is_closing: AtomicBool,
     connections_max: usize,
@@ -112,7 +111,7 @@ impl Forwarder {
             proxies: TrustedProxies::default(),
             holder,
             own_url: String::new(),
-            unreached_since: Mutex::new(None),
+            unreached: Mutex::new(None),
             is_closing: AtomicBool::new(false),
             connections_max,
             source_connections_max: 0,
@@ -146,10 +145,10 @@ impl Forwarder {
     }
 
     async fn answer(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response {
-        match request.uri().path() {
-            "/healthz" => return health::alive(),
-            "/readyz" => return self.readiness(request.headers()),
-            _ => {}
+        match HealthCheck::at(request.uri().path()) {
+            Some(HealthCheck::Alive) => return health::alive(),
+            Some(HealthCheck::Ready) => return self.readiness(request.headers()),
+            None => {}
         }
         let request_from = self.seal.take(&mut request, SystemClock.now());
         let request = request.map(Body::new);
@@ -255,7 +254,7 @@ impl Forwarder {
         };
         match answered {
             Ok(mut response) => {
-                *self.unreached_since.lock() = None;
+                *self.unreached.lock() = None;
                 remove_hop_headers(response.headers_mut());
                 *response.version_mut() = Version::HTTP_11;
                 Ok(response.map(Body::new))
@@ -275,10 +274,23 @@ impl Forwarder {
     /// server that decides for long, requests are refused at once.
     fn has_waited(&self, began: Instant, answering: Answering) -> bool {
         let since = match answering {
-            Answering::Any => *self.unreached_since.lock().get_or_insert_with(Instant::now),
+            Answering::Any => self.note_unreached(),
             Answering::This => began,
         };
         since.elapsed() >= HOLDING_TIME
+    }
+
+    /// Notes that no server that decides was reached, and returns since when. What no request has
+    /// tried for long is not known any more.
+    fn note_unreached(&self) -> Instant {
+        let now = Instant::now();
+        let mut unreached = self.unreached.lock();
+        let since = match *unreached {
+            Some(Unreached { since, last }) if now - last < HOLDING_TIME => since,
+            _ => now,
+        };
+        *unreached = Some(Unreached { since, last: now });
+        since
     }
 
     /// Returns some time after another server decides than the one with this URL. A server that was
@@ -315,6 +327,14 @@ impl Successor for Forwarder {
         }
         response
     }
+}
+
+/// The time in which no server that decides was reached.
+#[derive(Clone, Copy, Debug)]
+struct Unreached {
+    since: Instant,
+    /// The last try.
+    last: Instant,
 }
 
 /// Reason why nothing of a request was sent.

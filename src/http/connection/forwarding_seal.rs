@@ -2,6 +2,8 @@
 //! secret of the cluster. Reference 3.6.
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use axum::http::{HeaderName, HeaderValue, Method, Request, Uri};
 use data_encoding::HEXLOWER;
@@ -15,6 +17,8 @@ use crate::domain::time::Instant;
 pub(crate) const X_SLOTBOOK_FORWARDED: HeaderName = HeaderName::from_static("x-slotbook-forwarded");
 /// Largest difference in seconds of the time in a seal from the clock of the server that opens it.
 const SEAL_SECONDS_MAX: i64 = 30;
+/// Time in seconds between two warnings of wrong seals, which a stranger can forge.
+const WARNING_SECONDS: i64 = 60;
 /// Stands for the operator's socket in a seal.
 const OPERATOR: &str = "operator";
 /// Parts the seal from other uses of the secret.
@@ -46,12 +50,17 @@ pub(crate) struct WrongSeal;
 /// Seals and opens the header. A seal holds for one method and one target: overheard, it is of no
 /// use for another request.
 #[derive(Clone)]
-pub(crate) struct ForwardingSeal(Hmac<Sha256>);
+pub(crate) struct ForwardingSeal {
+    key: Hmac<Sha256>,
+    /// The time of the last warning of a wrong seal, in seconds; 0 before the first.
+    warned_at: Arc<AtomicI64>,
+}
 
 impl ForwardingSeal {
     /// The seal of a cluster.
     pub(crate) fn new(secret: &ClusterSecret) -> Self {
-        Self(Hmac::new_from_slice(secret.bits()).expect("any length makes a key"))
+        let key = Hmac::new_from_slice(secret.bits()).expect("any length makes a key");
+        Self { key, warned_at: Arc::default() }
     }
 
     /// Returns the header of a request: the time, the origin and the seal.
@@ -85,7 +94,24 @@ impl ForwardingSeal {
         let Some(value) = request.headers_mut().remove(X_SLOTBOOK_FORWARDED) else {
             return Ok(None);
         };
-        self.open(&value, request, now).map(Some).ok_or(WrongSeal)
+        let opened = self.open(&value, request, now);
+        if opened.is_none() && self.is_to_warn(now) {
+            tracing::warn!(
+                "a forwarded request has a wrong seal: the clocks of the servers differ by more \
+                 than 30 seconds, or it is forged"
+            );
+        }
+        opened.map(Some).ok_or(WrongSeal)
+    }
+
+    /// Whether a wrong seal at `now` is warned of: one a minute is.
+    fn is_to_warn(&self, now: Instant) -> bool {
+        let warned = self.warned_at.load(Ordering::Relaxed);
+        now.0.abs_diff(warned) >= WARNING_SECONDS.unsigned_abs()
+            && self
+                .warned_at
+                .compare_exchange(warned, now.0, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
     }
 
     fn open<B>(
@@ -113,7 +139,7 @@ impl ForwardingSeal {
     fn mac(&self, time: &str, from: &str, method: &Method, uri: &Uri) -> Hmac<Sha256> {
         // As it is sent: a target without a path has one on its way.
         let path = if uri.path().is_empty() { "/" } else { uri.path() };
-        let mut mac = self.0.clone();
+        let mut mac = self.key.clone();
         mac.update(PURPOSE);
         for part in [time, from, method.as_str(), path, uri.query().unwrap_or_default()] {
             mac.update(b"\n");
@@ -198,5 +224,13 @@ mod tests {
             let mut other = request(method, uri, std::slice::from_ref(&header));
             assert_eq!(seal_of(1).take(&mut other, NOW), Err(WrongSeal), "{method} {uri}");
         }
+    }
+
+    #[test]
+    fn forged_seals_fill_no_log() {
+        let seal = seal_of(1);
+        let warned = |seconds| seal.is_to_warn(Instant(NOW.0 + seconds));
+        let found: Vec<_> = [0, 0, 59, 60, 61, 119, 120].map(warned).to_vec();
+        assert_eq!(found, [true, false, false, true, false, false, true]);
     }
 }

@@ -50,6 +50,26 @@ impl Status {
     }
 }
 
+/// A check of health, which each server of a cluster answers for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HealthCheck {
+    /// GET /healthz.
+    Alive,
+    /// GET /readyz.
+    Ready,
+}
+
+impl HealthCheck {
+    /// Returns the check at a path, which may end with `.json` as every other.
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        match path.strip_suffix(".json").unwrap_or(path) {
+            "/healthz" => Some(Self::Alive),
+            "/readyz" => Some(Self::Ready),
+            _ => None,
+        }
+    }
+}
+
 /// GET /healthz.
 pub(crate) fn alive() -> Response {
     ok_response(&Status::new("alive"))

@@ -304,8 +304,10 @@ async fn a_request_is_forwarded_once() {
 async fn without_a_server_that_decides_nothing_is_done() {
     let follower = Follower::start(None).await;
     assert_unavailable(&ask(follower.address, POST).await, true);
-    let ready = ask(follower.address, &GET.replace("/whose", "/readyz")).await;
-    assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains("none is known"), "{ready}");
+    for path in ["/readyz", "/readyz.json"] {
+        let ready = ask(follower.address, &GET.replace("/whose", path)).await;
+        assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains("none is known"), "{ready}");
+    }
     let alive = ask(follower.address, &GET.replace("/whose", "/healthz")).await;
     assert!(alive.starts_with("HTTP/1.1 200 "), "{alive}");
     let (closed, address) = bind().await;
@@ -349,6 +351,19 @@ async fn a_cluster_without_a_server_that_decides_refuses_at_once_after_a_while()
     let began = tokio::time::Instant::now();
     assert_unavailable(&ask(follower.address, GET).await, true);
     assert!(began.elapsed() < HOLDING_TIME, "it waits no longer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_wait_again_where_none_has_failed_for_long() {
+    let forwarder = Forwarder::new(&SECRET, 10, watch::channel(None).1);
+    let is_refused = || forwarder.has_waited(tokio::time::Instant::now(), Answering::Any);
+    for _ in 0..6 {
+        assert!(!is_refused());
+        tokio::time::advance(HOLDING_TIME / 6).await;
+    }
+    assert!(is_refused(), "requests have waited all the time");
+    tokio::time::advance(HOLDING_TIME).await;
+    assert!(!is_refused(), "what has failed before may be over");
 }
 
 #[tokio::test]
