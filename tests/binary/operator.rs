@@ -9,26 +9,11 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use super::server::{
-    Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of,
-    without_access,
+    Served, appointments, booking, complaint, exported, half_hour, practice, run, run_with_input,
+    store_of, without_access,
 };
 
 const SOCKET: &str = "operator.sock";
-
-/// Runs a command that reads something on stdin.
-fn told(arguments: &[&str], data: &Path, stdin: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotbook"));
-    let piped = command
-        .args(arguments)
-        .arg("--data")
-        .arg(data)
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = piped.stdout(Stdio::piped()).spawn().expect("the program starts");
-    // Who refuses before reading may be gone by now.
-    drop(child.stdin.take().expect("piped").write_all(stdin.as_bytes()));
-    child.wait_with_output().expect("it ends")
-}
 
 /// What a command prints that must succeed.
 #[track_caller]
@@ -99,7 +84,11 @@ async fn a_first_group_is_added_while_the_server_runs_and_outlives_a_kill() {
     let listed = "1\tchez-emile\tParis\tChez Émile\n2\tchez-emile-2\tParis\tchez emile\n";
     assert_eq!(printed(run(&["group", "list"], &data)), listed);
     let key = printed(run(&["key", "add", "--group", "1"], &data)).trim().to_owned();
-    printed(told(&["pro", "add", "ann@example.org", "--group", "1"], &data, "a long password\n"));
+    printed(run_with_input(
+        &["pro", "add", "ann@example.org", "--group", "1"],
+        &data,
+        "a long password\n",
+    ));
     let ann = Some(("ann@example.org", "a long password"));
     assert_eq!(status(&served, &key, ann).await, 200);
     let calendar = reqwest::Client::new()
@@ -241,12 +230,12 @@ async fn without_a_server_the_same_commands_change_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = store_of(folder.path(), &practice(1));
     let key = printed(run(&["key", "add", "--all-groups"], &data)).trim().to_owned();
-    printed(told(
+    printed(run_with_input(
         &["pro", "add", "ann@example.org", "--lastname", "Ann"],
         &data,
         "the first word\n",
     ));
-    printed(told(&["pro", "password", "ANN@example.org"], &data, "the second word"));
+    printed(run_with_input(&["pro", "password", "ANN@example.org"], &data, "the second word"));
     printed(run(&["key", "revoke", "tests"], &data));
     let served = Served::on(&data, &[]);
     assert_eq!(status(&served, &key, Some(("ann@example.org", "the second word"))).await, 200);
@@ -265,7 +254,7 @@ async fn roles_are_given_listed_exported_and_imported() {
     let calendar = practice(1)["groups"][0]["calendars"][0]["id"].to_string();
     let own = ["--role", "professional", "--calendar", &calendar];
     let add = [&["pro", "add", "paul@example.org", "--group", "1"][..], &own].concat();
-    printed(told(&add, &data, "a good word\n"));
+    printed(run_with_input(&add, &data, "a good word\n"));
     let paul = Some(("paul@example.org", "a good word"));
     let served = Served::on(&data, &[]);
     let listed = || printed(run(&["pro", "list"], &data));
@@ -331,35 +320,35 @@ async fn one_address_is_one_professional_whose_password_is_never_an_argument() {
     let data = store_of(folder.path(), &document);
     let served = Served::on(&data, &[]);
     refused(
-        &told(&["pro", "add", "ann@example.org"], &data, "a good word\n"),
+        &run_with_input(&["pro", "add", "ann@example.org"], &data, "a good word\n"),
         "the group is missing: give one of 1, 2",
     );
     refused(
-        &told(&["pro", "add", "ann@example.org", "--group", "2"], &data, "\n"),
+        &run_with_input(&["pro", "add", "ann@example.org", "--group", "2"], &data, "\n"),
         "must have at least 10",
     );
     refused(
-        &told(&["pro", "add", "ann", "--group", "2"], &data, "a good word"),
+        &run_with_input(&["pro", "add", "ann", "--group", "2"], &data, "a good word"),
         "e-mail address such as",
     );
-    printed(told(
+    printed(run_with_input(
         &["pro", "add", "ann@example.org", "--group", "1", "--firstname", "Ann"],
         &data,
         "a good word\r\n",
     ));
     assert_eq!(status(&served, "test-key", Some(("ann@example.org", "a good word"))).await, 200);
     refused(
-        &told(&["pro", "add", "Ann@Example.org", "--group", "1"], &data, ""),
+        &run_with_input(&["pro", "add", "Ann@Example.org", "--group", "1"], &data, ""),
         "works for these groups already",
     );
-    printed(told(
+    printed(run_with_input(
         &["pro", "add", "Ann@Example.org", "--group", "2", "--main", "2"],
         &data,
         "not read",
     ));
     let listed = printed(run(&["pro", "list"], &data));
     assert!(listed.contains("ann@example.org\tgroups 1, 2, main 2\tAnn\n"), "{listed}");
-    printed(told(&["pro", "password", "ann@example.org"], &data, "another word\n"));
+    printed(run_with_input(&["pro", "password", "ann@example.org"], &data, "another word\n"));
     assert_eq!(
         status(&served, "test-key", Some(("ann@example.org", "a good word"))).await,
         401,
@@ -374,7 +363,7 @@ async fn one_address_is_one_professional_whose_password_is_never_an_argument() {
     assert_eq!(status(&served, "test-key", Some(("ann@example.org", "another word"))).await, 401);
     refused(&run(&["pro", "remove", "ann@example.org"], &data), "no professional has the address");
     refused(
-        &told(&["pro", "password", "bob@example.org"], &data, "x"),
+        &run_with_input(&["pro", "password", "bob@example.org"], &data, "x"),
         "no professional has the address",
     );
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Runs the program on a store of its own.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -32,6 +32,17 @@ pub(crate) fn unlimited(command: &mut Command) -> &mut Command {
 /// Runs a command on a store to its end.
 pub(crate) fn run(arguments: &[&str], data: &Path) -> Output {
     slotbook().args(arguments).env("SLOTBOOK_DATA", data).output().expect("the program runs")
+}
+
+/// Runs a command on a store that reads something on stdin.
+pub(crate) fn run_with_input(arguments: &[&str], data: &Path, input: &str) -> Output {
+    let mut command = slotbook();
+    command.args(arguments).env("SLOTBOOK_DATA", data).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    // Who refuses before reading may be gone by now.
+    drop(child.stdin.take().expect("piped").write_all(input.as_bytes()));
+    child.wait_with_output().expect("it ends")
 }
 
 /// What a command complained about.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::postgres::Pair;
 use super::servers::Servers;
-use crate::server::practice;
+use crate::server::{complaint, practice, run_with_input};
 
 /// Longest time until something is seen to happen.
 const WAITING_MAX: Duration = Duration::from_secs(60);
@@ -103,13 +103,27 @@ async fn a_session_outlives_its_server_and_so_does_its_end() {
     }
     assert_eq!(status(&servers, third, &ended).await, 403);
 
-    // Those that cannot be read at all are removed: a server that does not know them ends none.
+    // A new password, set at the server that follows, ends sessions whose rows are still there.
     servers.members[second].restart();
     servers.expect_answering(second).await;
-    pair.query("ALTER FUNCTION slotbook.read_sessions RENAME TO hidden");
-    servers.members[third].signal("TERM");
-    assert_eq!(servers.members[third].left(), Some(0));
+    let password = ["pro", "password", "pro@example.org"];
+    let set = run_with_input(&password, &servers.members[second].data, "another secret\n");
+    assert!(set.status.success(), "{}", complaint(&set));
+    servers.members[third].kill();
     assert_eq!(servers.deciding().await, second);
-    assert_eq!(status(&servers, second, &kept).await, 403);
+    for cookie in [&kept, &late] {
+        assert_eq!(status(&servers, second, cookie).await, 403);
+    }
+    assert_eq!(status(&servers, second, &client).await, 200);
+    expect_saved(&pair, "1").await;
+
+    // Those that cannot be read at all are removed: a server that does not know them ends none.
+    servers.members[third].restart();
+    servers.expect_answering(third).await;
+    pair.query("ALTER FUNCTION slotbook.read_sessions RENAME TO hidden");
+    servers.members[second].signal("TERM");
+    assert_eq!(servers.members[second].left(), Some(0));
+    assert_eq!(servers.deciding().await, third);
+    assert_eq!(status(&servers, third, &client).await, 403);
     expect_saved(&pair, "0").await;
 }
