@@ -7,41 +7,63 @@ use std::time::Duration;
 
 use tokio::time::Instant as Stopwatch;
 
-/// Number of records of the last batch from which the next one is gathered.
+/// Number of records of the last two batches from which the next one is gathered.
 const GATHERED_RECORDS_MIN: usize = 8;
 /// Share of the last batch's records that the next one waits for.
 const GATHERED_PERCENT: usize = 95;
 /// Longest time after the end of the last batch for which the next one is gathered, in times that
-/// the last one took.
+/// the faster of the last two took.
 const GATHER_FACTOR: u32 = 8;
 /// Longest such time of all.
 const GATHER_TIME_MAX: Duration = Duration::from_millis(8);
 
-/// Size and time of the last batch, by which the next one is gathered.
+/// Sizes and times of the last two batches, by which the next one is gathered.
 ///
 /// A batch costs a sync and the wake-ups of several threads, however many records it has. Under
 /// load, the callers of the last batch write again soon after their answers. So the next batch
 /// waits until it is nearly as large, but only for a time. Where callers wait for the processor,
 /// larger batches shorten their waiting too (docs/benchmarks.md). Entries without a record cost no
 /// sync, so they do not count.
+///
+/// One large batch alone is no load: a slow write lets records pile up, and their callers may not
+/// come back soon.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupCommit {
+    last: BatchCost,
+    before: BatchCost,
+    ended: Stopwatch,
+}
+
+/// Size of a batch, and how long it took to write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BatchCost {
     pub(crate) records: usize,
     pub(crate) took: Duration,
-    pub(crate) ended: Stopwatch,
 }
 
 impl GroupCommit {
     /// The state before the first batch, which does not wait.
     pub(crate) fn new() -> Self {
-        Self { records: 0, took: Duration::ZERO, ended: Stopwatch::now() }
+        let none = BatchCost { records: 0, took: Duration::ZERO };
+        Self { last: none, before: none, ended: Stopwatch::now() }
+    }
+
+    /// Takes note of a batch that has just ended.
+    pub(crate) fn note(&mut self, batch: BatchCost) {
+        *self = Self { last: batch, before: self.last, ended: Stopwatch::now() };
+    }
+
+    /// Time since the end of the last batch.
+    pub(crate) fn since_end(&self) -> Duration {
+        self.ended.elapsed()
     }
 
     /// Returns how long a batch of this many records is to wait for more, so long after the end of
     /// the last one; `None` if it is not.
     pub(crate) fn wait_time(&self, records: usize, since_end: Duration) -> Option<Duration> {
-        let longest = (self.took * GATHER_FACTOR).min(GATHER_TIME_MAX);
-        let waits = self.records >= GATHERED_RECORDS_MIN
+        let Self { last, before, .. } = self;
+        let longest = (last.took.min(before.took) * GATHER_FACTOR).min(GATHER_TIME_MAX);
+        let waits = last.records.min(before.records) >= GATHERED_RECORDS_MIN
             && 0 < records
             && records < self.wanted_records()
             && since_end < longest;
@@ -50,7 +72,7 @@ impl GroupCommit {
 
     /// Returns the number of records at which the next batch is gathered.
     pub(crate) fn wanted_records(&self) -> usize {
-        self.records * GATHERED_PERCENT / 100
+        self.last.records * GATHERED_PERCENT / 100
     }
 }
 
@@ -101,26 +123,32 @@ mod tests {
     #[test]
     fn a_batch_waits_only_under_load_and_only_for_a_time() {
         let micros = Duration::from_micros;
-        // Records and time of the last batch; records now, time since its end; time to wait.
-        for (last, took, records, since_end, wait) in [
-            (0, 0, 1, 0, None),
-            (1, 300, 1, 0, None),
-            (7, 300, 1, 0, None),
-            (8, 300, 1, 0, Some(2_400)),
-            (8, 300, 0, 0, None),
-            (8, 300, 6, 2_399, Some(1)),
-            (8, 300, 1, 2_400, None),
-            (8, 300, 7, 0, None),
-            (64, 300, 59, 0, Some(2_400)),
-            (64, 300, 60, 0, None),
-            (64, 9_000, 1, 7_999, Some(1)),
-            (64, 9_000, 1, 8_000, None),
+        // Records and times of the two batches before; records now, time since the end; time to
+        // wait.
+        for (before, last, records, since_end, wait) in [
+            ((0, 0), (1, 300), 1, 0, None),
+            ((1, 300), (1, 300), 1, 0, None),
+            ((7, 300), (7, 300), 1, 0, None),
+            ((8, 300), (8, 300), 1, 0, Some(2_400)),
+            ((8, 300), (8, 300), 0, 0, None),
+            ((8, 300), (8, 300), 6, 2_399, Some(1)),
+            ((8, 300), (8, 300), 1, 2_400, None),
+            ((8, 300), (8, 300), 7, 0, None),
+            ((8, 300), (64, 300), 59, 0, Some(2_400)),
+            ((8, 300), (64, 300), 60, 0, None),
+            ((64, 9_000), (64, 9_000), 1, 7_999, Some(1)),
+            ((64, 9_000), (64, 9_000), 1, 8_000, None),
+            // A slow write, by itself or among fast ones.
+            ((1, 300), (64, 9_000), 1, 0, None),
+            ((64, 300), (64, 9_000), 1, 0, Some(2_400)),
         ] {
-            let took = micros(took);
-            let group_commit = GroupCommit { records: last, took, ended: Stopwatch::now() };
+            let mut group_commit = GroupCommit::new();
+            for (records, took) in [before, last] {
+                group_commit.note(BatchCost { records, took: micros(took) });
+            }
             let found = group_commit.wait_time(records, micros(since_end));
             let wait = wait.map(micros);
-            assert_eq!(found, wait, "{records} after {last}, {since_end} µs after the end");
+            assert_eq!(found, wait, "{records} after {before:?} and {last:?}, {since_end} µs");
         }
     }
 

@@ -21,7 +21,7 @@ use crate::domain::records::ids::GroupId;
 use crate::domain::state::changed_records::ChangedRecords;
 use crate::domain::state::group_state::GroupState;
 use crate::engine::admission::Permit;
-use crate::engine::group_commit::{Arrivals, GroupCommit};
+use crate::engine::group_commit::{Arrivals, BatchCost, GroupCommit};
 use crate::engine::health::Health;
 use crate::engine::metrics::EngineMetrics;
 use crate::engine::published::Published;
@@ -328,18 +328,18 @@ impl<L: Log> Journal<L> {
 
     /// Drives the journal on the calling thread until its end, or until every handle is dropped,
     /// then closes the log. The entries that arrive while a batch is written form the next batch.
-    /// By the size of the last one, it may wait for more.
+    /// By the sizes of the last two, it may wait for more.
     ///
     /// # Errors
     /// The first failed append. Nothing more may be answered: end the process.
     pub fn run(mut self) -> Result<(), JournalError> {
         let mut batch = Vec::new();
-        let mut last = GroupCommit::new();
+        let mut group_commit = GroupCommit::new();
         let mut taken = 0;
         while !self.writer.has_ended
             && self.entries.blocking_recv_many(&mut batch, BATCH_ENTRIES_MAX) > 0
         {
-            let records = self.gather(&mut batch, last, taken);
+            let records = self.gather(&mut batch, group_commit, taken);
             taken += records as u64;
             let began = Stopwatch::now();
             if let Err(error) = self.commit_guarded(&mut batch) {
@@ -347,20 +347,25 @@ impl<L: Log> Journal<L> {
                 std::mem::forget((batch, self.entries));
                 return Err(error);
             }
-            last = GroupCommit { records, took: began.elapsed(), ended: Stopwatch::now() };
+            group_commit.note(BatchCost { records, took: began.elapsed() });
         }
         Ok(self.writer.log.close()?)
     }
 
     /// Waits for more entries of a batch, as long as [`GroupCommit`] tells, after batches with
     /// `taken` records. Returns the number of its records.
-    fn gather(&mut self, batch: &mut Vec<JournalEntry>, last: GroupCommit, taken: u64) -> usize {
+    fn gather(
+        &mut self,
+        batch: &mut Vec<JournalEntry>,
+        group_commit: GroupCommit,
+        taken: u64,
+    ) -> usize {
         let mut records = batch.iter().map(|entry| entry.records.len()).sum();
-        while let Some(longest) = last.wait_time(records, last.ended.elapsed())
+        while let Some(longest) = group_commit.wait_time(records, group_commit.since_end())
             && batch.len() < BATCH_ENTRIES_MAX
             && !self.entries.is_closed()
         {
-            self.arrivals.wait(taken + last.wanted_records() as u64, longest);
+            self.arrivals.wait(taken + group_commit.wanted_records() as u64, longest);
             let appended = self.arrivals.appended.load(Ordering::SeqCst);
             while batch.len() < BATCH_ENTRIES_MAX
                 && let Ok(entry) = self.entries.try_recv()
