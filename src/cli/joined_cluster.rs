@@ -17,7 +17,7 @@ use crate::cli::runtime::start_thread;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::{ServeOptions, SharedStoreOptions};
 use crate::engine::randomness::Randomness;
-use crate::engine::{RecoveredStates, StateRebuilder};
+use crate::engine::{RecoveredStates, SharedSizes, StateRebuilder};
 use crate::http::{self, Departure, StartProof};
 use crate::store::{
     EmptyDirectory, Lease, Membership, Release, SharedAddress, SharedLog, SharedStore,
@@ -66,8 +66,8 @@ pub(crate) struct ServedCluster {
     pub(crate) joined: JoinedCluster,
     /// Answers requests here until this server hands over.
     pub(crate) departure: Arc<Departure>,
-    /// Bytes of the journal since the newest snapshot.
-    pub(crate) tail_bytes: Arc<AtomicU64>,
+    /// Sizes of the shared store.
+    pub(crate) sizes: Arc<SharedSizes>,
     /// The newest snapshot that is sound.
     pub(crate) snapshot: SoundSnapshot,
     /// Gets what the server before has saved beside the history.

@@ -28,10 +28,10 @@ use crate::cli::startup_warnings::{warn_of_open_keys, warn_of_unknown_holders};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::options::ServeOptions;
 use crate::domain::directory::link_secret::LinkSecret;
-use crate::engine::RecoveredStates;
 use crate::engine::randomness::Randomness;
 use crate::engine::recovery;
 use crate::engine::steady_clock::initial_time;
+use crate::engine::{RecoveredStates, SharedSizes};
 use crate::http::{self, Departure, Forwarder};
 use crate::notify::Gateways;
 use crate::web;
@@ -216,8 +216,8 @@ fn serve_taken(
     recovery::ensure_link_secret(&mut log, &mut directory, new_secret)?;
     gateways.link_secret.clone_from(&directory.link_secret);
     let departure = Arc::new(Departure::new(forwarder));
-    let tail_bytes = log.tail_bytes();
-    let cluster = Some(ServedCluster { joined, departure, tail_bytes, snapshot, saved });
+    let sizes = Arc::new(SharedSizes::new(snapshot, log.tail_bytes()));
+    let cluster = Some(ServedCluster { joined, departure, sizes, snapshot, saved });
     let recovery_time = began.elapsed();
     let started =
         StartedServer { listener, gateways, signals, recovery_time, metrics, operator, cluster };

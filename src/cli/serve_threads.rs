@@ -55,16 +55,17 @@ impl StoreThreads {
         let monitor = DiskMonitor {
             health: Arc::clone(engine.health()),
             data: data.clone(),
-            reserve_bytes,
+            // In a cluster no write needs room here.
+            reserve_bytes: if cluster.is_some() { 0 } else { reserve_bytes },
             presence: Arc::clone(&presence),
             ends_if_stalled: cluster.is_none(),
         };
         let disk_monitor = monitor.start()?;
         let compactor = if let Some(cluster) = cluster {
-            let ServedCluster { joined, tail_bytes, snapshot, .. } = cluster;
+            let ServedCluster { joined, sizes, snapshot, .. } = cluster;
             start_shared_compactor(engine.new_shared_compactor(
                 joined.store.clone(),
-                Arc::clone(tail_bytes),
+                Arc::clone(sizes),
                 *snapshot,
                 data,
             ))?

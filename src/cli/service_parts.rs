@@ -10,7 +10,7 @@ use crate::domain::directory::Directory;
 use crate::engine::admission::AdmissionLimits;
 use crate::engine::mailbox::Transport;
 use crate::engine::randomness::Randomness;
-use crate::engine::{EngineParts, GroupStates};
+use crate::engine::{EngineParts, GroupStates, SharedSizes};
 use crate::http::ServedStore;
 use crate::transfer::export;
 
@@ -34,10 +34,15 @@ pub(crate) fn engine_parts(
     }
 }
 
-/// Returns the store of a data directory, for the operator's export and backup.
-pub(crate) fn served_store(data: &Path, reserve_mib: u64) -> ServedStore {
+/// Returns the store of a data directory, or the shared one of a cluster with these sizes, for the
+/// operator's export and backup.
+pub(crate) fn served_store(
+    data: &Path,
+    shared: Option<Arc<SharedSizes>>,
+    reserve_mib: u64,
+) -> ServedStore {
     let write_document = |directory: &_, group_states: &[_], out: &mut dyn Write| {
         export::write_document(directory, group_states, out)
     };
-    ServedStore { data: data.to_owned(), reserve_mib, write_document }
+    ServedStore { data: data.to_owned(), shared, reserve_mib, write_document }
 }

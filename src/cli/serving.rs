@@ -100,14 +100,10 @@ pub(crate) async fn serve_until_signal(
     let sending = messages::sending_settings(quota, Arc::clone(&gateways));
     let connections_max = limit_connections(options.connections_max);
     let address = listener.local_addr()?;
-    let mut server = create_server(options, &engine, gateways, quota, connections_max)
+    let server = create_server(options, &engine, gateways, quota, connections_max)
         .offering_first_run(first_run_site(options, address))
         .metered(metrics.http_metrics());
-    if let Some(ServedCluster { joined, departure, .. }) = &cluster {
-        let proof = joined.start_proof.clone();
-        server = server.in_cluster(&joined.store.secret, Arc::clone(departure), proof);
-    }
-    let routes = web::service(server);
+    let routes = web::service(with_store(server, options, cluster.as_ref()));
     let passed = take_over_passed(&routes.server, cluster.as_mut()).await?;
     let operator_socket = operator_socket.map(|(listener, socket)| {
         tokio::spawn(http::serve_operator(listener, routes.clone()));
@@ -340,11 +336,19 @@ fn create_server(
         .behind_tls(options.behind_tls)
         .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
         .limited_per_source(per_source)
-        .with_store(served_store(&options.store.data, options.disk.disk_reserve_mib))
         .with_group_bytes_max(upkeep::group_bytes_max(options))
         .limit_bookings(booking_limits(options))
         .listing_groups(options.list_groups)
         .with_webhooks(Arc::new(http::webhook_sender(allowed)))
+}
+
+/// Gives a server its store: that of its data directory, or the shared one of its cluster.
+fn with_store(server: Server, options: &ServeOptions, cluster: Option<&ServedCluster>) -> Server {
+    let sizes = cluster.map(|cluster| Arc::clone(&cluster.sizes));
+    let store = served_store(&options.store.data, sizes, options.disk.disk_reserve_mib);
+    let server = server.with_store(store);
+    let Some(ServedCluster { joined, departure, .. }) = cluster else { return server };
+    server.in_cluster(&joined.store.secret, Arc::clone(departure), joined.start_proof.clone())
 }
 
 /// The maximum number of connections of one source.

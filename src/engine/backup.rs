@@ -12,11 +12,15 @@ use crate::engine::published::Published;
 use crate::engine::recovery::{
     FIRST_EPOCH, directory_position, group_position, write_directory, write_group,
 };
+use crate::engine::shared_compaction::SharedSizes;
 use crate::planted_faults::PlantedFault;
 use crate::store::state;
 use crate::store::{
     NewGeneration, SnapshotWriter as _, StoreError, Stream, free_bytes, store_sizes,
 };
+
+/// Largest size of the files of a store, in times of the same states in a shared one.
+const FILES_FACTOR: u64 = 2;
 
 /// Reason why there is no backup.
 #[derive(Debug, thiserror::Error)]
@@ -62,16 +66,24 @@ impl From<StoreError> for BackupError {
     }
 }
 
-/// Refuses a backup of `data` into `to` that would leave its disk too little room. The reserve
-/// counts only if both lie on the same disk.
+/// Refuses a backup into `to` that would leave its disk too little room: of the store in `data`, or
+/// of a shared store with these sizes. The reserve counts only if `to` lies on the disk of `data`.
 ///
 /// # Errors
 /// Too little room, or a place that cannot be examined.
-pub fn check_room(data: &Path, to: &Path, reserve_mib: u64) -> Result<(), BackupError> {
+pub fn check_room(
+    data: &Path,
+    shared: Option<&SharedSizes>,
+    to: &Path,
+    reserve_mib: u64,
+) -> Result<(), BackupError> {
     let existing = to.ancestors().find(|path| path.exists()).unwrap_or(to);
     let is_same_disk = std::fs::metadata(data)?.dev() == std::fs::metadata(existing)?.dev();
     let reserve_mib = if is_same_disk { reserve_mib } else { 0 };
-    let backup_bytes = store_sizes(data)?.sum();
+    let backup_bytes = match shared {
+        Some(sizes) => sizes.sum().saturating_mul(FILES_FACTOR),
+        None => store_sizes(data)?.sum(),
+    };
     let free = free_bytes(existing)?;
     if free > backup_bytes.saturating_add(reserve_mib << 20) {
         return Ok(());

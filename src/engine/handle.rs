@@ -1,7 +1,6 @@
 //! The handle to the running engine: starting it, reading states, sending writes, stopping it.
 
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -33,7 +32,7 @@ use crate::engine::metrics::{EngineMetrics, MessageMetrics, WebhookMetrics, Writ
 use crate::engine::published::Published;
 use crate::engine::quarantine::QuarantinedGroup;
 use crate::engine::randomness::Randomness;
-use crate::engine::shared_compaction::{SharedCompactor, SharedCompactorParts};
+use crate::engine::shared_compaction::{SharedCompactor, SharedCompactorParts, SharedSizes};
 use crate::engine::steady_clock::SteadyClock;
 use crate::engine::supervisor::{self, SupervisorParts};
 use crate::engine::used_blocks::claim_used_ids;
@@ -189,12 +188,12 @@ impl Engine {
         Compactor::new(generations, parts, limits)
     }
 
-    /// Creates the compactor of a shared store, whose journal since `snapshot`, the newest that is
-    /// sound, has `tail_bytes`. It notes erasures in `directory`.
+    /// Creates the compactor of a shared store with these sizes, of which `snapshot` is the newest
+    /// sound one. It notes erasures in `directory`.
     pub(crate) fn new_shared_compactor(
         &self,
         store: SharedStore,
-        tail_bytes: Arc<AtomicU64>,
+        sizes: Arc<SharedSizes>,
         snapshot: SoundSnapshot,
         directory: &Path,
     ) -> SharedCompactor {
@@ -204,7 +203,7 @@ impl Engine {
             clock: Arc::clone(&self.clock),
             requests: self.compactions.clone(),
         };
-        SharedCompactor::new(store, parts, tail_bytes, snapshot, directory)
+        SharedCompactor::new(store, parts, sizes, snapshot, directory)
     }
 
     /// Makes this the engine of a server in a cluster. From now on what leaves the server without

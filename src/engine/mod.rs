@@ -60,6 +60,7 @@ pub use self::messaging::{MessagingHandle, MessagingOptions};
 pub use self::replay::{RecoveredStates, StateRebuilder};
 pub use self::retained::Retained;
 pub(crate) use self::shared_compaction::SharedCompactor;
+pub use self::shared_compaction::SharedSizes;
 pub use self::write::{
     AcceptanceHook, AccessError, Committed, IdempotentRequest, Rejection, ShopAnswer, WriteResult,
 };

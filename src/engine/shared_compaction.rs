@@ -26,6 +26,27 @@ const TAIL_BYTES: u64 = 4 << 20;
 /// Delay before the next check after a snapshot has failed.
 const RETRY_DELAY: Duration = Duration::from_secs(60);
 
+/// Sizes of a shared store, in bytes.
+#[derive(Debug)]
+pub struct SharedSizes {
+    snapshot: AtomicU64,
+    /// The journal since the newest snapshot.
+    tail: Arc<AtomicU64>,
+}
+
+impl SharedSizes {
+    /// The sizes of a store with this snapshot, and the journal since it.
+    pub(crate) fn new(snapshot: SoundSnapshot, tail: Arc<AtomicU64>) -> Self {
+        Self { snapshot: AtomicU64::new(snapshot.bytes), tail }
+    }
+
+    /// Bytes of both.
+    pub(crate) fn sum(&self) -> u64 {
+        let snapshot = self.snapshot.load(Ordering::Relaxed);
+        snapshot.saturating_add(self.tail.load(Ordering::Relaxed))
+    }
+}
+
 /// The parts of the engine that a compactor uses.
 pub(crate) struct SharedCompactorParts {
     /// Durable states. After a checkpoint they hold everything before it.
@@ -40,8 +61,7 @@ pub(crate) struct SharedCompactorParts {
 pub(crate) struct SharedCompactor {
     store: SharedStore,
     parts: SharedCompactorParts,
-    /// Bytes of the journal since the newest snapshot.
-    tail_bytes: Arc<AtomicU64>,
+    sizes: Arc<SharedSizes>,
     /// The newest snapshot that is sound.
     snapshot: SoundSnapshot,
     /// The directory that notes erasures.
@@ -53,13 +73,13 @@ impl SharedCompactor {
     pub(crate) fn new(
         store: SharedStore,
         parts: SharedCompactorParts,
-        tail_bytes: Arc<AtomicU64>,
+        sizes: Arc<SharedSizes>,
         snapshot: SoundSnapshot,
         directory: &Path,
     ) -> Self {
         let erasures = ErasureCleanup::read(directory);
         let directory = directory.to_owned();
-        Self { store, parts, tail_bytes, snapshot, directory, erasures }
+        Self { store, parts, sizes, snapshot, directory, erasures }
     }
 
     /// Checks each second whether a snapshot is due, until `stop` is dropped or the journal has
@@ -85,7 +105,7 @@ impl SharedCompactor {
     }
 
     fn is_due(&self) -> bool {
-        let tail = self.tail_bytes.load(Ordering::Relaxed);
+        let tail = self.sizes.tail.load(Ordering::Relaxed);
         let is_long = tail > TAIL_BYTES && tail > self.snapshot.bytes / 2;
         is_long || self.erasures.is_due(&self.parts.published, self.parts.clock.now())
     }
@@ -121,14 +141,15 @@ impl SharedCompactor {
     fn make_snapshot(&mut self) -> Result<bool, StoreError> {
         // Read before the checkpoint, so that the snapshot is after all of them.
         let marks = marks_of(&self.parts.published);
-        let tail = self.tail_bytes.load(Ordering::Relaxed);
+        let tail = self.sizes.tail.load(Ordering::Relaxed);
         let Some(checkpoint) = self.parts.journal.checkpoint() else { return Ok(false) };
         let began = Stopwatch::now();
         let published = &self.parts.published;
         let write =
             |writer: &mut SharedSnapshotsWriter<'_>| write_states(writer, published, checkpoint);
         self.snapshot = self.store.write_snapshot(checkpoint.last, self.snapshot.number, write)?;
-        self.tail_bytes.fetch_sub(tail, Ordering::Relaxed);
+        self.sizes.snapshot.store(self.snapshot.bytes, Ordering::Relaxed);
+        self.sizes.tail.fetch_sub(tail, Ordering::Relaxed);
         self.erasures.advance(marks, self.parts.clock.now(), &self.directory);
         tracing::info!(
             bytes = self.snapshot.bytes,

@@ -21,9 +21,9 @@ use crate::domain::state::group_state::GroupState;
 use crate::domain::state::recipient_quota::MessageQuota;
 use crate::domain::state::space_quota::is_full_for;
 use crate::domain::time::{DAY, Instant};
-use crate::engine::Engine;
 use crate::engine::randomness::Randomness;
 use crate::engine::webhooks::WebhookSender;
+use crate::engine::{Engine, SharedSizes};
 use crate::http::answer::fixed_content::FixedContent;
 use crate::http::auth::Authenticator;
 use crate::http::auth::account_use::AccountUses;
@@ -68,6 +68,8 @@ type WriteDocument = fn(&Directory, &[Arc<GroupState>], &mut dyn io::Write) -> i
 pub struct ServedStore {
     /// The data directory.
     pub data: PathBuf,
+    /// Sizes of the shared store, in a cluster.
+    pub shared: Option<Arc<SharedSizes>>,
     /// Free space that a backup leaves on the disk of the data directory, in MiB.
     pub reserve_mib: u64,
     /// Writes the export document.

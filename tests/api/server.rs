@@ -213,7 +213,12 @@ impl TestServer {
             |directory: &Directory, states: &[Arc<GroupState>], out: &mut dyn Write| {
                 export::write_document(directory, states, out)
             };
-        let store = ServedStore { data: data.path().to_owned(), reserve_mib: 0, write_document };
+        let store = ServedStore {
+            data: data.path().to_owned(),
+            shared: None,
+            reserve_mib: 0,
+            write_document,
+        };
         let routes = web::service(configure(
             Server::new(engine.clone(), 2)
                 .limit_bookings(BookingLimits::NONE)

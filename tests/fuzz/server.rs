@@ -189,7 +189,8 @@ impl Served {
             |directory: &Directory, states: &[Arc<GroupState>], out: &mut dyn Write| {
                 export::write_document(directory, states, out)
             };
-        let store = ServedStore { data: data.to_owned(), reserve_mib: 0, write_document };
+        let store =
+            ServedStore { data: data.to_owned(), shared: None, reserve_mib: 0, write_document };
         let server = Server::new(engine, 2)
             .limit_bookings(BookingLimits::NONE)
             .with_store(store)

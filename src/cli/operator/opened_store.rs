@@ -57,7 +57,7 @@ impl OpenedStore {
         let journal = Some(start_thread("journal", move || journal.run())?);
         let server = Server::new(engine.clone(), 1)
             .with_gateways(Arc::new(gateways))
-            .with_store(served_store(data, settings.reserve_mib));
+            .with_store(served_store(data, None, settings.reserve_mib));
         let service = HttpService::new(server, |_| Router::new());
         Ok(Self { service, engine, journal })
     }

@@ -156,7 +156,8 @@ fn machines() -> Result<Machines, &'static str> {
     Ok(Machines { pair, folder, store, exported: String::new(), servers: Vec::new(), ports })
 }
 
-async fn book(base: &str, nth: u64) {
+/// Books at a server, once it answers.
+pub(super) async fn book(base: &str, nth: u64) {
     let wish = booking(&format!("c{nth}"), &half_hour(2 * nth), 1, &[2]);
     let began = Instant::now();
     loop {

@@ -2,6 +2,7 @@
 //!
 //! Without PostgreSQL these tests are skipped with a printed reason, unless `SLOTBOOK_REQUIRE_POSTGRES` is set.
 
+mod backups;
 mod counts;
 mod deaths;
 mod faults;

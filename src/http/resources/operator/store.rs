@@ -75,7 +75,9 @@ async fn export(request: ApiRequest) -> HandlerResult {
 async fn back_up(request: ApiRequest) -> HandlerResult {
     let store = served_store(&request)?;
     let to = text(&request.body, "path", |path| Ok(PathBuf::from(path)))?;
-    if let Err(error) = backup::check_room(&store.data, &to, store.reserve_mib) {
+    if let Err(error) =
+        backup::check_room(&store.data, store.shared.as_deref(), &to, store.reserve_mib)
+    {
         return Err(ApiError::new(Problem::Conflict, error.to_string()));
     }
     let engine = request.server.engine.clone();
