@@ -30,6 +30,12 @@ use crate::store::{
 /// Epoch of a store that begins with a given content.
 pub(crate) const FIRST_EPOCH: u32 = 0;
 
+/// Records of a batch that updates groups to another time zone database: each batch is a write that
+/// waits for the disk, or for a standby.
+const ZONES_BATCH_RECORDS: usize = 256;
+/// Their bytes, from which a batch has no more.
+const ZONES_BATCH_BYTES: usize = 1 << 20;
+
 /// The recovered states, and the store they came from.
 #[derive(Debug)]
 pub struct Loaded {
@@ -82,8 +88,8 @@ pub fn short_hash(group_state: &GroupState) -> String {
 }
 
 /// Updates every group to this release's time zone database, by one event for each group made with
-/// another one. Future appointments keep their civil time. New overlaps are logged and stay.
-/// Reference 12.1.1.
+/// another one, many of them in one batch. Future appointments keep their civil time. New overlaps
+/// are logged and stay. Reference 12.1.1.
 ///
 /// # Errors
 /// A failed write.
@@ -92,12 +98,21 @@ pub fn update_time_zones(
     group_states: &mut GroupStates,
     now: Instant,
 ) -> Result<(), StoreError> {
+    let format = log.record_format().get();
+    let mut batch = Vec::new();
+    let mut batch_bytes = 0;
     for group in group_states.of_other_zones() {
         let Some(group_state) = group_states.get(group) else { continue };
         let Some(event) = upkeep::resolve_instants(group_state, now) else { continue };
         let next = group_state.apply_by(Some(Author::Server), &event);
         let record = GroupRecord::new(Author::Server, event);
-        append_event(log, Stream::Group(group), next.sequence, &record)?;
+        let record = JournalRecord::encode(Stream::Group(group), next.sequence, &record, format);
+        batch_bytes += record.bytes.len();
+        batch.push(record);
+        if batch.len() >= ZONES_BATCH_RECORDS || batch_bytes >= ZONES_BATCH_BYTES {
+            log.append(&std::mem::take(&mut batch))?;
+            batch_bytes = 0;
+        }
         tracing::warn!(%group, from = %group_state.tzdata, to = %next.tzdata, "future appointments follow the new time zone database");
         let overlaps_before = invariants::find_overlaps(group_state);
         for overlap in invariants::find_overlaps(&next) {
@@ -106,6 +121,9 @@ pub fn update_time_zones(
             }
         }
         group_states.insert(Arc::new(next));
+    }
+    if !batch.is_empty() {
+        log.append(&batch)?;
     }
     Ok(())
 }
@@ -299,6 +317,40 @@ pub(crate) fn write_directory(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::availability::catalogue::Catalogue;
+    use crate::domain::records::group::Group;
+    use crate::domain::records::ids::GroupId;
+    use crate::domain::time::zone::tzdata_version;
+    use crate::domain::time::zone_names::ZoneName;
+
+    #[test]
+    fn many_groups_follow_new_time_zones_by_few_batches() {
+        let states = (1..=600).map(|id| {
+            let zone = ZoneName::from_name("Paris").unwrap();
+            let group = Group::new(GroupId::new(id).unwrap(), zone, Instant(0));
+            let mut state = GroupState::new(Catalogue::new(group));
+            state.tzdata = "2019a".into();
+            state
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let states: Vec<GroupState> = states.collect();
+        drop(create(folder.path(), &Directory::default(), &states).unwrap());
+        let Loaded { group_states, store, .. } = load(folder.path()).unwrap();
+        let mut group_states: GroupStates = group_states.into_iter().collect();
+        let mut log = store.into_log().unwrap();
+        let before = log.checkpoint().unwrap().last;
+        update_time_zones(&mut log, &mut group_states, Instant(1)).unwrap();
+        assert_eq!(log.checkpoint().unwrap().last.0, before.0 + 3);
+        assert_eq!(group_states.of_other_zones(), []);
+        log.close().unwrap();
+        let read = load(folder.path()).unwrap().group_states;
+        let kept = |state: &Arc<GroupState>| *state.tzdata == *tzdata_version();
+        assert_eq!(read.iter().filter(|state| kept(state)).count(), 600);
+        for state in &read {
+            let known = group_states.get(state.catalogue.group.id).unwrap();
+            assert_eq!(short_hash(state), short_hash(known));
+        }
+    }
 
     #[test]
     fn the_link_secret_is_created_once_and_kept_in_journal_and_snapshots() {
