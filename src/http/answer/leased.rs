@@ -28,15 +28,13 @@ pub(crate) struct LeasedRequest {
 
 impl LeasedRequest {
     pub(crate) fn new(lease: &Arc<Lease>, method: &Method, uri: &Uri) -> Self {
-        let query = uri.query().unwrap_or_default();
-        let is_own = ["from_web", "hold", "appointment_id"].iter().any(|own| query.contains(own));
         Self {
             lease: Arc::clone(lease),
             is_read: method.is_safe(),
             is_health_check: uri.path() == "/healthz",
             is_public_search: *method == Method::GET
                 && uri.path().ends_with("/availabletimeslots")
-                && !is_own,
+                && !is_own(uri.query().unwrap_or_default()),
         }
     }
 
@@ -61,5 +59,33 @@ impl LeasedRequest {
         }
         tracing::debug!(age = ?self.lease.age(), "an answer is withheld: the lease is over");
         ApiError::without_lease(self.is_read).into_response()
+    }
+}
+
+/// Whether the query of a search asks for what the public does not see: the view of professionals,
+/// or the free time that a hold or an appointment of the caller leaves.
+fn is_own(query: &str) -> bool {
+    form_urlencoded::parse(query.as_bytes()).any(|(name, value)| match &*name {
+        "from_web" => !matches!(&*value, "1" | "true"),
+        name => name.starts_with("hold") || name.starts_with("appointment_id"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_public_may_name_its_view_and_nothing_of_its_own() {
+        for public in
+            ["", "apikey=k&start=2035-01-01", "nDays=7&from_web=1", "from_web=true&a=hold"]
+        {
+            assert!(!is_own(public), "{public}");
+        }
+        for own in
+            ["from_web=0", "from%5Fweb=0", "from_web=1&from_web=0", "hold=t", "appointment_id=7"]
+        {
+            assert!(is_own(own), "{own}");
+        }
     }
 }

@@ -38,7 +38,7 @@ async fn a_promotion_loses_nothing_and_searches_go_on_meanwhile() {
         // Its lease is over for a while, and it says how old its answer is.
         let search = format!(
             "{base}/api/v1/groups/1/availabletimeslots?apikey=test-key&intervention_ids[]=1\
-             &start=2035-01-01%2000:00:00&nDays=1"
+             &start=2035-01-01%2000:00:00&nDays=1&from_web=1"
         );
         let mut searches = 0;
         while !failing_over.is_finished() {
