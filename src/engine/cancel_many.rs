@@ -10,8 +10,8 @@ use crate::domain::records::author::Author;
 use crate::domain::records::hold::HoldId;
 use crate::domain::records::ids::{GroupId, VeventId};
 use crate::domain::state::command::{CancelAppointment, CancelRight, Command};
-use crate::engine::Engine;
 use crate::engine::write::Rejection;
+use crate::engine::{Engine, confirmation};
 
 /// Maximum number of commands of one request under way at once. It leaves the group's capacity to
 /// others.
@@ -68,7 +68,8 @@ impl Engine {
             for command in part {
                 let engine = self.clone();
                 let command = command.clone();
-                under_way.spawn(async move { engine.write(group, author, command).await });
+                let written = async move { engine.write(group, author, command).await };
+                under_way.spawn(confirmation::noted_here(written));
             }
             for done in under_way.join_all().await {
                 match done {

@@ -10,9 +10,9 @@ use crate::domain::state::command::{Command, EraseClients};
 use crate::domain::state::group_state::GroupState;
 use crate::domain::state::refusal::Refusal;
 use crate::domain::time::Instant;
-use crate::engine::Engine;
 use crate::engine::forgotten_list::ErasureError;
 use crate::engine::write::{Committed, Rejection};
+use crate::engine::{Engine, confirmation};
 use crate::store::{ForgottenClient, ForgottenFile};
 
 /// Maximum number of attempts while records of the clients are merged meanwhile.
@@ -79,7 +79,8 @@ impl Engine {
     ) -> Result<Committed, ErasureError> {
         let engine = self.clone();
         // A task of its own: a caller who leaves would leave the list without its outcome.
-        let erasing = tokio::spawn(async move { engine.erase_listed(group, author, erased).await });
+        let erasing = async move { engine.erase_listed(group, author, erased).await };
+        let erasing = tokio::spawn(confirmation::noted_here(erasing));
         erasing.await.unwrap_or(Err(ErasureError::Rejected(Rejection::InternalError)))
     }
 
