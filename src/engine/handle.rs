@@ -211,6 +211,7 @@ impl Engine {
     pub(crate) fn need_lease(&self, lease: Arc<Lease>) {
         let set = self.lease.set(lease);
         assert!(set.is_ok(), "a server has one lease");
+        self.health.note_shared();
     }
 
     /// Returns the lease of this server in a cluster; `None` without one.

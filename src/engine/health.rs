@@ -35,6 +35,8 @@ pub struct Health {
     shutting_down: AtomicBool,
     /// Whether the supervisor has ended. An error unless `shutting_down`.
     supervisor_ended: AtomicBool,
+    /// Whether the store is one that a cluster shares.
+    is_shared: AtomicBool,
 }
 
 /// Reason why no write is taken.
@@ -42,6 +44,8 @@ pub struct Health {
 pub enum WritesUnavailable {
     /// The batch in progress has taken this many seconds.
     SlowDisk(u64),
+    /// The same of the batch in progress in a store that a cluster shares.
+    SilentStore(u64),
     /// The disk has less free space than the reserve.
     LowDiskSpace,
 }
@@ -67,6 +71,7 @@ impl Default for Health {
             disk_is_low: AtomicBool::new(false),
             shutting_down: AtomicBool::new(false),
             supervisor_ended: AtomicBool::new(false),
+            is_shared: AtomicBool::new(false),
         }
     }
 }
@@ -78,10 +83,15 @@ impl Health {
             return Some(WritesUnavailable::LowDiskSpace);
         }
         let age = self.batch_age();
-        if age >= SLOW_BATCH {
-            return Some(WritesUnavailable::SlowDisk(age.as_secs()));
+        if age < SLOW_BATCH {
+            return None;
         }
-        None
+        let reason = if self.is_shared.load(Ordering::Relaxed) {
+            WritesUnavailable::SilentStore
+        } else {
+            WritesUnavailable::SlowDisk
+        };
+        Some(reason(age.as_secs()))
     }
 
     /// Looks at the batch in progress; to be called each [`LOOK_INTERVAL`]. Returns why the process
@@ -126,6 +136,11 @@ impl Health {
                 "the disk has less free space than the reserve: writes are rejected, reads go on"
             );
         }
+    }
+
+    /// Notes that the store is one that a cluster shares.
+    pub(crate) fn note_shared(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn batch_began(&self) {

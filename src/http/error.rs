@@ -52,7 +52,13 @@ pub(crate) struct ApiError {
     present: Option<Box<ShownObject>>,
     /// Whether the connection is closed, because the rest of the body is unread.
     closing: bool,
+    /// Whether nothing was done, whatever the state.
+    is_stateless: bool,
 }
+
+/// Marks an answer that tells of no state: nothing was done, whichever server decides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TellsNoState;
 
 impl ApiError {
     /// An error with one problem.
@@ -61,7 +67,7 @@ impl ApiError {
     }
 
     fn from_entries(entries: Vec<ErrorEntry>) -> Self {
-        Self { entries, retry_after: None, present: None, closing: false }
+        Self { entries, retry_after: None, present: None, closing: false, is_stateless: false }
     }
 
     /// 404 for an object that does not exist, or that the caller may not see.
@@ -121,7 +127,8 @@ impl ApiError {
 
     /// 503 of an overloaded server.
     pub(crate) fn overloaded() -> Self {
-        Self::passing("the server is overloaded; nothing was done: try again")
+        let failure = Self::passing("the server is overloaded; nothing was done: try again");
+        Self { is_stateless: true, ..failure }
     }
 
     /// 503 during recovery.
@@ -132,6 +139,12 @@ impl ApiError {
     /// 503 of a server in a cluster that does not know whether it still decides.
     pub(crate) fn without_lease(is_read: bool) -> Self {
         Self::of_unknown_end("another server may have taken over", is_read)
+    }
+
+    /// 503 of a server in a cluster for a request that has waited for PostgreSQL for long.
+    pub(crate) fn unconfirmed(is_read: bool) -> Self {
+        let failure = Self::of_unknown_end("the store of the cluster does not answer", is_read);
+        Self { retry_after: Some(CLOSED_RETRY_SECONDS), ..failure }
     }
 
     /// 503 of a server that follows its cluster, for a request that has reached no other.
@@ -154,13 +167,14 @@ impl ApiError {
     fn closed(closed: WritesUnavailable) -> Self {
         let reason = match closed {
             WritesUnavailable::SlowDisk(_) => "the disk is slow",
+            WritesUnavailable::SilentStore(_) => "the store of the cluster does not answer",
             WritesUnavailable::LowDiskSpace => "the disk is nearly full",
         };
         let failure = Self::new(
             Problem::ServiceUnavailable,
             format!("{reason}; nothing was done: try again later"),
         );
-        Self { retry_after: Some(CLOSED_RETRY_SECONDS), ..failure }
+        Self { retry_after: Some(CLOSED_RETRY_SECONDS), is_stateless: true, ..failure }
     }
 
     /// 503 of a group without space for what web callers write.
@@ -385,6 +399,9 @@ impl IntoResponse for ApiError {
         }
         if self.closing {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if self.is_stateless {
+            response.extensions_mut().insert(TellsNoState);
         }
         response
     }

@@ -80,7 +80,7 @@ static CATALOGUE: [Entry; 23] = [
     ),
     entry(
         Problem::ServiceUnavailable,
-        "The server is overloaded or starting, its disk is slow or full, or the group is in quarantine or has no space. Nothing was done.",
+        "The server is overloaded or starting, its disk is slow or full, or the group is in quarantine or has no space. Nothing was done, unless the message says that this is not known.",
         "Try again after the seconds in Retry-After, with the same Idempotency-Key. If it lasts, the operator has to act.",
     ),
     entry(

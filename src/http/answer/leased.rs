@@ -9,11 +9,17 @@ use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 
 use crate::engine::{LEASE_TIME, Lease, confirmation};
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, TellsNoState};
 use crate::planted_faults::PlantedFault;
 
 /// Time after the end of a lease for which public searches are answered all the same.
 const STALE_TIME: Duration = Duration::from_secs(60);
+
+/// Time after which a request is waited for only while the lease is held. A write waits for
+/// PostgreSQL, which may stay away for long: those that come after it are refused by then.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// Pause between two looks at the lease after that.
+const LOOK_PAUSE: Duration = Duration::from_millis(500);
 
 /// A request to a server that needs a lease.
 pub(crate) struct LeasedRequest {
@@ -40,11 +46,18 @@ impl LeasedRequest {
 
     /// Returns the answer of `answering`, or 503 if it may not leave this server.
     pub(crate) async fn answer(self, answering: impl Future<Output = Response>) -> Response {
-        let (mut response, is_confirmed) = confirmation::noting(answering).await;
-        // The one check, after the state was read and before the first byte.
+        let answered = tokio::select! {
+            biased;
+            answered = confirmation::noting(answering) => answered,
+            () = self.patience_ends() => return ApiError::unconfirmed(self.is_read).into_response(),
+        };
+        let (mut response, is_confirmed) = answered;
+        // The one check, after the state was read and before the first byte. What was read after a
+        // write of the request's own is at least as new as that one, and so not too old either.
         if is_confirmed
             || self.is_health_check
             || self.lease.is_held()
+            || response.extensions().get::<TellsNoState>().is_some()
             || PlantedFault::SharedLeaseUnchecked.is_active()
         {
             return response;
@@ -59,6 +72,15 @@ impl LeasedRequest {
         }
         tracing::debug!(age = ?self.lease.age(), "an answer is withheld: the lease is over");
         ApiError::without_lease(self.is_read).into_response()
+    }
+
+    /// Returns once the request was waited for long enough by a server without a lease. What it
+    /// writes may still be written.
+    async fn patience_ends(&self) {
+        tokio::time::sleep(PATIENCE).await;
+        while self.is_health_check || self.lease.is_held() {
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
     }
 }
 

@@ -103,6 +103,9 @@ fn ready(server: &Server, headers: &HeaderMap) -> Response {
         Some(WritesUnavailable::SlowDisk(seconds)) => {
             Status::not_ready(format!("a write has waited for the disk for {seconds} seconds"))
         }
+        Some(WritesUnavailable::SilentStore(seconds)) => {
+            Status::not_ready(format!("a write has waited for PostgreSQL for {seconds} seconds"))
+        }
         Some(WritesUnavailable::LowDiskSpace) => {
             Status::not_ready("the free disk space is below the reserve".to_owned())
         }

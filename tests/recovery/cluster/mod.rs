@@ -12,6 +12,7 @@ mod hand_over;
 mod joins;
 mod mails;
 mod metrics;
+mod outages;
 mod patroni;
 mod pooler;
 mod postgres;

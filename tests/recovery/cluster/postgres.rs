@@ -23,7 +23,7 @@ const PORTS_OF_PROCESS: u32 = 200;
 
 /// A primary and a standby.
 pub(crate) struct Pair {
-    programs: PathBuf,
+    pub(super) programs: PathBuf,
     pub(super) account: Account,
     pub(super) folder: TempDir,
     /// Ports of both.
