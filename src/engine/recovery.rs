@@ -22,9 +22,8 @@ use crate::engine::replay::StateRebuilder;
 use crate::store::codec;
 use crate::store::state;
 use crate::store::{
-    BatchNumber, Checkpoint, EmptyDirectory, JournalRecord, Log, NewGeneration, Position,
-    RecoveredStore, SharedStore, SimulatedDisk, SimulatedLog, SnapshotWriter, Store, StoreError,
-    Stream,
+    EmptyDirectory, JournalRecord, Log, NewGeneration, Position, RecoveredStore, SharedStore,
+    SimulatedDisk, SimulatedLog, SnapshotWriter, Store, StoreError, Stream,
 };
 
 /// Epoch of a store that begins with a given content.
@@ -203,12 +202,13 @@ pub(crate) fn fill_shared(
     content: &Directory,
     group_states: &[Arc<GroupState>],
 ) -> Result<u64, StoreError> {
-    let Checkpoint { last, epoch } = store.take_empty()?.checkpoint()?;
+    let taken = store.take_empty()?;
+    let epoch = taken.epoch;
     // Servers with older data would resolve their appointments back.
     if let Some(newest) = group_states.iter().map(|group_state| &group_state.tzdata).max() {
         store.raise_tzdata(newest)?;
     }
-    let snapshot = store.write_snapshot(last, BatchNumber::default(), |writer| {
+    let snapshot = store.fill(taken, |writer| {
         let position = directory_position(epoch, content);
         write_directory(writer.begin_stream(Stream::Directory, position)?, content)?;
         for group_state in group_states {

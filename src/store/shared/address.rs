@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls_platform_verifier::Verifier;
-use tokio_postgres::Config;
 use tokio_postgres::config::{LoadBalanceHosts, SslMode, TargetSessionAttrs};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, Error, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::client::danger::{
@@ -32,6 +33,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest time for which bytes may stay unacknowledged.
 const TCP_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A connection and its means to send statements.
+type PostgresConnection =
+    (Client, Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>);
+
 /// Proof that a server is the right one, as libpq's `sslmode` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verification {
@@ -46,8 +51,8 @@ enum Verification {
 /// The address of a shared store, which shows no password.
 #[derive(Clone)]
 pub(crate) struct SharedAddress {
-    /// The configuration of each host.
-    hosts: Vec<Config>,
+    /// The configurations of each host, in the order in which they are tried.
+    hosts: Vec<Vec<Config>>,
     tls: MakeRustlsConnect,
     /// The address as it was given, without its parameters.
     shown: String,
@@ -96,24 +101,26 @@ impl SharedAddress {
                 .map_err(|error| refuse(format!("it is no address of PostgreSQL: {error}")))?;
             hosts.push(config);
         }
-        let (ssl_mode, verification) = match mode.as_str() {
-            "disable" => (SslMode::Disable, Verification::None),
-            "prefer" => (SslMode::Prefer, Verification::None),
-            // As in libpq: a file of authorities asks for a check by them.
-            "require" if authorities.is_some() => (SslMode::Require, Verification::Authority),
-            "require" => (SslMode::Require, Verification::None),
-            "verify-ca" => (SslMode::Require, Verification::Authority),
-            "verify-full" => (SslMode::Require, Verification::Name),
+        let required = [SslMode::Require].as_slice();
+        let (ssl_modes, verification) = match mode.as_str() {
+            "disable" => ([SslMode::Disable].as_slice(), Verification::None),
+            // As in libpq: the second is for a server that refuses the first.
+            "allow" => ([SslMode::Disable, SslMode::Require].as_slice(), Verification::None),
+            "prefer" => ([SslMode::Prefer, SslMode::Disable].as_slice(), Verification::None),
+            // A file of authorities asks for a check by them.
+            "require" if authorities.is_some() => (required, Verification::Authority),
+            "require" => (required, Verification::None),
+            "verify-ca" => (required, Verification::Authority),
+            "verify-full" => (required, Verification::Name),
             other => {
                 return Err(refuse(format!(
-                    "its sslmode is {other:?}: give disable, prefer, require, verify-ca or \
-                     verify-full"
+                    "its sslmode is {other:?}: give disable, allow, prefer, require, verify-ca \
+                     or verify-full"
                 )));
             }
         };
         for config in &mut hosts {
             config
-                .ssl_mode(ssl_mode)
                 .target_session_attrs(TargetSessionAttrs::ReadWrite)
                 .connect_timeout(CONNECT_TIMEOUT)
                 .load_balance_hosts(LoadBalanceHosts::Random)
@@ -129,16 +136,38 @@ impl SharedAddress {
             }
         }
         let tls = MakeRustlsConnect::new(tls_config(verification, authorities.as_deref())?);
+        let with_mode = |host: &Config, mode: &SslMode| {
+            let mut config = host.clone();
+            config.ssl_mode(*mode);
+            config
+        };
+        let hosts = hosts
+            .iter()
+            .map(|host| ssl_modes.iter().map(|mode| with_mode(host, mode)).collect())
+            .collect();
         Ok(Self { hosts, tls, shown: base.to_owned() })
     }
 
-    /// The configuration of each host.
-    pub(super) fn hosts(&self) -> &[Config] {
-        &self.hosts
+    /// The number of hosts.
+    pub(super) fn host_count(&self) -> usize {
+        self.hosts.len()
     }
 
-    pub(super) fn tls(&self) -> MakeRustlsConnect {
-        self.tls.clone()
+    /// Connects to a host. Where it refuses a connection with TLS, or one without, the other is
+    /// tried if the address allows both.
+    ///
+    /// # Errors
+    /// That of the last try.
+    pub(super) async fn connect(&self, host: usize) -> Result<PostgresConnection, Error> {
+        let mut refused = None;
+        for config in &self.hosts[host] {
+            match config.connect(self.tls.clone()).await {
+                // One that cannot be reached, or takes no writes, would say so once more.
+                Err(error) if error.as_db_error().is_some() => refused = Some(error),
+                done => return done,
+            }
+        }
+        Err(refused.expect("each host has a configuration"))
     }
 }
 
@@ -257,6 +286,10 @@ mod tests {
 
     use super::*;
 
+    fn modes(address: &SharedAddress) -> Vec<SslMode> {
+        address.hosts[0].iter().map(Config::get_ssl_mode).collect()
+    }
+
     fn refusal(url: &str) -> String {
         SharedAddress::parse(url, "").unwrap_err().to_string()
     }
@@ -267,10 +300,10 @@ mod tests {
             SharedAddress::parse("postgres://anna@db1:5433,db2/slots?sslmode=disable", "secret");
         let address = address.unwrap();
         let named = |name: &str| vec![Host::Tcp(name.to_owned())];
-        let hosts: Vec<_> = address.hosts().iter().map(|host| host.get_hosts().to_vec()).collect();
+        let hosts: Vec<_> = address.hosts.iter().map(|host| host[0].get_hosts().to_vec()).collect();
         assert_eq!(hosts, [named("db1"), named("db2")]);
-        assert_eq!(address.hosts()[0].get_ports(), [5433]);
-        for host in address.hosts() {
+        assert_eq!(address.hosts[0][0].get_ports(), [5433]);
+        for host in address.hosts.iter().flatten() {
             assert_eq!(host.get_dbname(), Some("slots"));
             assert_eq!(host.get_user(), Some("anna"));
             assert_eq!(host.get_password(), Some(b"secret".as_slice()));
@@ -279,8 +312,10 @@ mod tests {
         assert_eq!(address.to_string(), "postgres://anna@db1:5433,db2/slots");
         assert!(!format!("{address:?}").contains("secret"));
         let address = SharedAddress::parse("postgres://anna@db/slots", "").unwrap();
-        assert_eq!(address.hosts()[0].get_password(), None);
-        assert_eq!(address.hosts()[0].get_ssl_mode(), SslMode::Prefer);
+        assert_eq!(address.hosts[0][0].get_password(), None);
+        assert_eq!(modes(&address), [SslMode::Prefer, SslMode::Disable]);
+        let address = SharedAddress::parse("postgres://anna@db/slots?sslmode=allow", "").unwrap();
+        assert_eq!(modes(&address), [SslMode::Disable, SslMode::Require]);
     }
 
     #[test]

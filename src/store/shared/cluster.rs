@@ -12,8 +12,8 @@ use crate::domain::time::Instant;
 use crate::domain::time::zone::tzdata_version;
 use crate::planted_faults::PlantedFault;
 use crate::store::error::StoreError;
-use crate::store::formats::{Formats, RecordFormat};
-use crate::store::record::{BatchNumber, StreamPositions};
+use crate::store::formats::Formats;
+use crate::store::record::BatchNumber;
 use crate::store::recovery::RecoveryVisitor;
 use crate::store::shared::PART;
 use crate::store::shared::address::SharedAddress;
@@ -22,12 +22,12 @@ use crate::store::shared::counts::{COUNTS_DEADLINE, SharedCounts};
 use crate::store::shared::follower::Follower;
 use crate::store::shared::in_force::InForce;
 use crate::store::shared::lease::Lease;
-use crate::store::shared::log::{COMMIT_DEADLINE, SharedLog};
+use crate::store::shared::log::COMMIT_DEADLINE;
 use crate::store::shared::membership::{Beats, Membership, RELEASE};
 use crate::store::shared::nodes::ClusterNode;
-use crate::store::shared::rows::{PostgresRows, owned_row};
+use crate::store::shared::rows::{OwnedRow, PostgresRows, owned_row};
 use crate::store::shared::sessions::SharedSessions;
-use crate::store::shared::snapshots::{SharedSnapshotsWriter, SoundSnapshot, list_snapshots};
+use crate::store::shared::snapshots::{Publication, SharedSnapshotsWriter, SoundSnapshot};
 
 /// The tables and functions.
 const SCHEMA: &str = include_str!("schema.sql");
@@ -210,7 +210,7 @@ impl SharedStore {
     ) -> Result<Follower<V>, StoreError> {
         let lease = Arc::clone(&membership.lease);
         let in_force = Arc::clone(&membership.in_force);
-        let membership = Some(Arc::clone(membership));
+        let membership = Arc::clone(membership);
         let rows = PostgresRows { connection: self.connect(COMMIT_DEADLINE)?, membership };
         Ok(Follower::new(rows, lease, in_force, tail_bytes))
     }
@@ -321,32 +321,42 @@ impl SharedStore {
         let format = in_force.formats.snapshots;
         let mut writer = SharedSnapshotsWriter::begin(&mut connection, number, format)?;
         write(&mut writer)?;
-        writer.publish(sound)
+        writer.publish(Publication::Kept(sound))
     }
 
-    /// Takes the journal of a cluster that never had content, to fill it.
+    /// Takes the journal of a cluster in which no server has decided, to fill it. A command that
+    /// was broken off may have taken it before.
     ///
     /// # Errors
     /// It has content already; this release does not write the formats in force; or PostgreSQL
     /// refuses.
-    pub(crate) fn take_empty(&self) -> Result<SharedLog, StoreError> {
+    pub(crate) fn take_empty(&self) -> Result<OwnedRow, StoreError> {
         self.in_force.check_formats()?;
         let mut connection = self.connect(COMMIT_DEADLINE)?;
         let owner = Uuid::new_v4();
         let taken = connection
-            .commit("SELECT n, epoch FROM slotbook.take($1, $2, NULL)", &[&PART, &owner])
-            .map_err(|error| error.into_store_error("take"))?;
+            .commit("SELECT n, epoch FROM slotbook.take_empty($1, $2)", &[&PART, &owner])
+            .map_err(|error| error.into_store_error("fill"))?;
         let row = taken.first().expect("a function returns a row");
-        let last = owned_row(row.get(0), row.get(1), owner)
-            .map_err(|error| error.into_store_error("take"))?;
-        if last.number != BatchNumber(1) || !list_snapshots(&mut connection)?.is_empty() {
-            let what = "it has been used already: make a cluster in another database";
-            return Err(StoreError::shared("fill", what));
-        }
-        let tail_bytes = Arc::new(AtomicU64::new(0));
-        let rows = PostgresRows { connection, membership: None };
-        let record_format = Arc::new(RecordFormat::new(self.in_force.formats.records));
-        Ok(SharedLog::new(rows, last, StreamPositions::default(), tail_bytes, record_format))
+        owned_row(row.get(0), row.get(1), owner).map_err(|error| error.into_store_error("fill"))
+    }
+
+    /// Writes the first snapshot, through `write`, after the row that [`SharedStore::take_empty`]
+    /// has returned.
+    ///
+    /// # Errors
+    /// The error of `write`; another command has taken the journal since; PostgreSQL refuses, or
+    /// returns other bytes than were written. The store then has no content.
+    pub(crate) fn fill(
+        &self,
+        taken: OwnedRow,
+        write: impl FnOnce(&mut SharedSnapshotsWriter<'_>) -> Result<(), StoreError>,
+    ) -> Result<SoundSnapshot, StoreError> {
+        let mut connection = self.connect(LONG_DEADLINE)?;
+        let format = self.in_force.formats.snapshots;
+        let mut writer = SharedSnapshotsWriter::begin(&mut connection, taken.number, format)?;
+        write(&mut writer)?;
+        writer.publish(Publication::Import(taken.owner))
     }
 
     fn connect(&self, deadline: Duration) -> Result<SharedConnection, StoreError> {
@@ -373,6 +383,11 @@ fn text_of(
 
 fn check_version(connection: &mut SharedConnection) -> Result<(), StoreError> {
     let version = text_of(connection, "SELECT current_setting('server_version_num')")?;
+    refuse_old(&version)
+}
+
+/// Refuses a version of PostgreSQL, as it numbers them, that is before 15.
+fn refuse_old(version: &str) -> Result<(), StoreError> {
     if version.parse().unwrap_or(0) < OLDEST_POSTGRES {
         let what = format!("it is PostgreSQL {version}: use 15 or later");
         return Err(StoreError::shared("use", what));
@@ -427,4 +442,20 @@ fn check_sessions(address: &SharedAddress) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn postgresql_before_15_is_refused() {
+        for version in ["140022", "90624", "", "devel"] {
+            let refused = refuse_old(version).unwrap_err().to_string();
+            assert!(refused.contains("use 15 or later"), "{refused}");
+        }
+        for version in ["150000", "150018", "170002"] {
+            refuse_old(version).unwrap();
+        }
+    }
 }

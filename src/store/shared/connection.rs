@@ -68,6 +68,9 @@ impl CallError {
 /// Longest time to find the host that takes writes, and to log in there.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
+/// Slowest way to PostgreSQL by which a batch of any size arrives in its time.
+const BYTES_A_SECOND_MIN: usize = 128 << 10;
+
 /// A parameter of a call.
 pub(crate) type Parameter<'a> = &'a (dyn ToSql + Sync);
 
@@ -126,7 +129,7 @@ impl SharedConnection {
         statement: &'static str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, CallError> {
-        self.run(statement, parameters, false)
+        self.run(statement, parameters, None)
     }
 
     /// Returns the rows of a statement whose changes are on a standby as well.
@@ -138,7 +141,21 @@ impl SharedConnection {
         statement: &'static str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, CallError> {
-        self.run(statement, parameters, true)
+        self.commit_bytes(statement, parameters, 0)
+    }
+
+    /// Does as [`SharedConnection::commit`], with more time for a batch of this size.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub(crate) fn commit_bytes(
+        &mut self,
+        statement: &'static str,
+        parameters: &[Parameter<'_>],
+        bytes: usize,
+    ) -> Result<Vec<Row>, CallError> {
+        let seconds = u64::try_from(bytes / BYTES_A_SECOND_MIN).expect("a 64-bit machine");
+        self.run(statement, parameters, Some(Duration::from_secs(seconds)))
     }
 
     /// Connects, and prepares a statement that is called later.
@@ -185,14 +202,19 @@ impl SharedConnection {
         &mut self,
         statement: &'static str,
         parameters: &[Parameter<'_>],
-        is_commit: bool,
+        commit_more: Option<Duration>,
     ) -> Result<Vec<Row>, CallError> {
         let answered = self.connect().and_then(|()| {
             let Self { deadline, runtime, open, .. } = self;
+            let deadline = *deadline + commit_more.unwrap_or_default();
             let open = open.as_mut().expect("it was opened");
-            let answer = open.answer(statement, parameters, is_commit);
-            let answered = running(runtime).block_on(async { timeout(*deadline, answer).await });
-            answered.unwrap_or_else(|_| Err(late(*deadline)))
+            let answer = open.answer(statement, parameters, commit_more.is_some());
+            let answered = running(runtime).block_on(async { timeout(deadline, answer).await });
+            match answered {
+                Ok(answered) => answered,
+                Err(_) if commit_more.is_some() => Err(late_commit(deadline)),
+                Err(_) => Err(late(deadline)),
+            }
         });
         self.close_if_unknown(answered)
     }
@@ -211,11 +233,9 @@ impl SharedConnection {
         self.open = None;
         let Self { address, runtime, open, .. } = self;
         let runtime = running(runtime);
-        let connect = async |host: usize| {
-            let connected = address.hosts()[host].connect(address.tls()).await;
-            connected.map_err(|error| describe(&error))
-        };
-        let connecting = connect_to_first(address.hosts().len(), connect);
+        let connect =
+            async |host: usize| address.connect(host).await.map_err(|error| describe(&error));
+        let connecting = connect_to_first(address.host_count(), connect);
         let connected = runtime.block_on(async { timeout(CONNECT_DEADLINE, connecting).await });
         // Without a connection nothing was sent, so nothing was done.
         let connected = connected.unwrap_or_else(|_| Err("it does not answer".to_owned()));
@@ -285,6 +305,13 @@ impl OpenConnection {
 
 fn late(deadline: Duration) -> CallError {
     CallError::Unknown(format!("no answer within {} s", deadline.as_secs()))
+}
+
+fn late_commit(deadline: Duration) -> CallError {
+    CallError::Unknown(format!(
+        "no answer within {} s: a commit waits for a synchronous standby, is one connected?",
+        deadline.as_secs()
+    ))
 }
 
 /// Tells a refusal, after which nothing was done, from an unknown end.

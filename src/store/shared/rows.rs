@@ -68,15 +68,15 @@ pub(crate) trait SharedRows {
 /// The functions in PostgreSQL, for one server.
 pub(crate) struct PostgresRows {
     pub(crate) connection: SharedConnection,
-    /// The server; `None` for a command that fills a store.
-    pub(crate) membership: Option<Arc<Membership>>,
+    pub(crate) membership: Arc<Membership>,
 }
 
 impl SharedRows for PostgresRows {
     fn append(&mut self, row: OwnedRow, bytes: &[u8]) -> Result<(), CallError> {
-        let appended = self.connection.commit(
+        let appended = self.connection.commit_bytes(
             "SELECT slotbook.append($1, $2, $3, $4, $5)",
             &[&PART, &number_i64(row.number), &i64::from(row.epoch), &row.owner, &bytes],
+            bytes.len(),
         );
         appended.map(drop)
     }
@@ -98,10 +98,10 @@ impl SharedRows for PostgresRows {
             TakeoverCondition::NoBeatSince(beat) => Some(beat),
             TakeoverCondition::LeftToThis => None,
         };
-        let server = self.membership.as_ref().expect("only servers take over");
+        let Membership { node, incarnation, .. } = &*self.membership;
         let rows = self.connection.commit(
             "SELECT n, epoch FROM slotbook.take_over($1, $2, $3, $4, $5)",
-            &[&PART, &owner, &server.node, &server.incarnation, &seen],
+            &[&PART, &owner, node, incarnation, &seen],
         )?;
         let row = rows.first().map(|row| owned_row(row.get(0), row.get(1), owner));
         row.transpose()

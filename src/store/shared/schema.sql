@@ -127,12 +127,27 @@ BEGIN
     END IF;
 END $$;
 
+-- Refuses a server while the store is being filled: it would begin with a part, or with nothing. No
+-- server has decided then, and the journal has begun without a snapshot.
+CREATE FUNCTION slotbook.require_filled(p integer) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM holder h WHERE h.part = p AND h.node IS NULL)
+        AND EXISTS (SELECT 1 FROM journal j WHERE j.part = p AND j.n > 0)
+        AND NOT EXISTS (SELECT 1 FROM snapshot s WHERE s.part = p)
+    THEN
+        RAISE EXCEPTION 'an import into the shared store has not ended' USING ERRCODE = 'SB008',
+            HINT = 'wait for it; one that was broken off is run again: slotbook cluster import';
+    END IF;
+END $$;
+
 CREATE FUNCTION slotbook.join_cluster(
     node_url text, node_incarnation uuid, node_version text,
     node_record_format integer, node_snapshot_format integer, node_tzdata text
 ) RETURNS integer
 LANGUAGE sql SECURITY DEFINER SET search_path = slotbook, pg_temp
 SET lock_timeout = '2s' AS $$
+    SELECT require_filled(0);
     INSERT INTO node (url, incarnation, version, record_format, snapshot_format, tzdata)
     VALUES (node_url, node_incarnation, node_version, node_record_format, node_snapshot_format,
             node_tzdata)
@@ -220,6 +235,20 @@ BEGIN
     RAISE EXCEPTION 'another server has taken part %', p USING ERRCODE = 'SB001';
 END $$;
 
+-- Takes for a command that fills a store in which no server has decided. One that was broken off may
+-- have taken before it.
+CREATE FUNCTION slotbook.take_empty(p integer, o uuid, OUT n bigint, OUT epoch bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
+BEGIN
+    PERFORM FROM holder h WHERE h.part = p AND h.node IS NULL FOR UPDATE;
+    IF NOT FOUND OR EXISTS (SELECT 1 FROM snapshot s WHERE s.part = p) THEN
+        RAISE EXCEPTION 'it has been used already' USING ERRCODE = 'SB009',
+            HINT = 'make a cluster in another database';
+    END IF;
+    SELECT t.n, t.epoch INTO take_empty.n, take_empty.epoch FROM take(p, o, NULL) t;
+END $$;
+
 -- Takes for a server, if the one that decides has not been heard since `seen`; without it, if that
 -- one has left and named this server its successor. No row otherwise.
 CREATE FUNCTION slotbook.take_over(
@@ -228,6 +257,7 @@ CREATE FUNCTION slotbook.take_over(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp
 SET lock_timeout = '2s' AS $$
 BEGIN
+    PERFORM require_filled(p);
     UPDATE holder SET node = me, incarnation = my_incarnation, beat = beat + 1, released = false,
         successor = NULL
         WHERE part = p
@@ -303,6 +333,7 @@ END $$;
 CREATE FUNCTION slotbook.read_journal(p integer, after bigint, most integer)
 RETURNS TABLE (n bigint, epoch bigint, owner uuid, bytes bytea)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s'
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     total bigint := 0;
@@ -319,7 +350,8 @@ END $$;
 
 CREATE FUNCTION slotbook.list_snapshots(p integer)
 RETURNS TABLE (n bigint, format integer, frames bigint, bytes bigint, sha256 bytea)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s' AS $$
     SELECT s.n, s.format, s.frames, s.bytes, s.sha256 FROM snapshot s
     WHERE s.part = p ORDER BY s.n DESC
 $$;
@@ -327,6 +359,7 @@ $$;
 CREATE FUNCTION slotbook.read_frames(p integer, of_n bigint, after bigint, most integer)
 RETURNS TABLE (i bigint, crc32 bigint, bytes bytea)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = slotbook, pg_temp
+SET lock_timeout = '2s'
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
     SELECT f.i, f.crc32, f.bytes FROM frame f
     WHERE f.part = p AND f.n = of_n AND f.i > after ORDER BY f.i LIMIT most
@@ -379,6 +412,28 @@ BEGIN
     DELETE FROM journal j WHERE j.part = p AND j.n <= before
         AND j.n < (SELECT max(l.n) FROM journal l WHERE l.part = p);
     RETURN true;
+END $$;
+
+-- Publishes the first snapshot of a store, which the owner `importer` has filled, if no other has
+-- taken since. A server that has read the journal of the empty store is not to go on from there: so
+-- the row gets another owner, and those before it are removed.
+CREATE FUNCTION slotbook.publish_import(
+    p integer, of_n bigint, of_format integer, of_frames bigint, of_bytes bigint, of_sha256 bytea,
+    importer uuid
+) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = slotbook, pg_temp AS $$
+BEGIN
+    LOCK TABLE snapshot IN SHARE ROW EXCLUSIVE MODE;
+    UPDATE journal j SET owner = gen_random_uuid()
+        WHERE j.part = p AND j.n = of_n AND j.owner = importer
+            AND j.n = (SELECT max(l.n) FROM journal l WHERE l.part = p)
+            AND NOT EXISTS (SELECT 1 FROM snapshot s WHERE s.part = p);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'another import has begun since' USING ERRCODE = 'SB009',
+            HINT = 'let one of them end alone';
+    END IF;
+    DELETE FROM journal j WHERE j.part = p AND j.n < of_n;
+    RETURN publish_snapshot(p, of_n, of_format, of_frames, of_bytes, of_sha256, 0);
 END $$;
 
 -- Saves counts of a server, if it decides and no later ones are there. The holder's row is not

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 use crate::store::codec::SNAPSHOT_FORMAT;
 use crate::store::error::StoreError;
@@ -48,13 +49,20 @@ pub(crate) struct SoundSnapshot {
     pub(crate) bytes: u64,
 }
 
+/// The condition on which a snapshot becomes the newest one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Publication {
+    /// There is no newer one. The one that follows this row is kept as the one before it.
+    Kept(BatchNumber),
+    /// It is the first one, and this owner of the last row has filled the store.
+    Import(Uuid),
+}
+
 /// Returns the published snapshots, newest first.
 ///
 /// # Errors
 /// PostgreSQL refuses, or a row has values that none can have.
-pub(crate) fn list_snapshots(
-    connection: &mut SharedConnection,
-) -> Result<Vec<SnapshotRow>, StoreError> {
+fn list_snapshots(connection: &mut SharedConnection) -> Result<Vec<SnapshotRow>, StoreError> {
     let rows = connection
         .call("SELECT n, format, frames, bytes, sha256 FROM slotbook.list_snapshots($1)", &[&PART]);
     let rows = rows.map_err(|error| error.into_store_error("read"))?;
@@ -309,12 +317,11 @@ impl<'a> SharedSnapshotsWriter<'a> {
         Ok(SharedSnapshot { writer: self, frames: 0 })
     }
 
-    /// Reads all back, and makes it the newest snapshot unless there is a newer one. The one before
-    /// it, which is kept, is then the snapshot `sound`.
+    /// Reads all back, and makes it the newest snapshot on a condition.
     ///
     /// # Errors
-    /// PostgreSQL refuses, or returns other bytes than were written.
-    pub(crate) fn publish(mut self, sound: BatchNumber) -> Result<SoundSnapshot, StoreError> {
+    /// The condition is not met; PostgreSQL refuses, or returns other bytes than were written.
+    pub(crate) fn publish(mut self, publication: Publication) -> Result<SoundSnapshot, StoreError> {
         self.push(&[SNAPSHOT_END])?;
         let streams = self.streams;
         self.push(&streams.to_be_bytes())?;
@@ -323,18 +330,19 @@ impl<'a> SharedSnapshotsWriter<'a> {
         let sha256 = hasher.finalize().to_vec();
         let row = SnapshotRow { number, format, frames, bytes, sha256 };
         read_snapshot(connection, &row, &mut NoVisitor)?;
-        let published = connection.commit(
-            "SELECT slotbook.publish_snapshot($1, $2, $3, $4, $5, $6, $7)",
-            &[
-                &PART,
-                &number_i64(number),
-                &i32::from(row.format),
-                &row.frames,
-                &i64::try_from(bytes).expect("far below 8 EiB"),
-                &row.sha256,
-                &number_i64(sound),
-            ],
-        );
+        let of_n = number_i64(number);
+        let format = i32::from(row.format);
+        let of_bytes = i64::try_from(bytes).expect("far below 8 EiB");
+        let published = match publication {
+            Publication::Kept(sound) => connection.commit(
+                "SELECT slotbook.publish_snapshot($1, $2, $3, $4, $5, $6, $7)",
+                &[&PART, &of_n, &format, &row.frames, &of_bytes, &row.sha256, &number_i64(sound)],
+            ),
+            Publication::Import(importer) => connection.commit(
+                "SELECT slotbook.publish_import($1, $2, $3, $4, $5, $6, $7)",
+                &[&PART, &of_n, &format, &row.frames, &of_bytes, &row.sha256, &importer],
+            ),
+        };
         match published {
             Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => {
                 Ok(SoundSnapshot { number, bytes })

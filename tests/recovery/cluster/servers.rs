@@ -58,13 +58,23 @@ impl Servers {
         options: &[ServerOptions],
     ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
+        crate::server::store_of(folder.path(), document);
+        Self::start_on(folder, ports, options).await
+    }
+
+    /// The same with the content of a store, the directory `data` of a folder.
+    pub(super) async fn start_on(
+        folder: TempDir,
+        ports: &[u16],
+        options: &[ServerOptions],
+    ) -> Self {
+        let data = folder.path().join("data");
         let owner = database_url("postgres", ports);
         let url = database_url("slotbook_server", ports);
         let nowhere = folder.path().join("none");
         let init = ["cluster", "init", "--role", "slotbook_server", "--shared"];
         let made = run(&[init.as_slice(), &[&owner]].concat(), &nowhere);
         assert!(made.status.success(), "{}", complaint(&made));
-        let data = crate::server::store_of(folder.path(), document);
         let filled = run(&["cluster", "import", "--shared", &url], &data);
         assert!(filled.status.success(), "{}", complaint(&filled));
         let mut members = Vec::new();

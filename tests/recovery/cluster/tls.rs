@@ -62,6 +62,7 @@ fn postgresql_is_reached_by_tls_as_sslmode_says() {
         run(&["cluster", "status", "--shared", &url], &nowhere)
     };
     for (host, mode) in [
+        ("localhost", "allow".to_owned()),
         ("localhost", "prefer".to_owned()),
         ("localhost", "require".to_owned()),
         ("127.0.0.1", "require".to_owned()),
@@ -84,6 +85,18 @@ fn postgresql_is_reached_by_tls_as_sslmode_says() {
         let output = status(host, mode.clone());
         assert_eq!(output.status.code(), Some(1), "{host} {mode}");
         assert!(complaint(&output).contains(reason), "{host} {mode}: {}", complaint(&output));
+    }
+    // It knows TLS still, and takes none of it for this role.
+    pair.allow(
+        "hostssl slots slotbook_server all reject\nhostnossl slots slotbook_server all trust\n",
+    );
+    let began = Instant::now();
+    while status("localhost", "require".to_owned()).status.success() {
+        assert!(began.elapsed() < SETTING_MAX, "PostgreSQL goes on to take TLS");
+    }
+    for mode in ["disable", "allow", "prefer"] {
+        let output = status("localhost", mode.to_owned());
+        assert!(output.status.success(), "{mode}: {}", complaint(&output));
     }
 }
 

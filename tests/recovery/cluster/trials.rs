@@ -26,15 +26,20 @@ fn booked(document: &Value) -> usize {
     appointments(document).count()
 }
 
+/// Waits until a query counts something.
+async fn expect_counted(pair: &Pair, query: &str) {
+    let began = Instant::now();
+    while pair.query(query) == "0" {
+        assert!(began.elapsed() < WAITING_MAX, "{query}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// Waits until an append of a server waits for a standby.
 async fn expect_waiting(pair: &Pair) {
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' \
                    AND query LIKE '%append%'";
-    let began = Instant::now();
-    while pair.query(waiting) == "0" {
-        assert!(began.elapsed() < WAITING_MAX, "no append waits for a standby");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    expect_counted(pair, waiting).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,6 +83,74 @@ async fn a_commit_that_no_standby_has_is_not_answered() {
         let document = servers.exported(deciding);
         assert_eq!(booked(&document), usize::try_from(nth).expect("small"), "{ending}: once each");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_take_that_no_standby_has_decides_nothing() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let only = servers.deciding().await;
+    // What it does after its start waits for standbys as well, but for this call.
+    pair.query(
+        "CREATE FUNCTION slotbook.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         PERFORM pg_sleep(2); RETURN new; END $$; \
+         CREATE TRIGGER wait BEFORE INSERT ON slotbook.journal \
+         FOR EACH ROW WHEN (new.bytes = '') EXECUTE FUNCTION slotbook.wait()",
+    );
+    servers.members[only].kill();
+    let taking = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%take_over%' \
+                  AND query NOT LIKE '%pg_stat%' AND state = 'active'";
+    expect_counted(&pair, &format!("{taking} AND wait_event = 'PgSleep'")).await;
+    pair.set_standby_names("nobody");
+    expect_counted(&pair, &format!("{taking} AND wait_event = 'SyncRep'")).await;
+    let rows = pair.query(LOG_ROWS);
+    // The wait ends with success and a warning.
+    pair.query(
+        "SELECT pg_cancel_backend(pid) FROM pg_stat_activity \
+         WHERE wait_event = 'SyncRep' AND query LIKE '%take_over%'",
+    );
+    let ready = format!("{}/readyz", servers.members[only].base());
+    for _ in 0..20 {
+        let answer = reqwest::get(&ready).await.expect("it is answered");
+        assert_eq!(answer.status(), 503, "{}", servers.members[only].said());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(!servers.members[only].said().contains("has taken over after its start"));
+    pair.set_standby_names("*");
+    pair.query("DROP TRIGGER wait ON slotbook.journal");
+    let only = servers.deciding().await;
+    let answer = send_booking(&servers, only, 1).await.expect("no panic");
+    assert_eq!(answer.expect("it is answered").status(), 201);
+    assert_ne!(pair.query(LOG_ROWS), rows, "it has taken once more");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_waits_for_no_standby_from_now_on_writes_nothing() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+    let only = servers.deciding().await;
+    pair.query("ALTER ROLE slotbook_server SET synchronous_commit = 'local'");
+    // Settings of a role hold for connections that are made after it.
+    pair.end_connections();
+    let rows = pair.query(LOG_ROWS);
+    let answer = send_booking(&servers, only, 1).await.expect("no panic");
+    let answer = answer.expect("it is answered");
+    assert_eq!(answer.status(), 503);
+    assert_eq!(pair.query(LOG_ROWS), rows);
+    pair.query("ALTER ROLE slotbook_server RESET synchronous_commit");
+    pair.end_connections();
+    let only = servers.deciding().await;
+    let answer = send_booking(&servers, only, 2).await.expect("no panic");
+    assert_eq!(answer.expect("it is answered").status(), 201);
+    assert_ne!(pair.query(LOG_ROWS), rows);
+    // The first was not refused: whether it was done was not known.
+    assert_eq!(booked(&servers.exported(only)), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -301,6 +374,12 @@ async fn a_start_refuses_what_would_lose_writes_and_names_the_remedy() {
     let nowhere = database_url("slotbook_server", &[1, 2]);
     let output = run(
         &["serve", "--listen", "127.0.0.1:0", "--shared", &nowhere, advertised[0], advertised[1]],
+        &empty,
+    );
+    assert!(complaint(&output).contains("a writable PostgreSQL"), "{}", complaint(&output));
+    let standby = database_url("slotbook_server", &[pair.ports[1 - pair.primary]]);
+    let output = run(
+        &["serve", "--listen", "127.0.0.1:0", "--shared", &standby, advertised[0], advertised[1]],
         &empty,
     );
     assert!(complaint(&output).contains("a writable PostgreSQL"), "{}", complaint(&output));
