@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{
-    CONNECTION, EXPECT, HOST, HeaderName, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, EXPECT, HOST, HeaderName, ORIGIN, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Version, request};
 use axum::response::{IntoResponse as _, Response};
@@ -40,9 +40,11 @@ use crate::http::connection::listener::{
     HEADERS_TIMEOUT, SHUTDOWN_TIMEOUT, accept_all, connection_builder, note_activity, run_in_place,
     serve_commands,
 };
+use crate::http::connection::request_id::{RequestId, X_REQUEST_ID};
 use crate::http::connection::request_target::RequestTargetFilter;
 use crate::http::connection::slow_reader_timeout::SlowReaderTimeout;
 use crate::http::connection::start_proof::StartProof;
+use crate::http::cors::AllowedPages;
 use crate::http::error::ApiError;
 use crate::http::resources::health::{self, HealthCheck};
 use crate::http::resources::operator::store::BACKUPS;
@@ -150,16 +152,26 @@ impl Forwarder {
             Some(HealthCheck::Ready) => return self.readiness(request.headers()),
             None => {}
         }
+        // The server that decides answers, and logs, with the same id.
+        let id = RequestId::from_headers(request.headers());
+        let is_from_page = request.headers().contains_key(ORIGIN);
+        request.headers_mut().insert(X_REQUEST_ID, id.clone().into_header());
         let request_from = self.seal.take(&mut request, SystemClock.now());
         let request = request.map(Body::new);
-        match request_from {
+        let mut response = match request_from {
             Ok(None) => {
                 let client = self.proxies.source(peer.ip(), request.headers());
                 self.forward(request, ForwardedFrom::Client(client), Answering::Any).await
             }
             Ok(Some(from)) => self.forward(request, from, Answering::This).await,
             Err(WrongSeal) => ApiError::wrong_seal().into_response(),
+        };
+        if !response.headers().contains_key(X_REQUEST_ID) {
+            // The answer of this server, which tells of no group.
+            response.headers_mut().insert(X_REQUEST_ID, id.into_header());
+            AllowedPages::All.mark(&mut response, is_from_page);
         }
+        response
     }
 
     /// Answers a request that came over the operator's socket. A file is written only on the

@@ -16,6 +16,9 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
 
 use crate::http::connection::forwarding_body::RetainedBody;
+use crate::http::connection::unproven_connections::{
+    UnprovenConnection, UnprovenPlace, UnprovenPlaces,
+};
 
 /// Largest buffer of a connection for what was read and not passed on.
 const READ_BYTES_MAX: usize = 64 << 10;
@@ -56,12 +59,12 @@ where
         match HttpsConnectorBuilder::new().try_with_platform_verifier() {
             Ok(tls) => {
                 let connector = tls.https_or_http().enable_http1().wrap_connector(http);
-                Self::Https(builder.build(TimedConnector(connector)))
+                Self::Https(builder.build(TimedConnector::new(connector)))
             }
             Err(error) => {
                 tracing::debug!(%error, "servers of the cluster with https:// cannot be reached");
                 http.enforce_http(true);
-                Self::Http(builder.build(TimedConnector(http)))
+                Self::Http(builder.build(TimedConnector::new(http)))
             }
         }
     }
@@ -71,10 +74,12 @@ where
     /// # Errors
     /// The server cannot be reached, or it has not answered.
     pub(crate) async fn send(&self, request: Request<B>) -> Result<Response<Incoming>, Error> {
-        match self {
+        let mut response = match self {
             Self::Http(client) => client.request(request).await,
             Self::Https(client) => client.request(request).await,
-        }
+        }?;
+        UnprovenPlace::free_by(response.extensions_mut());
+        Ok(response)
     }
 }
 
@@ -87,9 +92,18 @@ pub(crate) fn uri_at(server: &str, target: &Uri) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// A connector whose connections fail after a time.
+/// A connector whose connections fail after a time, and are made a part of them at a time.
 #[derive(Clone)]
-pub(crate) struct TimedConnector<C>(C);
+pub(crate) struct TimedConnector<C> {
+    connector: C,
+    places: UnprovenPlaces,
+}
+
+impl<C> TimedConnector<C> {
+    fn new(connector: C) -> Self {
+        Self { connector, places: UnprovenPlaces::new() }
+    }
+}
 
 /// The reason why there is no connection.
 type ConnectError = Box<dyn StdError + Send + Sync>;
@@ -100,16 +114,21 @@ where
     C::Error: Into<ConnectError>,
     C::Future: Send + 'static,
 {
-    type Response = C::Response;
+    type Response = UnprovenConnection<C::Response>;
     type Error = ConnectError;
-    type Future = Pin<Box<dyn Future<Output = Result<C::Response, ConnectError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectError>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
-        self.0.poll_ready(context).map_err(Into::into)
+        self.connector.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, self.0.call(uri));
-        Box::pin(async move { connected.await?.map_err(Into::into) })
+        let connecting = self.connector.call(uri);
+        let places = self.places.clone();
+        Box::pin(async move {
+            let place = places.take().await;
+            let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await?;
+            Ok(place.of_connection(connected.map_err(Into::into)?))
+        })
     }
 }

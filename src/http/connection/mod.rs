@@ -15,3 +15,4 @@ pub(crate) mod shared_timer;
 pub(crate) mod slow_reader_timeout;
 pub(crate) mod start_proof;
 pub(crate) mod startup;
+pub(crate) mod unproven_connections;

@@ -4,6 +4,7 @@
 
 mod backups;
 mod counts;
+mod crowds;
 mod deaths;
 mod faults;
 mod feed;

@@ -196,7 +196,8 @@ fn client() -> ForwardedFrom {
 async fn a_request_is_forwarded_without_the_headers_of_its_connection() {
     let (holder, address) = bind().await;
     let follower = Follower::start(Some(address)).await;
-    let sent = GET.replace("Connection: close", "X-Forwarded-For: 198.51.100.1");
+    let sent =
+        GET.replace("Connection: close", "X-Forwarded-For: 198.51.100.1\r\nX-Request-Id: r-7");
     let sent = sent.replace("GET /whose", "GET /a\"?b=[c]").replace(
         "Host: a",
         "Connection: X-Hop, Keep-Alive, Host, close\r\nKeep-Alive: timeout=5\r\nTE: trailers\r\n\
@@ -207,6 +208,7 @@ async fn a_request_is_forwarded_without_the_headers_of_its_connection() {
     assert!(request.starts_with("GET /a%22?b=[c] HTTP/1.1\r\n"), "{request}");
     assert_eq!(header(&request, "host"), "shop.example");
     assert_eq!(header(&request, "x-kept"), "2");
+    assert_eq!(header(&request, "x-request-id"), "r-7");
     for gone in ["\r\nconnection:", "\r\nkeep-alive:", "\r\nte:", "\r\nx-hop:"] {
         assert!(!request.to_lowercase().contains(gone), "{gone} {request}");
     }
@@ -319,6 +321,20 @@ async fn without_a_server_that_decides_nothing_is_done() {
     assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains(&url), "{ready}");
     follower.holder.send_replace(Some("not a URL".to_owned()));
     assert_unavailable(&ask(follower.address, POST).await, true);
+}
+
+#[tokio::test]
+async fn an_answer_of_its_own_has_an_id_and_pages_may_read_it() {
+    let follower = Follower::start(None).await;
+    for (sent, id) in [("X-Request-Id: r-7\r\n", Some("r-7")), ("", None)] {
+        let sent = GET.replace("Host", &format!("Origin: https://a.example\r\n{sent}Host"));
+        let answer = ask(follower.address, &sent).await;
+        assert_unavailable(&answer, true);
+        let found = header(&answer, "x-request-id");
+        assert!(id.is_none_or(|id| id == found) && !found.is_empty(), "{found}");
+        assert_eq!(header(&answer, "access-control-allow-origin"), "*");
+        assert!(header(&answer, "access-control-expose-headers").contains("x-request-id"));
+    }
 }
 
 #[tokio::test]
