@@ -7,7 +7,8 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 
 use super::postgres::{Pair, query};
-use super::servers::Servers;
+use super::servers::{ServerOptions, Servers};
+use crate::receivers::{Receiver, Reply};
 use crate::server::{appointments, booking, complaint, half_hour, practice, run};
 
 /// Longest time until something is seen to happen.
@@ -125,15 +126,24 @@ fn lock_holder(pair: &Pair) -> JoinHandle<String> {
     std::thread::spawn(move || query(&programs, account, port, lock))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_lease_only_what_is_durable_is_answered() {
-    let pair = match Pair::start() {
-        Ok(pair) => pair,
-        Err(reason) => return println!("skipped: {reason}"),
-    };
-    let mut servers = Servers::start(&pair, &practice(1), 1).await;
+#[test]
+fn without_a_lease_only_what_is_durable_is_answered() {
+    let receiver = Receiver::open(|_, _| Reply::Status(200));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    if let Err(reason) = runtime.block_on(answer_without_lease(&receiver)) {
+        println!("skipped: {reason}");
+    }
+}
+
+async fn answer_without_lease(receiver: &Receiver) -> Result<(), &'static str> {
+    let pair = Pair::start()?;
+    let arguments = ["--webhook-allow", "127.0.0.0/8"].map(str::to_owned).to_vec();
+    let options = ServerOptions { arguments, ..ServerOptions::default() };
+    let mut servers = Servers::start_with(&pair.ports, &practice(1), &[options]).await;
     let only = servers.deciding().await;
     let requests = Requests::to(&servers, only);
+    let webhook = json!({"url": receiver.url(), "objects": []});
+    expect_status(requests.by_pro("/webhooks", &webhook), 201).await;
     for nth in 1..=3 {
         expect_status(requests.booking(nth), 201).await;
     }
@@ -144,6 +154,7 @@ async fn without_a_lease_only_what_is_durable_is_answered() {
     let ended = tokio::spawn(async move { stream.bytes().await });
     let lock = lock_holder(&pair);
     expect_unleased(&requests).await;
+    let delivered = receiver.arrived().len();
     // Appends need no lease: they are in the history that all servers share.
     expect_status(requests.booking(4), 201).await;
     // All else does: a refusal, a replay, a page, and what the operator is answered.
@@ -162,6 +173,9 @@ async fn without_a_lease_only_what_is_durable_is_answered() {
     expect_status(requests.by_pro("/fiches/1/erase", &json!({})), 200).await;
     let told = tokio::time::timeout(WAITING_MAX, ended).await.expect("the stream has ended");
     drop(told.expect("no panic"));
+    // Deliveries of these wait as well.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(receiver.arrived().len(), delivered);
     pair.query("INSERT INTO slotbook.counts VALUES (7, '', 0, '')");
     lock.join().expect("it was locked");
     assert_eq!(servers.deciding().await, only);
@@ -173,4 +187,9 @@ async fn without_a_lease_only_what_is_durable_is_answered() {
     let document = servers.exported(only);
     let live = appointments(&document).filter(|row| row["deleted"] != true).count();
     assert_eq!(live, 1, "{document}");
+    while receiver.arrived().len() == delivered {
+        assert!(began.elapsed() < WAITING_MAX, "{}", servers.members[only].said());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
 }

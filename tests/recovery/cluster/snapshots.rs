@@ -86,4 +86,10 @@ async fn a_follower_behind_what_was_trimmed_reads_anew() {
     assert_eq!(servers.deciding().await, second);
     book(&servers.members[second].base(), 7).await;
     assert_eq!(appointments(&servers.exported(second)).count(), 7);
+    // Its snapshots have the epoch in which it decides, behind the number of the first stream.
+    let done = run(&["compact", "--now"], &servers.members[second].data);
+    assert!(done.status.success(), "{}", complaint(&done));
+    let epochs = "SELECT get_byte(f.bytes, 12), (SELECT max(j.epoch) FROM slotbook.journal j) \
+                  FROM slotbook.frame f WHERE f.i = 1 ORDER BY f.n DESC LIMIT 1";
+    assert_eq!(pair.query(epochs), "3|3");
 }

@@ -9,10 +9,10 @@ use reqwest::StatusCode;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use super::postgres::Pair;
+use super::postgres::{Pair, database_url};
 use super::servers::{ServerOptions, Servers};
 use crate::authority::Authority;
-use crate::server::{booking, complaint, half_hour, practice, run};
+use crate::server::{booking, complaint, half_hour, practice, run, slotbook};
 
 /// Longest time until PostgreSQL follows a setting.
 const SETTING_MAX: Duration = Duration::from_secs(30);
@@ -97,6 +97,44 @@ fn postgresql_is_reached_by_tls_as_sslmode_says() {
     for mode in ["disable", "allow", "prefer"] {
         let output = status("localhost", mode.to_owned());
         assert!(output.status.success(), "{mode}: {}", complaint(&output));
+    }
+}
+
+#[test]
+fn the_password_of_the_role_comes_from_a_file_or_the_environment() {
+    let pair = match Pair::start() {
+        Ok(pair) => pair,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let owner = database_url("postgres", &pair.ports);
+    let init = ["cluster", "init", "--role", "slotbook_server", "--shared", &owner];
+    let made = run(&init, folder.path());
+    assert!(made.status.success(), "{}", complaint(&made));
+    pair.query("ALTER ROLE slotbook_server PASSWORD 'as it is'");
+    pair.allow("host slots slotbook_server all scram-sha-256\n");
+    let url = database_url("slotbook_server", &pair.ports);
+    let file = folder.path().join("password");
+    let path = file.to_str().expect("a plain path");
+    let status = ["cluster", "status", "--shared", &url];
+    let with_file = [status.as_slice(), &["--shared-password-file", path]].concat();
+    let with_variable = |password: &str| {
+        let mut command = slotbook();
+        command.args(status).env("SLOTBOOK_SHARED_PASSWORD", password);
+        command.current_dir(folder.path()).output().expect("the program runs")
+    };
+    let began = Instant::now();
+    while run(&status, folder.path()).status.success() {
+        assert!(began.elapsed() < SETTING_MAX, "PostgreSQL asks for no password");
+    }
+    for (password, is_right) in [("as it is", true), ("as it was", false)] {
+        fs::write(&file, format!("{password}\n")).expect("there is room");
+        for output in [run(&with_file, folder.path()), with_variable(password)] {
+            let said = complaint(&output);
+            assert_eq!(output.status.success(), is_right, "{password}: {said}");
+            assert!(is_right || said.contains("password authentication failed"), "{said}");
+            assert!(!said.contains(password), "{said}");
+        }
     }
 }
 
