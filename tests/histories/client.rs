@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use reqwest::header::AGE;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -43,7 +44,12 @@ impl Connection {
             Err(_) => return None,
         };
         let status = answer.status().as_u16();
+        // A search that is old, and says so: a server of a cluster may not decide any more.
+        let is_old = answer.headers().contains_key(AGE);
         let body: Value = answer.json().await.ok()?;
+        if is_old || (status == 503 && !says_nothing_was_done(&body)) {
+            return None;
+        }
         Some(read(request, status, &body))
     }
 
@@ -169,6 +175,13 @@ impl Connection {
 
 fn as_pro(built: RequestBuilder, group: &Group) -> RequestBuilder {
     built.basic_auth(group.professional(), Some(PASSWORD))
+}
+
+/// Returns whether a refusal says that the request had no effect. Others leave that open.
+fn says_nothing_was_done(body: &Value) -> bool {
+    let errors = body["errors"].as_array().into_iter().flatten();
+    let mut messages = errors.filter_map(|error| error["message"].as_str());
+    messages.any(|message| message.contains("nothing was done"))
 }
 
 /// Reads an answer. One that no rule allows fails the test.

@@ -15,13 +15,16 @@ mod recorder;
 #[path = "../binary/server.rs"]
 mod server;
 mod shop;
+mod single;
 mod specification;
+mod stragglers;
 mod verdicts;
 mod wishes;
 
 use std::ops::Range;
 
 use play::play_and_check;
+use single::Single;
 use tokio::task::JoinSet;
 use verdicts::Figures;
 
@@ -42,7 +45,8 @@ fn seeds() -> Range<u64> {
 async fn play_every(nth: usize, first: usize) -> Figures {
     let mut all = Figures::default();
     for seed in seeds().skip(first).step_by(nth) {
-        let figures = play_and_check(seed).await.unwrap_or_else(|violation| {
+        let played = play_and_check(seed, &mut Single::new()).await;
+        let figures = played.unwrap_or_else(|violation| {
             panic!(
                 "seed {seed}: {violation}\nrun it again: SLOTBOOK_HISTORIES={seed}..{} \
                  cargo test --test histories every_history",

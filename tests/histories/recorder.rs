@@ -1,6 +1,7 @@
 //! The record of a history: calls as they begin and end, by the ticks of one clock.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
 use super::call::{Answer, Call, Request};
@@ -107,6 +108,17 @@ impl Recorder {
             if call.ended == OPEN && sent_again.contains(&call.number) {
                 process_ends.insert(call.number, ended);
             } else if call.ended == OPEN {
+                call.ended = ended;
+            }
+        }
+    }
+
+    /// Records the end of a process that had all open calls of some threads.
+    pub(crate) fn end_threads(&self, threads: &Range<u64>) {
+        let mut record = self.lock();
+        let ended = record.tick();
+        for call in &mut record.calls {
+            if call.ended == OPEN && threads.contains(&call.thread) {
                 call.ended = ended;
             }
         }

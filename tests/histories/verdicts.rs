@@ -19,6 +19,8 @@ pub(crate) struct Figures {
     /// Bookings without an answer that lists show.
     pub(crate) found: usize,
     pub(crate) refused: usize,
+    /// Calls of stragglers, who ask a server after its life.
+    pub(crate) stray: usize,
     /// Groups of which the whole was checked.
     pub(crate) wholes: usize,
     /// Most steps of one check.
@@ -236,6 +238,7 @@ impl Figures {
         self.lost += other.lost;
         self.found += other.found;
         self.refused += other.refused;
+        self.stray += other.stray;
         self.wholes += other.wholes;
         self.steps = self.steps.max(other.steps);
     }

@@ -8,9 +8,9 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::task::JoinSet;
 
 use super::postgres::Pair;
-use super::servers::Servers;
+use super::servers::{Member, Servers};
 use crate::rounds;
-use crate::server::practice;
+use crate::server::{practice, signal};
 use crate::witness::{CALENDARS, Witness};
 
 /// Longest time from a fault to the next twenty bookings, with all that the machine does beside it.
@@ -35,6 +35,16 @@ impl Fault {
             Self::Kill => servers.members[index].kill(),
             Self::Pause => servers.members[index].signal("STOP"),
             Self::Cut => servers.members[index].cut(true),
+        }
+    }
+
+    /// Returns how it strikes this server, which is not started again after a kill.
+    pub(super) fn prepared(self, member: &Member) -> Box<dyn FnOnce() + Send> {
+        let (pid, ways) = (member.pid(), member.ways.clone());
+        match self {
+            Self::Kill => Box::new(move || signal(pid, "KILL")),
+            Self::Pause => Box::new(move || signal(pid, "STOP")),
+            Self::Cut => Box::new(move || ways.iter().for_each(|way| way.cut(true))),
         }
     }
 

@@ -10,6 +10,7 @@ mod faults;
 mod feed;
 mod from_one_to_three;
 mod hand_over;
+mod histories;
 mod imports;
 mod joins;
 mod mails;

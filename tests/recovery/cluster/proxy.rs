@@ -9,6 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 /// The way of one server to one server of PostgreSQL.
+#[derive(Clone)]
 pub(crate) struct Way {
     pub(crate) port: u16,
     is_cut: Arc<watch::Sender<bool>>,

@@ -31,7 +31,7 @@ pub(crate) struct Servers {
 pub(crate) struct Member {
     port: u16,
     metrics_port: u16,
-    ways: Vec<Way>,
+    pub(super) ways: Vec<Way>,
     child: Child,
     pub(super) data: PathBuf,
     log: PathBuf,
@@ -208,8 +208,12 @@ impl Member {
         stop(self.child.id());
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
-        signal(self.child.id(), name);
+        signal(self.pid(), name);
     }
 
     /// Waits for the end of the process.
