@@ -55,6 +55,11 @@ fn slotbook(program: &Path, data: &Path) -> Command {
 }
 
 impl Slotbook {
+    /// Returns a command of the program that is measured, which logs beside a directory.
+    pub(crate) fn command(data: &Path) -> Command {
+        slotbook(Path::new(PROGRAM), data)
+    }
+
     /// Imports the content of a shape; returns the data directory.
     pub(crate) fn import(folder: &Path, name: &str, shape: &Shape) -> PathBuf {
         Self::import_by(Path::new(PROGRAM), folder, name, shape, 0)

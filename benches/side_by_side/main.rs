@@ -5,14 +5,15 @@
 //! figure is made from errors.
 //!
 //! `cargo bench --bench side_by_side` runs everything. Arguments after `--`: `quick` for small
-//! sizes, `only=bookings,burst,search,mixed,steps,growth,followers` for a part, `connections=64`,
-//! `rounds=3`, `seconds=1.5`, `against=PROGRAM` for another program of slotbook beside this one. The
-//! table, its rows as JSON and a chart are written to `target/side_by_side`.
+//! sizes, `only=bookings,burst,search,mixed,steps,growth,followers,cluster` for a part,
+//! `connections=64`, `rounds=3`, `seconds=1.5`, `against=PROGRAM` for another program of slotbook
+//! beside this one. The table, its rows as JSON and a chart are written to `target/side_by_side`.
 //!
 //! `cargo test --bench side_by_side -- chart=docs/benchmarks.json` measures nothing. It draws the
 //! runs of that file, and writes the chart beside it as SVG.
 
 mod chart;
+mod cluster;
 mod contenders;
 mod data;
 mod followers;
@@ -22,6 +23,9 @@ mod handlers;
 mod http_client;
 mod load;
 mod options;
+#[expect(dead_code, reason = "tests use more of it")]
+#[path = "../../tests/recovery/cluster/postgres.rs"]
+mod pair;
 mod parameters;
 mod postgres;
 mod postgres_client;
@@ -29,6 +33,9 @@ mod postgres_client;
 mod postgres_programs;
 mod processes;
 mod report;
+#[expect(dead_code, reason = "tests use more of it")]
+#[path = "../../tests/recovery/cluster/required.rs"]
+mod required;
 mod search;
 mod steps;
 mod workloads;
@@ -110,6 +117,9 @@ fn run(options: Options) {
     }
     if context.options.includes("followers") {
         followers::followers(&context, &mut table);
+    }
+    if context.options.includes("cluster") {
+        cluster::cluster(&context, &mut table);
     }
     if !table.is_empty() {
         print(&Run::new(&context, table).write(&results));
