@@ -1,6 +1,6 @@
-//! Servers over a model of PostgreSQL with a standby, which loses requests and answers, ends waits,
-//! is promoted, and has servers asked to hand over. They run the code of the real ones, on threads
-//! of which one runs at a time, in an order that a seed gives.
+//! Servers over a model of PostgreSQL with a standby, which loses requests and answers, once or for
+//! long, ends waits, is promoted, and has servers asked to hand over. They run the code of the real
+//! ones, on threads of which one runs at a time, in an order that a seed gives.
 
 mod tables;
 
@@ -62,8 +62,8 @@ pub(crate) struct World {
     /// Turns for which each server is paused, and whether it has ended.
     paused: [usize; SERVERS],
     ended: [bool; SERVERS],
-    /// Servers that do not reach PostgreSQL.
-    cut: [bool; SERVERS],
+    /// The way of each server to PostgreSQL.
+    ways: [Way; SERVERS],
     owners: u128,
     incarnations: u64,
     pub(crate) next_write: u64,
@@ -73,6 +73,16 @@ pub(crate) struct World {
     /// Servers that have handed over.
     pub(crate) departures: usize,
     pub(crate) reads: usize,
+}
+
+/// The way of a server to PostgreSQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Open,
+    /// Nothing arrives there.
+    CutThere,
+    /// Everything arrives there, and no answer comes back.
+    CutBack,
 }
 
 /// The frames of a snapshot, at the position before the first record of its stream.
@@ -177,7 +187,9 @@ impl SimulatedServer {
         self.lease.end();
         let incarnation = self.incarnation;
         self.step(|world, index| {
-            if !world.cut[index] && world.primary.holder == Some((index, incarnation)) {
+            if world.ways[index] != Way::CutThere
+                && world.primary.holder == Some((index, incarnation))
+            {
                 world.primary.released = true;
                 world.primary.beat += 1;
                 world.departures += 1;
@@ -201,7 +213,7 @@ impl World {
             turn: 0,
             paused: [0; SERVERS],
             ended: [false; SERVERS],
-            cut: [false; SERVERS],
+            ways: [Way::Open; SERVERS],
             owners: 0,
             incarnations: 0,
             next_write: 0,
@@ -235,7 +247,11 @@ impl World {
         }
         if self.random.random_bool(0.02) {
             let index = self.random.random_range(0..SERVERS);
-            self.cut[index] = !self.cut[index];
+            self.ways[index] = match self.ways[index] {
+                Way::Open if self.random.random_bool(0.5) => Way::CutThere,
+                Way::Open => Way::CutBack,
+                Way::CutThere | Way::CutBack => Way::Open,
+            };
         }
         if self.random.random_bool(0.01) {
             // Rows that no standby has are gone.
@@ -277,7 +293,7 @@ impl World {
         change: impl FnOnce(&mut Tables) -> Result<T, CallError>,
     ) -> Result<T, CallError> {
         let unknown = || Err(CallError::Unknown("the connection is lost".to_owned()));
-        if self.cut[index] || self.random.random_bool(0.03) {
+        if self.ways[index] == Way::CutThere || self.random.random_bool(0.03) {
             return unknown();
         }
         let done = change(&mut self.primary)?;
@@ -286,7 +302,8 @@ impl World {
             return unknown();
         }
         self.standby = self.primary.clone();
-        if self.random.random_bool(0.03) { unknown() } else { Ok(done) }
+        let is_lost = self.ways[index] == Way::CutBack || self.random.random_bool(0.03);
+        if is_lost { unknown() } else { Ok(done) }
     }
 }
 
@@ -328,7 +345,7 @@ impl SharedRows for SimulatedServer {
 
     fn read_journal(&mut self, from: BatchNumber) -> Result<Vec<Row>, CallError> {
         self.step(|world, index| {
-            if world.cut[index] {
+            if world.ways[index] != Way::Open {
                 return Err(CallError::Unknown("no way".to_owned()));
             }
             let rows = world.primary.journal.iter().filter(|(row, _)| row.number >= from);

@@ -4,7 +4,6 @@
 
 mod backups;
 mod counts;
-mod crowds;
 mod deaths;
 mod faults;
 mod feed;
