@@ -102,7 +102,7 @@ async fn every_group_is_linearizable_through_takeovers() {
         Ok(pair) => pair,
         Err(reason) => return println!("skipped: {reason}"),
     };
-    let count = rounds(2, 100);
+    let count = rounds(1, 100);
     let mut all = Figures::default();
     for seed in 0..count {
         let began = Instant::now();
