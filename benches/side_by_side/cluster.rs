@@ -55,13 +55,10 @@ pub(crate) fn cluster(context: &Context, table: &mut Table) {
     let folder = tempfile::tempdir_in(context.folder.path()).expect("it can be written");
     let mut decider = Contender::from_slotbook(decides, folder);
     let search = Work::Searches(SearchSize { calendars: 1, days: 1, first: false });
-    for (workload, work, connections) in [
-        ("cluster, bookings", Work::Bookings, options.choose(16, 64)),
-        ("cluster, bookings", Work::Bookings, 1),
-    ] {
-        let load = Load { work, connections, requests_max: u64::MAX };
+    for connections in [options.choose(16, 64), 1] {
+        let load = Load { work: Work::Bookings, connections, requests_max: u64::MAX };
         let mut contenders = [("on the disk", &mut alone), ("in a cluster", &mut decider)];
-        add_rows(context, table, workload, &load, shape, &mut contenders);
+        add_rows(context, table, "cluster, bookings", &load, shape, &mut contenders);
     }
     let load = Load { work: search, connections: 1, requests_max: u64::MAX };
     let mut contenders = [("the one that decides", &mut decider), ("a follower", &mut follower)];
@@ -111,17 +108,14 @@ fn add_rows(
 /// Makes the shared store, with the content of a data directory.
 fn fill(pair: &Pair, data: &Path) {
     let owner = database_url("postgres", &pair.ports);
-    let init = ["cluster", "init", "--role", ROLE, "--shared", &owner];
-    let url = database_url(ROLE, &pair.ports);
-    let import = ["cluster", "import", "--shared", &url];
-    for (arguments, data) in [(init.as_slice(), None), (&import, Some(data))] {
-        let mut command = Slotbook::command(data.unwrap_or(pair.folder.path()));
-        command.args(arguments);
-        if let Some(data) = data {
-            command.arg("--data").arg(data);
-        }
+    let mut init = Slotbook::command(data);
+    init.args(["cluster", "init", "--role", ROLE, "--shared", &owner]);
+    let mut import = Slotbook::command(data);
+    import.args(["cluster", "import", "--shared", &database_url(ROLE, &pair.ports)]);
+    import.arg("--data").arg(data);
+    for mut command in [init, import] {
         let status = command.stdout(Stdio::null()).status();
-        assert!(status.expect("the program runs").success(), "{arguments:?}");
+        assert!(status.expect("the program runs").success(), "{command:?}");
     }
 }
 
