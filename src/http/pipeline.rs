@@ -351,7 +351,7 @@ fn check_names(
     }
     let params = Params::from_request(parts.uri.query().unwrap_or_default());
     let method = route.endpoint.method.to_http();
-    server.known_names.check(method.as_str(), route.path(), &params, object)?;
+    (server.known_names)().check(method.as_str(), route.path(), &params, object)?;
     Ok(())
 }
 

@@ -156,10 +156,11 @@ pub struct Server {
     pub(crate) streams: ChangeStreams,
     /// Tests webhooks, and knows which receivers are allowed.
     pub(crate) webhooks: Arc<WebhookSender>,
-    /// The OpenAPI document; empty until the service is built.
-    pub(crate) openapi_document: FixedContent,
-    /// The names that its operations take.
-    pub(crate) known_names: Arc<KnownNames>,
+    /// Returns the OpenAPI document; an empty one until the service is built. The first call makes
+    /// it, in tens of milliseconds: a start does not wait for what few requests need.
+    pub(crate) openapi_document: fn() -> FixedContent,
+    /// Returns the names that its operations take, as it does.
+    pub(crate) known_names: fn() -> Arc<KnownNames>,
 }
 
 impl Server {
@@ -195,8 +196,8 @@ impl Server {
             first_run: FirstRun::new(None),
             account_uses: AccountUses::new(),
             webhooks: Arc::new(webhook_sender(AllowedNetworks::default())),
-            openapi_document: FixedContent::default(),
-            known_names: Arc::default(),
+            openapi_document: FixedContent::default,
+            known_names: Arc::default,
         }
     }
 

@@ -67,10 +67,10 @@ pub struct HttpService {
 }
 
 impl HttpService {
-    /// Builds the service of a server, with its OpenAPI document and the pages that `pages` makes.
+    /// Builds the service of a server, with the pages that `pages` makes.
     pub fn new(mut server: Server, pages: impl FnOnce(Arc<Server>) -> Router) -> Self {
-        server.openapi_document = openapi::fixed_document();
-        server.known_names = openapi::known_names();
+        server.openapi_document = openapi::fixed_document;
+        server.known_names = openapi::known_names;
         let server = Arc::new(server);
         let metrics = Arc::clone(&server.metrics);
         let mut router = Router::new();

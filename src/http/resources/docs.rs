@@ -76,7 +76,7 @@ fn make_page(key: &str) -> PolicedPage {
 
 /// GET /api/v1/openapi.json.
 fn document(server: &Server, headers: &HeaderMap) -> Response {
-    let document = &server.openapi_document;
+    let document = (server.openapi_document)();
     with_tag(document.respond(headers), &document.tag, &NamedTags::read(headers, IF_NONE_MATCH))
 }
 

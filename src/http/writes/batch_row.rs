@@ -138,7 +138,8 @@ pub(crate) fn prepare_row(request: &GroupRequest, row: &Value) -> Result<Prepare
     route.endpoint.check_right(&request.identity, group, &params)?;
     if request.is_strict {
         let method = route.endpoint.method.to_http();
-        request.server.known_names.check(method.as_str(), route.path(), &params, &body)?;
+        let known_names = (request.server.known_names)();
+        known_names.check(method.as_str(), route.path(), &params, &body)?;
         params.push_default("instants", "1");
     }
     if let Some(fault) = foreign_group(&body, &Scope::for_group(&request.state)) {
