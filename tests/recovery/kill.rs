@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
+use tokio::task::JoinSet;
 
 use super::history::assert_told;
 use super::rounds;
@@ -15,10 +16,32 @@ fn lives() -> u64 {
     rounds(10, 50)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+/// The servers that are killed beside each other, each with a store of its own.
+const SERVERS: u64 = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn kills_under_load_lose_nothing_that_was_answered() {
-    let kills = rounds(30, 1_000);
-    let mut chance = StdRng::seed_from_u64(11);
+    let kills = rounds(10, 334);
+    let servers: JoinSet<_> = (0..SERVERS).map(|nth| kill_one_server(11 + nth, kills)).collect();
+    let (mut answered, mut generations) = (0, 0);
+    for (its_answers, its_generations) in servers.join_all().await {
+        answered += its_answers;
+        generations += its_generations;
+    }
+    let kills = kills * SERVERS;
+    println!(
+        "{kills} kills, {answered} answered writes, {generations} new generations: nothing lost"
+    );
+    assert!(
+        answered > kills * 50 && generations > 0,
+        "{answered} answers, {generations} generations"
+    );
+}
+
+/// Kills a server, and looks for all that it has answered after each time. Returns the numbers of
+/// answered writes and of new generations.
+async fn kill_one_server(seed: u64, kills: u64) -> (u64, u64) {
+    let mut chance = StdRng::seed_from_u64(seed);
     let (mut answered, mut generations) = (0, 0);
     for first in (0..kills).step_by(usize::try_from(lives()).expect("small")) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -44,11 +67,5 @@ async fn kills_under_load_lose_nothing_that_was_answered() {
         let done = kills.min(first + lives());
         println!("{done} kills, {answered} answered writes, {generations} new generations so far");
     }
-    println!(
-        "{kills} kills, {answered} answered writes, {generations} new generations: nothing lost"
-    );
-    assert!(
-        answered > kills * 50 && generations > 0,
-        "{answered} answers, {generations} generations"
-    );
+    (answered, generations)
 }
