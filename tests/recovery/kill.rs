@@ -64,8 +64,6 @@ async fn kill_one_server(seed: u64, kills: u64) -> (u64, u64) {
         let generation: u64 =
             current.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
         generations += generation - 1;
-        let done = kills.min(first + lives());
-        println!("{done} kills, {answered} answered writes, {generations} new generations so far");
     }
     (answered, generations)
 }
