@@ -159,7 +159,7 @@ pub struct Server {
     /// Returns the OpenAPI document; an empty one until the service is built. The first call makes
     /// it, in tens of milliseconds: a start does not wait for what few requests need.
     pub(crate) openapi_document: fn() -> FixedContent,
-    /// Returns the names that its operations take, as it does.
+    /// Returns the names that its operations take. They too are made by the first call.
     pub(crate) known_names: fn() -> Arc<KnownNames>,
 }
 
