@@ -8,6 +8,8 @@
 //! The faults lie in every layer, so every layer may use this module. It imports none of them, and
 //! without the feature it reads nothing: the domain stays pure.
 
+use std::sync::OnceLock;
+
 /// A fault, by the rule that it breaks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PlantedFault {
@@ -162,19 +164,12 @@ pub(crate) enum PlantedFault {
 }
 
 impl PlantedFault {
-    /// Returns whether the fault is the active one.
-    #[cfg(not(feature = "planted-faults"))]
-    pub(crate) const fn is_active(self) -> bool {
-        false
-    }
-
     /// Returns whether the fault is the active one. The environment is read once per process.
-    #[cfg(feature = "planted-faults")]
+    #[inline]
     pub(crate) fn is_active(self) -> bool {
-        static ACTIVE: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-        match ACTIVE.get_or_init(|| std::env::var("SLOTBOOK_PLANTED_FAULT").ok()) {
-            Some(name) => *name == format!("{self:?}"),
-            None => false,
-        }
+        static ACTIVE: OnceLock<Option<String>> = OnceLock::new();
+        let active = || std::env::var("SLOTBOOK_PLANTED_FAULT").ok();
+        cfg!(feature = "planted-faults")
+            && ACTIVE.get_or_init(active).as_ref().is_some_and(|name| *name == format!("{self:?}"))
     }
 }

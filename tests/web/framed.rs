@@ -250,7 +250,7 @@ async fn open_two_sites(
             other.show_secretly(hosts[1], page);
         }
     }
-    let browser = Browser::open_with(server.address(), PHONE, &args).await?;
+    let browser = Browser::open_whole(server.address(), PHONE, &args).await?;
     Some((server, browser, origins))
 }
 

@@ -76,7 +76,7 @@ impl FramedShop {
                 site.show_secretly(SITE, page(&base));
             }
         }
-        let browser = Browser::open_with(server.address(), look, &args).await?;
+        let browser = Browser::open_whole(server.address(), look, &args).await?;
         browser.client.goto(&origin).await.expect("the site opens");
         Some(Self { server, browser, base })
     }

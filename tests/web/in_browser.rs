@@ -154,7 +154,7 @@ async fn of_two_browsers_with_one_time_one_books_and_the_other_gets_the_nearest(
         crate::visitor::first_calendar(catalogue).deleted = true;
     })
     .await;
-    let Some(one) = Browser::open(server.address(), PHONE).await else { return };
+    let Some(one) = Browser::open_whole(server.address(), PHONE, &[]).await else { return };
     let Some(other) = Browser::open(server.address(), DESKTOP).await else { return };
     for (browser, name) in [(&one, "Durand"), (&other, "Martin")] {
         browser.goto(&format!("/b/cut-co/you?s={CUT}&t=2025-06-02T10:00")).await;

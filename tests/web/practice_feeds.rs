@@ -96,7 +96,7 @@ async fn the_calendar_feeds_are_accessible() {
     assert_eq!(gone.status, 200, "{}", gone.text);
     for language in ["en", "fr"] {
         let look = Look { language, ..PHONE };
-        let Some(browser) = Browser::open(server.address(), look).await else { return };
+        let Some(browser) = Browser::open_whole(server.address(), look, &[]).await else { return };
         log_in(&browser).await;
         browser.goto(FEEDS).await;
         browser.assert_screen(look, "feeds").await;
