@@ -180,6 +180,7 @@ fn create_forwarder(options: &ServeOptions, opened: &OpenedCluster) -> Forwarder
         .reached_at(own_url(options).to_owned())
         .behind(options.trusted_proxies.0.clone(), options.forwarding_header)
         .limited_per_source(source_connections_max(options, connections_max))
+        .behind_tls(options.behind_tls)
         .proving(opened.start_proof.clone())
 }
 

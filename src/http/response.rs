@@ -1,7 +1,7 @@
 //! Responses with JSON bodies, and the result type of handlers. Reference 1.5.
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LOCATION};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LOCATION, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
@@ -32,6 +32,13 @@ pub(crate) fn json_response(status: StatusCode, bytes: impl Into<Body>) -> Respo
 /// Returns a 200 response with an object and its entity tag.
 pub(crate) fn object_response(shown: ShownObject) -> Response {
     parts_response(AnswerParts::object(shown))
+}
+
+/// Tells browsers to reach this host over TLS only. Other hosts of its domain may have none.
+/// Reference 3.3.
+pub(crate) fn require_tls(response: &mut Response) {
+    let one_year = HeaderValue::from_static("max-age=31536000");
+    response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, one_year);
 }
 
 /// Returns a response whose body keeps a share of a bounded resource until it is sent.

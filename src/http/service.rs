@@ -12,9 +12,7 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::header::{
-    ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, STRICT_TRANSPORT_SECURITY,
-};
+use axum::http::header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, Version};
 use axum::middleware::map_response;
@@ -41,7 +39,7 @@ use crate::http::error::ApiError;
 use crate::http::metrics::HttpMetrics;
 use crate::http::request::{AtOperatorSocket, ClientAddress, XmlRequested};
 use crate::http::resources::health::HealthCheck;
-use crate::http::response::hold_until_sent;
+use crate::http::response::{hold_until_sent, require_tls};
 use crate::http::route_table::{operator_endpoints, routes};
 use crate::http::server::{ClusterRequests, Server};
 use crate::http::{openapi, pipeline};
@@ -50,8 +48,6 @@ use crate::wire::params::Params;
 
 /// Stands for the operator's socket, which has no address. No connection comes from it.
 const SOCKET_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-/// Tells browsers to reach this host over TLS only. Other hosts of its domain may have none.
-const ONE_YEAR_OF_TLS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// The service that answers requests.
 #[derive(Clone)]
@@ -122,7 +118,7 @@ impl HttpService {
         };
         response.headers_mut().insert(X_REQUEST_ID, id.into_header());
         if self.server.authenticator.sessions.behind_tls {
-            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONE_YEAR_OF_TLS);
+            require_tls(&mut response);
         }
         response
     }

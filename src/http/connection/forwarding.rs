@@ -48,6 +48,7 @@ use crate::http::cors::AllowedPages;
 use crate::http::error::ApiError;
 use crate::http::resources::health::{self, HealthCheck};
 use crate::http::resources::operator::store::BACKUPS;
+use crate::http::response::require_tls;
 use crate::wire::errors::Problem;
 
 /// Longest time for the answer of a server after another one decides: one that hands over still
@@ -86,6 +87,8 @@ pub struct Forwarder {
     source_connections_max: usize,
     /// Proves to this server that it is the one that it has asked; `None` in tests without a check.
     start_proof: Option<StartProof>,
+    /// Whether browsers reach the server over TLS only.
+    behind_tls: bool,
 }
 
 /// The servers that may answer a request.
@@ -118,6 +121,7 @@ impl Forwarder {
             connections_max,
             source_connections_max: 0,
             start_proof: None,
+            behind_tls: false,
         }
     }
 
@@ -140,13 +144,28 @@ impl Forwarder {
         Self { source_connections_max: connections_max, ..self }
     }
 
+    /// Sets whether TLS protects the server. Reference 3.3.
+    #[must_use]
+    pub fn behind_tls(self, behind_tls: bool) -> Self {
+        Self { behind_tls, ..self }
+    }
+
     /// Answers with the proof of this start, where it is asked for.
     #[must_use]
     pub fn proving(self, proof: StartProof) -> Self {
         Self { start_proof: Some(proof), ..self }
     }
 
-    async fn answer(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response {
+    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response {
+        let mut response = self.answer_by_any(request, peer).await;
+        if self.behind_tls {
+            require_tls(&mut response);
+        }
+        response
+    }
+
+    /// Returns the answer of this server, or that of the one that decides.
+    async fn answer_by_any(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response {
         match HealthCheck::at(request.uri().path()) {
             Some(HealthCheck::Alive) => return health::alive(),
             Some(HealthCheck::Ready) => return self.readiness(request.headers()),

@@ -68,6 +68,7 @@ impl Follower {
         let network = "127.0.0.1/32".parse().expect("a network");
         let forwarder =
             forwarder.reached_at(own_url).behind(vec![network], ForwardingHeader::XForwardedFor);
+        let forwarder = forwarder.behind_tls(true);
         let (take_over, following) = oneshot::channel();
         let served = tokio::spawn(async move {
             serve_following(following, &listener, &Arc::new(forwarder)).await.1
@@ -356,6 +357,17 @@ async fn a_request_waits_for_a_server_that_decides_and_is_sent_once() {
     let answer = read_all(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
     assert!(holder.accept().now_or_never().is_none(), "once");
+}
+
+#[tokio::test]
+async fn a_follower_asks_for_tls_in_its_own_answers_and_in_those_of_others() {
+    let follower = Follower::start(Some(start_holder(true).await)).await;
+    for request in
+        [GET, &GET.replace("/whose", "/readyz"), &GET.replace("GET /whose", "CONNECT a:1")]
+    {
+        let answer = ask(follower.address, request).await;
+        assert_eq!(header(&answer, "strict-transport-security"), "max-age=31536000", "{request}");
+    }
 }
 
 #[tokio::test]
