@@ -41,8 +41,8 @@ use slotbook::engine::{Committed, Engine, EngineParts, Rejection};
 use slotbook::store::codec;
 use slotbook::store::{SimulatedDisk, Stream, Tail};
 
+use super::bookable::obstacle_name;
 use super::shop::{Shop, booking_of, calendar, civil, intervention, redrawn};
-use super::slots::obstacle_name;
 
 /// Every time in a script is a multiple of it, so that brute force may look at these moments only.
 const TICK: i64 = 5 * MINUTE;

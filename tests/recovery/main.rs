@@ -10,6 +10,7 @@ mod authors;
 mod cluster;
 mod commands;
 mod damage;
+mod delayed_disk;
 mod erasure;
 mod every_call;
 #[path = "../messages/fake_gateways.rs"]
@@ -36,7 +37,6 @@ mod receivers;
 mod second_reader;
 #[path = "../binary/server.rs"]
 mod server;
-mod slow;
 mod syncs;
 mod upgrade;
 mod witness;
