@@ -25,6 +25,7 @@ const AXE: &str = include_str!("axe/axe.min.js");
 /// of that name on the path would not pass on the signal by which a driver ends it.
 const SHELL: &str = "/usr/lib/chromium/chromium-headless-shell";
 
+/// The name of the whole browser. That of the shell has more characters, and no person has it.
 const USER_AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) \
                           Chrome/156.0.0.0 Safari/537.36";
 
@@ -335,8 +336,9 @@ impl Drop for Browser {
     }
 }
 
-/// Starts a driver on a port of its own, whose files and those of its browser stay in a directory. The driver lets the system choose a port of IPv6, takes the
-/// same one of IPv4, and ends where a server or a connection of another test has that one.
+/// Starts a driver on a port of its own, whose files and those of its browser stay in a directory.
+/// The driver lets the system choose a port of IPv6, takes the same one of IPv4, and ends where a
+/// server or a connection of another test has that one.
 fn start_driver(zone: &str, directory: &Path) -> io::Result<(Child, u16)> {
     for _ in 0..DRIVER_STARTS_MAX {
         let mut driver = Command::new("chromedriver")
@@ -359,6 +361,7 @@ fn start_driver(zone: &str, directory: &Path) -> io::Result<(Child, u16)> {
     panic!("none of {DRIVER_STARTS_MAX} drivers says its port");
 }
 
+/// The arguments of each browser.
 fn args(look: Look) -> Vec<String> {
     let fixed = [
         "--headless",
