@@ -8,6 +8,7 @@ use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts as HttpParts;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
 
 use crate::domain::records::fault::Fault;
@@ -42,56 +43,76 @@ use crate::wire::field::{Scope, foreign_group};
 use crate::wire::params::Params;
 
 /// Answers a request on a route.
-pub(crate) async fn respond(
+///
+/// The future is that of the handler, and then that of its answer. An async function would have
+/// room for both, and for the request.
+pub(crate) fn respond(
     server: Arc<Server>,
     route: Route,
     ids: Option<RawPathParams>,
     request: Request,
-) -> Response {
+) -> impl Future<Output = Response> {
     let endpoint = route.endpoint;
-    let known = if endpoint.has_entity_tag() {
-        NamedTags::read(request.headers(), IF_NONE_MATCH)
-    } else {
-        NamedTags::default()
+    let headers = request.headers();
+    let form = AnswerForm {
+        route,
+        path_id: id_in_path(ids.as_ref(), "id"),
+        known: if endpoint.has_entity_tag() {
+            NamedTags::read(headers, IF_NONE_MATCH)
+        } else {
+            NamedTags::default()
+        },
+        list: endpoint.is_list().then(|| request.uri().clone()),
+        is_strict: is_strict(headers),
+        may_compress: accepts_gzip(headers),
     };
-    let uri = if endpoint.is_list() { Some(request.uri().clone()) } else { None };
-    let is_strict = is_strict(request.headers());
-    let may_compress = accepts_gzip(request.headers());
-    let path_id = id_in_path(ids.as_ref(), "id");
-    let answered = handle(server, route, ids, request, is_strict).await;
-    let mut response = match answered {
-        Ok(response) => {
-            let response = show(response, endpoint, uri.as_ref(), &known).await;
-            // Pieces share the thread while one is made or compressed. A body that is there as a
-            // whole, and leaves as it is, would only take a turn and a system call more for each.
-            let is_ready = response.body().size_hint().exact().is_some();
-            if is_ready && !may_compress { response } else { in_pieces(response) }
-        }
-        Err(error) => error.naming(&name_asked_object(route, path_id)).into_response(),
-    };
-    if is_strict {
-        mark_strict(&mut response);
-    }
-    if route.path.legacy.is_some() {
-        mark_deprecated(&mut response);
-    }
-    response
+    let answered = handle(server, route, ids, request, form.is_strict);
+    answered.then(move |answered| form.show(answered))
 }
 
-/// Returns the answer of a handler with the links and the tag of its endpoint.
-async fn show(
-    mut response: Response,
-    endpoint: &Endpoint,
-    uri: Option<&Uri>,
-    known: &NamedTags,
-) -> Response {
-    if let Some(uri) = uri {
-        add_page_links(&mut response, uri);
+/// The form of an answer, as far as its request decides it.
+struct AnswerForm {
+    route: Route,
+    /// The number that stands for `{id}` in the path.
+    path_id: Option<u64>,
+    /// The tags of answers that the client has.
+    known: NamedTags,
+    /// The target of a request for a list.
+    list: Option<Uri>,
+    is_strict: bool,
+    may_compress: bool,
+}
+
+impl AnswerForm {
+    /// Returns the response to a handler's result, with the links and the tag of its endpoint.
+    async fn show(self, answered: HandlerResult) -> Response {
+        let mut response = match answered {
+            Ok(mut response) => {
+                if let Some(uri) = &self.list {
+                    add_page_links(&mut response, uri);
+                }
+                if self.route.endpoint.has_entity_tag() {
+                    response = tag_response(response, &self.known).await;
+                }
+                // Pieces share the thread while one is made or compressed. A body that is there as
+                // a whole, and leaves as it is, would only take a turn and a system call more for
+                // each.
+                let is_ready = response.body().size_hint().exact().is_some();
+                if is_ready && !self.may_compress { response } else { in_pieces(response) }
+            }
+            Err(error) => {
+                let asked = name_asked_object(self.route, self.path_id);
+                error.naming(&asked).into_response()
+            }
+        };
+        if self.is_strict {
+            mark_strict(&mut response);
+        }
+        if self.route.path.legacy.is_some() {
+            mark_deprecated(&mut response);
+        }
+        response
     }
-    if endpoint.has_entity_tag() {
-        response = tag_response(response, known).await;
-    }
-    response
 }
 
 /// Returns the kind and the id of the object that the path asks for. The older paths do not say in
@@ -299,7 +320,9 @@ async fn check_in_group(
         )?),
         Some(record) => {
             let params = auth.params;
-            legacy_paths::find_named_group(record, params, body, &identity, published).await?
+            // On the heap, as what few requests need besides.
+            let found = legacy_paths::find_named_group(record, params, body, &identity, published);
+            Box::pin(found).await?
         }
         None => match find_visible_group(auth.group, &identity, published) {
             Ok(state) => NamedGroup::Found(state),
@@ -311,7 +334,7 @@ async fn check_in_group(
     }
     write_capacity::admit(body, server, endpoint, &identity, named.found(), auth)?;
     let content = if endpoint.takes_image() {
-        body.read_image(&auth.parts.headers).await?
+        Box::pin(body.read_image(&auth.parts.headers)).await?
     } else {
         Vec::new()
     };

@@ -102,7 +102,11 @@ impl HttpService {
 
     /// Answers a request. A panic of a handler becomes a 500, and affects no other request. The
     /// answer has the id of the request, and so has each line of the log about it.
-    pub(crate) async fn respond<B>(&self, request: hyper::Request<B>, peer: SocketAddr) -> Response
+    pub(crate) async fn respond<B>(
+        &self,
+        request: Box<hyper::Request<B>>,
+        peer: SocketAddr,
+    ) -> Response
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -128,7 +132,7 @@ impl HttpService {
     async fn answer_in_cluster<B>(
         &self,
         cluster: &ClusterRequests,
-        mut request: hyper::Request<B>,
+        mut request: Box<hyper::Request<B>>,
         peer: SocketAddr,
     ) -> Response
     where
@@ -156,7 +160,7 @@ impl HttpService {
             },
         };
         match from {
-            Some(ForwardedFrom::OperatorSocket) => self.respond_to_operator(request).await,
+            Some(ForwardedFrom::OperatorSocket) => self.respond_to_operator(*request).await,
             from => self.answer(request, peer, from.and_then(ForwardedFrom::client)).await,
         }
     }
@@ -182,7 +186,7 @@ impl HttpService {
     /// cluster.
     async fn answer<B>(
         &self,
-        request: hyper::Request<B>,
+        request: Box<hyper::Request<B>>,
         peer: SocketAddr,
         forwarded: Option<IpAddr>,
     ) -> Response
@@ -221,7 +225,7 @@ impl HttpService {
         let is_preflight =
             method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         let may_log_in = is_preflight && may_send_credentials(headers, request.uri(), directory);
-        let mut request = strip_suffix(request.map(Body::new));
+        let mut request = Box::new(strip_suffix(request.map(Body::new)));
         request.extensions_mut().insert(ClientAddress(client));
         let mut response = self.route(request).await;
         // No route takes OPTIONS, so 405 means that the path exists.
@@ -249,7 +253,7 @@ impl HttpService {
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let mut request = strip_suffix(request.map(Body::new));
+        let mut request = Box::new(strip_suffix(request.map(Body::new)));
         request.extensions_mut().insert(ClientAddress(SOCKET_ADDRESS));
         request.extensions_mut().insert(AtOperatorSocket);
         self.route(request).await
@@ -257,7 +261,7 @@ impl HttpService {
 
     /// Returns the answer of a request's route, or 503 in a cluster if it may not leave this
     /// server.
-    async fn route(&self, request: Request) -> Response {
+    async fn route(&self, request: Box<Request>) -> Response {
         let Some(lease) = self.server.engine.lease() else {
             return self.route_anyway(request).await;
         };
@@ -267,7 +271,7 @@ impl HttpService {
     }
 
     /// Returns the answer of a request's route, compressed if it is worth it and accepted.
-    async fn route_anyway(&self, mut request: Request) -> Response {
+    async fn route_anyway(&self, mut request: Box<Request>) -> Response {
         if let Err(rule) = check_host(&request) {
             return ApiError::new(Problem::InvalidParameter, rule).closing().into_response();
         }
@@ -280,10 +284,10 @@ impl HttpService {
             // Otherwise the library would weigh gzip against codings that it does not have, and
             // answer 406 although the write was done.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
-            let answer = CatchPanic(pin!(self.compressing.call(request))).await;
+            let answer = CatchPanic(pin!(self.compressing.call(*request))).await;
             answer.map(|Ok(response)| response.map(Body::new))
         } else {
-            let answer = CatchPanic(pin!(self.router.call(request))).await;
+            let answer = CatchPanic(pin!(self.router.call(*request))).await;
             answer.map(|Ok(mut response)| {
                 mark_compressible(&mut response);
                 response

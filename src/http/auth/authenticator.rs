@@ -129,7 +129,11 @@ impl Authenticator {
             self.sessions.touch(session, request.from, request.now);
         }
         let person = match (basic, session) {
-            (Some(header), _) => Some(self.verify_basic(header.as_bytes(), apikey, request).await?),
+            (Some(header), _) => {
+                let verified = self.verify_basic(header.as_bytes(), apikey, request);
+                // On the heap: other requests have no password to verify.
+                Some(Box::pin(verified).await?)
+            }
             (None, Some(session)) => Some(session.person),
             (None, None) => None,
         };

@@ -144,6 +144,8 @@ where
             request.extensions_mut().insert(exemption.clone());
         }
         let routes = Arc::clone(&routes);
+        // On the heap: each of the futures around it has room for it.
+        let request = Box::new(request);
         let decided = async move { routes.respond(request, peer).await };
         note_activity(Arc::clone(&noted), decided)
     });

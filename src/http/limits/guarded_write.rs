@@ -33,8 +33,8 @@ use crate::wire::field::Audience;
 pub(crate) struct GuardedWrite {
     group: GroupId,
     command: Command,
-    /// `None` for a write that no limit counts.
-    limits: Option<WriteLimits>,
+    /// `None` for a write that no limit counts. On the heap: futures in futures hold the write.
+    limits: Option<Box<WriteLimits>>,
 }
 
 /// The limits that count a write.
@@ -137,7 +137,7 @@ impl GuardedWrite {
                 takes_known_only: !group.open,
             });
             let code = CodeNeed::for_booking(group, &command);
-            WriteLimits { subjects, places, guess, code, now }
+            Box::new(WriteLimits { subjects, places, guess, code, now })
         });
         Self { group: group.id, command: Command::BookAppointment(Box::new(command)), limits }
     }
@@ -152,7 +152,7 @@ impl GuardedWrite {
         let places = command.intervention_ids.len();
         let limits = subjects.map(|subjects| {
             let subjects = subjects.for_hold();
-            WriteLimits { subjects, places, guess: None, code: None, now }
+            Box::new(WriteLimits { subjects, places, guess: None, code: None, now })
         });
         Self { group, command: Command::HoldTime(Box::new(command)), limits }
     }
@@ -166,7 +166,8 @@ impl GuardedWrite {
         now: Instant,
     ) -> Self {
         let subjects = subjects.for_hold();
-        let limits = Some(WriteLimits { subjects, places, guess: None, code: None, now });
+        let limits = WriteLimits { subjects, places, guess: None, code: None, now };
+        let limits = Some(Box::new(limits));
         Self { group, command: Command::ExtendHold(hold), limits }
     }
 
@@ -185,7 +186,7 @@ impl GuardedWrite {
             CancelRight::Account(_) | CancelRight::Pro => None,
         };
         let subjects = subjects.for_move(command.id);
-        let limits = Some(WriteLimits { subjects, places: 1, guess, code: None, now });
+        let limits = Some(Box::new(WriteLimits { subjects, places: 1, guess, code: None, now }));
         let command = Command::MoveAppointment(command).only_if(precondition);
         Self { group, command, limits }
     }
