@@ -1,5 +1,6 @@
 //! Reading a request's body, with limits on its size, depth and time. Reference 1.1.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::time::Duration;
@@ -376,9 +377,13 @@ fn is_declared_json(headers: &HeaderMap) -> bool {
 }
 
 /// Returns the declared media type, without its parameters, in lower case.
-fn declared_type(headers: &HeaderMap) -> Option<String> {
-    let declared = String::from_utf8_lossy(headers.get(CONTENT_TYPE)?.as_bytes());
-    let essence = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+fn declared_type(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    let declared = headers.get(CONTENT_TYPE)?.as_bytes();
+    let essence = declared.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let mut essence = String::from_utf8_lossy(essence);
+    if essence.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        essence.to_mut().make_ascii_lowercase();
+    }
     if essence.is_empty() { None } else { Some(essence) }
 }
 
@@ -590,7 +595,10 @@ mod tests {
         };
         assert!(is_declared_json(&HeaderMap::new()));
         assert!(
-            declares("application/json; charset=utf-8") && declares("application/vnd.api+json")
+            declares("application/json; charset=utf-8")
+                && declares("application/vnd.api+json")
+                && declares(" Application/JSON ;q=1")
+                && declares(";charset=utf-8")
         );
         assert!(!declares("text/plain") && !declares("application/x-www-form-urlencoded"));
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::domain::availability::postal_address::PostalAddress;
 use crate::domain::records::calendar::Calendar;
@@ -19,6 +19,8 @@ use crate::wire::json_writer::ObjectWriter;
 /// Fields of the fiche in an appointment's record.
 pub const SHOWN_OF_FICHE: [&str; 7] =
     ["birthdate", "lastname", "firstname", "email", "firstphone", "secondphone", "comments"];
+/// The fields of a client that a booking gave, by their names, as its answer repeats them.
+pub type SentFields = Vec<(&'static str, Value)>;
 /// Fields of an appointment, as professionals see it. Lists sort and filter by them.
 ///
 /// Its rows must be vevents that are appointments.
@@ -260,7 +262,7 @@ pub fn append(
     scope: &Scope<'_>,
     audience: Audience,
     now: Instant,
-    sent: &Map<String, Value>,
+    sent: &[(&'static str, Value)],
     out: &mut Vec<u8>,
 ) {
     let group = &scope.state.catalogue.group;
@@ -294,7 +296,7 @@ fn append_fiche(
     row: &Vevent,
     scope: &Scope<'_>,
     audience: Audience,
-    sent: &Map<String, Value>,
+    sent: &[(&'static str, Value)],
     object: &mut ObjectWriter<'_>,
 ) {
     let fiche_id = to_appointment(row).fiche_id;

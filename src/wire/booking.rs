@@ -18,7 +18,7 @@ use crate::domain::state::command::{
     BookAppointment, Caller, CancelRight, Client, GivenCustoms, MoveAppointment,
 };
 use crate::domain::time::Civil;
-use crate::wire::appointment::visible_fiche_fields;
+use crate::wire::appointment::{SentFields, visible_fiche_fields};
 use crate::wire::custom_values::parse_custom_values;
 use crate::wire::fiche::FICHE;
 use crate::wire::field::{Audience, Scope, foreign_group};
@@ -75,7 +75,7 @@ pub struct Booking {
     /// The command to execute.
     pub command: BookAppointment,
     /// The fiche fields that the caller sent, repeated in the answer.
-    pub sent: Map<String, Value>,
+    pub sent: SentFields,
 }
 
 /// The parts of a booking that decide whether the caller may make it. They are read before all
@@ -124,18 +124,18 @@ pub fn parse(
     let customs = reader.keep_faults(customs).unwrap_or_default();
     let client = parse_client(object.get("fiche"), scope, caller);
     let client = reader.keep_faults(client);
-    if let Some((client, _)) = &client
-        && is_name_missing(client, caller)
+    if let Some(BookedClient { client, has_name: false, .. }) = &client
+        && needs_name(client, caller)
     {
         reader.faults.push(missing_name_fault());
     }
-    if let Some((client, _)) = &client
+    if let Some(BookedClient { client, .. }) = &client
         && !matches!(caller, Caller::Pro(_))
     {
         let own = [("comments", body.comments.as_str()), ("websource", body.websource.as_str())];
         reader.faults.extend(find_excess_text(&own, &customs, &client.customs));
     }
-    let (client, sent) = match client {
+    let BookedClient { client, sent, .. } = match client {
         Some(client) if reader.faults.is_empty() => client,
         _ => return Err(reader.faults),
     };
@@ -231,17 +231,14 @@ pub fn parse_move(
     reader.finish(MoveAppointment { id, right, date: body.date, hold: body.hold })
 }
 
-/// Returns whether a booking lacks a name that it needs, as far as the request shows it. A key
+/// Returns whether a booking needs the name of its client, as far as the request shows it. A key
 /// alone always gives one, so that the answer does not depend on the address. Reference 3.6.
-fn is_name_missing(client: &Client, caller: &Caller) -> bool {
-    let is_needed = match caller {
+fn needs_name(client: &Client, caller: &Caller) -> bool {
+    match caller {
         Caller::Application => true,
         Caller::Account(_) => false,
         Caller::Pro(_) => client.id.is_none() && client.email.is_none(),
-    };
-    let mut fiche = FICHE.blank.clone();
-    client.fields.apply_to(&mut fiche);
-    is_needed && fiche.lastname.is_blank() && fiche.firstname.is_blank()
+    }
 }
 
 /// Returns the fault of a booking whose texts are too long together. It names the longest one.
@@ -250,28 +247,20 @@ fn find_excess_text(
     customs: &GivenCustoms,
     client_customs: &GivenCustoms,
 ) -> Option<Fault> {
-    let mut lengths: Vec<(String, usize)> = Vec::new();
-    for (name, text) in own {
-        lengths.push(((*name).to_owned(), text.chars().count()));
-    }
-    for (prefix, given) in [("", customs), ("fiche.", client_customs)] {
-        for (name, value) in given {
-            let text = match value {
-                Some(CustomValue::String(text)) => text.as_str(),
-                Some(CustomValue::Text(text)) => text.as_str(),
-                Some(
-                    CustomValue::Boolean(_) | CustomValue::Datetime(_) | CustomValue::Number(_),
-                )
-                | None => continue,
-            };
-            lengths.push((format!("{prefix}{name}"), text.chars().count()));
-        }
-    }
-    let total: usize = lengths.iter().map(|(_, length)| length).sum();
+    let own_lengths = own.iter().map(|(_, text)| text.chars().count());
+    let all_customs = customs.iter().chain(client_customs);
+    let custom_lengths = all_customs.map(|(_, value)| text_length(value.as_ref()));
+    let total: usize = own_lengths.chain(custom_lengths).sum();
     if total <= WEB_TEXT_CHARS_MAX {
         return None;
     }
-    let (longest, _) = lengths.into_iter().max_by_key(|(_, length)| *length)?;
+    let own = own.iter().map(|(name, text)| ((*name).to_owned(), text.chars().count()));
+    let customs =
+        customs.iter().map(|(name, value)| (name.to_string(), text_length(value.as_ref())));
+    let of_client = client_customs
+        .iter()
+        .map(|(name, value)| (format!("fiche.{name}"), text_length(value.as_ref())));
+    let (longest, _) = own.chain(customs).chain(of_client).max_by_key(|(_, length)| *length)?;
     let rule = format!(
         "the texts of a booking must have at most {WEB_TEXT_CHARS_MAX} characters together, not \
          {total}: shorten this one"
@@ -279,12 +268,30 @@ fn find_excess_text(
     Some(Fault::new(longest, rule))
 }
 
-/// Parses the client of a booking, and the fields to repeat in its answer.
+/// Returns the number of characters of a customised attribute; 0 for one that is no text.
+fn text_length(value: Option<&CustomValue>) -> usize {
+    match value {
+        Some(CustomValue::String(text)) => text.as_str().chars().count(),
+        Some(CustomValue::Text(text)) => text.as_str().chars().count(),
+        Some(CustomValue::Boolean(_) | CustomValue::Datetime(_) | CustomValue::Number(_))
+        | None => 0,
+    }
+}
+
+/// The client of a booking, as the caller gave it.
+struct BookedClient {
+    client: Client,
+    sent: SentFields,
+    /// Whether the caller gave a last or first name.
+    has_name: bool,
+}
+
+/// Parses the client of a booking.
 fn parse_client(
     given: Option<&Value>,
     scope: &Scope<'_>,
     caller: &Caller,
-) -> Result<(Client, Map<String, Value>), Vec<Fault>> {
+) -> Result<BookedClient, Vec<Fault>> {
     let audience = Audience::for_caller(caller);
     let empty = Map::new();
     let object = match given {
@@ -316,7 +323,9 @@ fn parse_client(
         fields = FICHE.parse(&written, scope, audience).expect("a larger object was legal");
     }
     let sent = render_sent(&fiche, object, scope, audience);
-    Ok((Client { id, email: fiche.email, fields, customs }, sent))
+    let has_name = !(fiche.lastname.is_blank() && fiche.firstname.is_blank());
+    let client = Client { id, email: fiche.email, fields, customs };
+    Ok(BookedClient { client, sent, has_name })
 }
 
 /// Returns whether a caller may book for a fiche of the group.
@@ -335,13 +344,13 @@ fn render_sent(
     object: &Map<String, Value>,
     scope: &Scope<'_>,
     audience: Audience,
-) -> Map<String, Value> {
-    let mut sent = Map::new();
+) -> SentFields {
+    let mut sent = SentFields::new();
     for field in visible_fiche_fields(audience) {
         let is_writable = field.writers.is_some_and(|writers| audience >= writers);
         if is_writable && find_member(object, field.name).is_some() {
             let value = field.read_value(fiche, scope).to_json(scope.zone);
-            sent.insert(field.name.to_owned(), value);
+            sent.push((field.name, value));
         }
     }
     sent

@@ -74,11 +74,13 @@ fn lastname_field() -> Field<Fiche> {
     .with_writer(Audience::Application, |given, _, _, patch| {
         let given = value::parse_text(given)?;
         let whole: Result<Name<64>, InvalidValue> = Name::new(&given);
-        // The `$` of a deleted fiche may make the rendered name one character too long.
-        let stripped = match given.strip_prefix('$') {
-            Some(rest) => Name::new(rest)?,
-            None => whole.clone()?,
+        let Some(rest) = given.strip_prefix('$') else {
+            let name = whole?;
+            patch.push(move |fiche| fiche.lastname = name.clone());
+            return Ok(());
         };
+        // The `$` of a deleted fiche may make the rendered name one character too long.
+        let stripped = Name::new(rest)?;
         patch.push(move |fiche| {
             let live = if fiche.deleted { None } else { whole.as_ref().ok() };
             fiche.lastname = live.unwrap_or(&stripped).clone();

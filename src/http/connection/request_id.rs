@@ -13,10 +13,18 @@ use crate::wire::column_value::append_value;
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id of a caller that is kept.
 const LENGTH_MAX: usize = 128;
+/// The beginning of the ids that this process gives.
+static PROCESS: LazyLock<String> =
+    LazyLock::new(|| format!("{:016x}-", Randomness::from_os().number()));
 
 /// The id of a request: letters, digits, hyphens, dots and underscores.
 #[derive(Clone, Debug)]
-pub(crate) struct RequestId(HeaderValue);
+pub(crate) enum RequestId {
+    /// That of the caller.
+    Given(HeaderValue),
+    /// The number of a request of this process, which has no text before it is shown.
+    Own(u64),
+}
 
 tokio::task_local! {
     /// The id of the request that the task answers.
@@ -27,32 +35,38 @@ impl RequestId {
     /// Returns the id that the caller gives, or a new one if the caller gives none that is legal.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         match headers.get(X_REQUEST_ID) {
-            Some(given) if is_legal(given.as_bytes()) => Self(given.clone()),
+            Some(given) if is_legal(given.as_bytes()) => Self::Given(given.clone()),
             _ => Self::unused(),
         }
     }
 
     /// Returns an id that no other request of this process has, nor most likely of any other.
     fn unused() -> Self {
-        static PROCESS: LazyLock<String> =
-            LazyLock::new(|| format!("{:016x}-", Randomness::from_os().number()));
         static NUMBER: AtomicU64 = AtomicU64::new(1);
-        // The largest number has 20 digits.
-        let mut id = Vec::with_capacity(PROCESS.len() + 20);
-        id.extend_from_slice(PROCESS.as_bytes());
-        append_value(&NUMBER.fetch_add(1, Ordering::Relaxed), &mut id);
-        Self(HeaderValue::try_from(id).expect("digits and a hyphen are visible"))
+        Self::Own(NUMBER.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Returns it as the value of a header.
     pub(crate) fn into_header(self) -> HeaderValue {
-        self.0
+        let number = match self {
+            Self::Given(given) => return given,
+            Self::Own(number) => number,
+        };
+        let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+        // Room for the text alone becomes the header without another copy.
+        let mut id = Vec::with_capacity(PROCESS.len() + digits);
+        id.extend_from_slice(PROCESS.as_bytes());
+        append_value(&number, &mut id);
+        HeaderValue::try_from(id).expect("digits and a hyphen are visible")
     }
 }
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.to_str().expect("a legal id is ASCII"))
+        match self {
+            Self::Given(given) => f.write_str(given.to_str().expect("a legal id is ASCII")),
+            Self::Own(number) => write!(f, "{}{number}", *PROCESS),
+        }
     }
 }
 

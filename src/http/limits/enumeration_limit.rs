@@ -63,9 +63,9 @@ impl Default for EnumerationLimit {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum RefusalKey {
     /// A folded e-mail address.
-    Email(Box<str>),
+    Email(Arc<str>),
     /// A folded e-mail address at a source.
-    Pair(Box<str>, IpNet),
+    Pair(Arc<str>, IpNet),
     /// A source or a network around it.
     Network(IpNet),
 }
@@ -88,8 +88,8 @@ struct UnderWay {
     count: usize,
     /// Number of bookings that wait.
     waiting: usize,
-    /// Wakes one that waits, in order of arrival, for each that leaves.
-    left: Arc<Notify>,
+    /// Wakes one that waits, in order of arrival, for each that leaves; `None` until one waits.
+    left: Option<Arc<Notify>>,
 }
 
 /// The result of an attempt to put a booking under way.
@@ -145,7 +145,7 @@ impl EnumerationLimit {
     /// 429 after too many refusals; 503 after five seconds of waiting.
     pub(crate) async fn admit(
         &self,
-        email: Option<Box<str>>,
+        email: Option<Arc<str>>,
         from: Option<IpAddr>,
         may_ask_code: bool,
         now: Instant,
@@ -280,7 +280,8 @@ impl RefusalCount {
         if others.count + refused >= self.max {
             others.waiting += 1;
             // Created under the lock, so that no booking that leaves is missed.
-            return Admission::Wait(Arc::clone(&others.left).notified_owned());
+            let left = others.left.get_or_insert_default();
+            return Admission::Wait(Arc::clone(left).notified_owned());
         }
         others.count += 1;
         if others.count + refused < self.max {
@@ -316,8 +317,10 @@ impl RefusalCount {
 impl UnderWay {
     /// Wakes the first booking that waits, if any does.
     fn wake_one(&self) {
-        if self.waiting > 0 {
-            self.left.notify_one();
+        if let Some(left) = &self.left
+            && self.waiting > 0
+        {
+            left.notify_one();
         }
     }
 }

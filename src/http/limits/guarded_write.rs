@@ -1,6 +1,8 @@
 //! The one way of limited writes to the engine: admit, reserve, write, settle, count the refusal.
 //! Reference 3.6, 6.11.
 
+use std::sync::Arc;
+
 use crate::domain::decisions::unconfirmed::{find_code_channel, find_given_number};
 use crate::domain::records::author::Author;
 use crate::domain::records::channel::Channel;
@@ -52,7 +54,7 @@ struct WriteLimits {
 /// A write whose refusals tell of a client. They count for its address and its source.
 struct Guess {
     /// The folded address, if the write names one.
-    email: Option<Box<str>>,
+    email: Option<Arc<str>>,
     /// Whether a refusal about the time tells of a client too, because only known ones may book.
     takes_known_only: bool,
 }
@@ -133,7 +135,7 @@ impl GuardedWrite {
             let subjects = subjects.with_origin(command.booking_origin.as_deref());
             // An account learns of itself alone.
             let guess = subjects.is_by_key().then(|| Guess {
-                email: command.client.email.as_ref().map(Email::folded),
+                email: command.client.email.as_ref().map(|email| email.folded().into()),
                 takes_known_only: !group.open,
             });
             let code = CodeNeed::for_booking(group, &command);
@@ -178,7 +180,7 @@ impl GuardedWrite {
         command: MoveAppointment,
         precondition: Option<Precondition>,
         subjects: LimitSubjects,
-        email: Option<Box<str>>,
+        email: Option<Arc<str>>,
         now: Instant,
     ) -> Self {
         let guess = match &command.right {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::domain::decisions::appointment_move::{find_movable, find_new_slot};
 use crate::domain::records::author::Author;
-use crate::domain::records::text::Email;
 use crate::domain::records::vevent::Vevent;
 use crate::domain::state::command::MoveAppointment;
 use crate::domain::state::group_state::GroupState;
@@ -60,10 +59,10 @@ pub(crate) async fn move_within_limits(
 /// The address that guesses by an appointment's secret count for. `None` if the appointment was not
 /// booked with a key alone: then its client or the shop has passed the secret on, and strangers who
 /// guess at the address do not stop its moves.
-fn guessed_email(state: &GroupState, row: &Vevent) -> Option<Box<str>> {
+fn guessed_email(state: &GroupState, row: &Vevent) -> Option<Arc<str>> {
     if !row.is_booked_by_key() {
         return None;
     }
     let client = state.fiches.get(&row.appointment()?.fiche_id)?;
-    client.email.as_ref().map(Email::folded)
+    client.email.as_ref().map(|email| email.folded().into())
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Map;
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::domain::availability::open_time::CalendarView;
@@ -196,7 +195,7 @@ async fn list(request: GroupRequest) -> HandlerResult {
         sight.shows_vevent(vevent) && wanted.includes(vevent)
     };
     let write = move |vevent: &Vevent, scope: &Scope<'_>, bytes: &mut Vec<u8>| {
-        appointment::append(vevent, scope, audience, now, &Map::new(), bytes);
+        appointment::append(vevent, scope, audience, now, &[], bytes);
     };
     list_response(&request, rows, query, move |state| search.find(state).collect(), shown, write)
         .await
@@ -429,6 +428,6 @@ fn show_appointment(
     let scope = Scope::for_group(state);
     let fields = table_for_audience(audience).to_json(vevent, &scope, audience);
     let mut json = Vec::with_capacity(1_024);
-    appointment::append(vevent, &scope, audience, now, &Map::new(), &mut json);
+    appointment::append(vevent, &scope, audience, now, &[], &mut json);
     ShownObject { json, tag: object_tag(&fields) }
 }

@@ -2,7 +2,7 @@
 //! Reference 6.7, 6.8, 13.17.
 
 use axum::http::StatusCode;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
@@ -23,7 +23,7 @@ use crate::http::request::{GroupRequest, wrapped_object};
 use crate::http::resources::appointments::BOOKED;
 use crate::http::response::{HandlerResult, json_response, ok_response, to_json};
 use crate::http::server::Server;
-use crate::wire::appointment::{self, visible_fiche_fields};
+use crate::wire::appointment::{self, SentFields, visible_fiche_fields};
 use crate::wire::field::{Audience, Scope};
 use crate::wire::hold::{HoldAnswer, HoldBody, parse, parse_hold_parameter};
 use crate::wire::schema::{GivenCode, Token, group_given, object_of, schema_of};
@@ -132,7 +132,7 @@ async fn confirm(request: GroupRequest) -> HandlerResult {
     let scope = Scope::for_group(&done.group_state);
     let sent = match find_given_client(&done, id) {
         Some(client) => render_given_client(client, &scope),
-        None => Map::new(),
+        None => SentFields::new(),
     };
     let mut bytes = br#"{"records":["#.to_vec();
     for id in &done.appointments {
@@ -197,12 +197,12 @@ fn find_given_client(done: &Committed, id: HoldId) -> Option<&Fiche> {
 }
 
 /// Renders the fields that the booking gave, as its answer repeats them.
-fn render_given_client(client: &Fiche, scope: &Scope<'_>) -> Map<String, Value> {
-    let mut sent = Map::new();
+fn render_given_client(client: &Fiche, scope: &Scope<'_>) -> SentFields {
+    let mut sent = SentFields::new();
     for field in visible_fiche_fields(Audience::Application) {
         let value = field.read_value(client, scope).to_json(scope.zone);
         if value.as_str().is_some_and(|text| !text.is_empty()) {
-            sent.insert(field.name.to_owned(), value);
+            sent.push((field.name, value));
         }
     }
     sent

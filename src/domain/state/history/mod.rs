@@ -95,8 +95,8 @@ impl History {
 
     /// The number of rows.
     pub fn len(&self) -> u64 {
-        match self.chunks.keys().next() {
-            Some(first) => self.last - first + 1,
+        match self.chunks.get_min() {
+            Some((first, _)) => self.last - first + 1,
             None => 0,
         }
     }
@@ -118,7 +118,7 @@ impl History {
 
     /// Whether rows of before a moment can be ended.
     fn has_rows_before(&self, moment: Instant) -> bool {
-        self.chunks.values().next().is_some_and(|chunk| chunk.last_at < moment)
+        self.chunks.get_min().is_some_and(|(_, chunk)| chunk.last_at < moment)
     }
 
     /// The rows below a number, latest first; all of them for [`u64::MAX`].
@@ -236,8 +236,9 @@ impl History {
         if let Some(settings) = settings {
             self.settings.insert(number, Arc::new(settings));
         }
-        match self.chunks.keys().next_back().copied() {
-            Some(first) if self.chunks[&first].bytes.len() + bytes.len() <= CHUNK_BYTES => {
+        match self.chunks.get_max() {
+            Some((first, chunk)) if chunk.bytes.len() + bytes.len() <= CHUNK_BYTES => {
+                let first = *first;
                 let chunk = self.chunks.get_mut(&first).expect("the last chunk exists");
                 let chunk = Arc::make_mut(chunk);
                 chunk.rows += 1;
@@ -270,7 +271,7 @@ impl History {
 
     /// Ends the rows below a number, as far as whole chunks hold nothing above.
     pub(crate) fn end_below(&mut self, below: u64) {
-        while let Some((first, chunk)) = self.chunks.iter().next()
+        while let Some((first, chunk)) = self.chunks.get_min()
             && first + u64::from(chunk.rows) <= below
         {
             self.drop_first_chunk();
@@ -278,7 +279,7 @@ impl History {
     }
 
     fn drop_first_chunk(&mut self) {
-        let Some((first, chunk)) = self.chunks.iter().next() else { return };
+        let Some((first, chunk)) = self.chunks.get_min() else { return };
         let first = *first;
         let chunk = Arc::clone(chunk);
         self.chunks.remove(&first);
