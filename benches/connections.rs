@@ -4,6 +4,9 @@
 //!
 //! `cargo bench --bench connections` prints; `-- --test` does the same in small.
 
+#[path = "practice/trial.rs"]
+mod trial;
+
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, Stdio};
@@ -81,10 +84,8 @@ async fn visit(server: &Server, number: u32) -> TcpStream {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    let is_a_trial = !std::env::args().any(|argument| argument == "--bench")
-        || std::env::args().any(|argument| argument == "--test");
     let (visits, sizes) =
-        if is_a_trial { (100, &[100][..]) } else { (5_000, &[100, 1_000, 10_000][..]) };
+        if trial::is_a_trial() { (100, &[100][..]) } else { (5_000, &[100, 1_000, 10_000][..]) };
     for &connections_max in sizes {
         for (name, open) in [("half", connections_max / 2), ("all", connections_max)] {
             let folder = tempfile::tempdir().expect("a folder");

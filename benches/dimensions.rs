@@ -10,6 +10,8 @@ mod booking_command;
 mod practice;
 #[path = "practice/booking.rs"]
 mod practice_booking;
+#[path = "practice/trial.rs"]
+mod trial;
 
 use std::sync::Arc;
 
@@ -44,8 +46,7 @@ use slotbook::store::BatchNumber;
 
 /// Returns the sizes of a dimension; only the smallest where the benchmark is just tried.
 fn sizes(all: &'static [u64]) -> &'static [u64] {
-    let given = |name: &str| std::env::args().any(|argument| argument == name);
-    if given("--bench") && !given("--test") { all } else { &all[..1] }
+    if trial::is_a_trial() { &all[..1] } else { all }
 }
 
 /// Measures one booking on a state: its decision, and the state after it.

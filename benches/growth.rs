@@ -6,6 +6,8 @@
 mod practice;
 #[path = "practice/serving.rs"]
 mod serving;
+#[path = "practice/trial.rs"]
+mod trial;
 
 use std::path::Path;
 use std::process::Command as Process;
@@ -14,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
-use serving::{Serving, block_on, is_a_trial, of_process, say};
+use serving::{Serving, block_on, of_process, say};
 use slotbook::clock::{Clock as _, ManualClock};
 use slotbook::domain::records::author::Author;
 use slotbook::domain::records::ids::{FicheId, ProId};
@@ -24,6 +26,7 @@ use slotbook::domain::state::command::{
 };
 use slotbook::domain::time::{DAY, HOUR};
 use slotbook::engine::Engine;
+use trial::is_a_trial;
 
 /// Names the store that a child process is to fill.
 const STORE: &str = "GROWTH_STORE";

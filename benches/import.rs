@@ -3,6 +3,9 @@
 //!
 //! `cargo bench --bench import` prints; `-- --test` does the same in small.
 
+#[path = "practice/trial.rs"]
+mod trial;
+
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -113,9 +116,7 @@ fn row(externid: u64) -> Value {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    let is_a_trial = !std::env::args().any(|argument| argument == "--bench")
-        || std::env::args().any(|argument| argument == "--test");
-    let (clients, many) = if is_a_trial { (20, 200) } else { (1_000, 100_000) };
+    let (clients, many) = if trial::is_a_trial() { (20, 200) } else { (1_000, 100_000) };
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start(&folder.path().join("store"));
     let mut unused = 1_000_000;

@@ -8,6 +8,8 @@ mod booking_command;
 mod practice;
 #[path = "practice/serving.rs"]
 mod serving;
+#[path = "practice/trial.rs"]
+mod trial;
 
 use std::path::Path;
 use std::process::Command as Process;
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use booking_command::booking;
 use practice::{MONDAY, calendar, group, intervention, morning, practice};
-use serving::{Serving, block_on, is_a_trial, of_process, say};
+use serving::{Serving, block_on, of_process, say};
 use slotbook::clock::ManualClock;
 use slotbook::domain::records::author::Author;
 use slotbook::domain::records::ids::{FicheId, VeventId};
@@ -32,6 +34,7 @@ use slotbook::engine::Engine;
 use slotbook::engine::recovery;
 use slotbook::store::codec;
 use slotbook::store::{JournalRecord, Log as _, Stream};
+use trial::is_a_trial;
 
 /// Names the store that a child process is to recover.
 const RECOVER: &str = "RECOVER_STORE";

@@ -2,6 +2,8 @@
 //! who asks.
 
 mod practice;
+#[path = "practice/trial.rs"]
+mod trial;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -35,9 +37,18 @@ use slotbook::http::{Server, serve};
 use slotbook::password;
 use slotbook::store::SimulatedDisk;
 use slotbook::web;
+use trial::is_a_trial;
 
-/// A hundred thousand of each.
-const MANY: u64 = 100_000;
+/// A hundred thousand clients; in a trial some.
+fn many() -> u64 {
+    if is_a_trial() { 5_000 } else { 100_000 }
+}
+
+/// A practice of a hundred thousand events; in a trial of some.
+fn whole_practice() -> GroupState {
+    practice(if is_a_trial() { 5 } else { 100 }, 84, 12)
+}
+
 /// Of ann@example.org, whose password is secret.
 const BASIC: &str = "Authorization: Basic YW5uQGV4YW1wbGUub3JnOnNlY3JldA==\r\n";
 
@@ -225,7 +236,7 @@ const SOUGHT: [(&str, &str, &str); 12] = [
 ];
 
 fn lists(c: &mut Criterion) {
-    let (_runtime, address) = start(clients(MANY), 2);
+    let (_runtime, address) = start(clients(many()), 2);
     let mut client = Client::to(address);
     let mut group = c.benchmark_group("service");
     group
@@ -253,7 +264,7 @@ fn lists(c: &mut Criterion) {
 }
 
 fn whole_list(c: &mut Criterion) {
-    let (_runtime, address) = start(practice(100, 84, 12), 2);
+    let (_runtime, address) = start(whole_practice(), 2);
     let mut client = Client::to(address);
     let path = "/1/vevents?apikey=key&results=all";
     // The credential is remembered.
@@ -300,8 +311,8 @@ fn holds(_: &mut Criterion) {
         long_texts.put_fiche(Arc::new(Fiche { comments, ..Fiche::clone(&fiche) }));
     }
     for (name, group_state, paths) in [
-        ("all_of_100000_vevents", practice(100, 84, 12), whole),
-        ("25_of_100000_fiches", clients(MANY), found),
+        ("all_of_100000_vevents", whole_practice(), whole),
+        ("25_of_100000_fiches", clients(many()), found),
         ("50_of_1000_fiches", clients(1_000), short),
         ("50_fiches_of_long_texts", long_texts, short),
     ] {
@@ -347,13 +358,13 @@ async fn longest_hold(over: Arc<AtomicBool>) -> Duration {
 /// The same answer to the key alone and to a professional whose credential is remembered, asked in turn, so that whatever
 /// else the machine does falls on both: the difference is the cost of the credential.
 fn credentials(c: &mut Criterion) {
-    const TURNS: usize = 20_000;
+    let turns = if is_a_trial() { 200 } else { 20_000 };
     let (_runtime, address) = start(practice(1, 1, 1), 2);
     let mut client = Client::to(address);
     let path = "/1/calendarsets?apikey=key";
     let answer = client.get(path, false);
     let mut taken = [const { Vec::new() }; 2];
-    for turn in 0..TURNS {
+    for turn in 0..turns {
         let basic = turn % 2 == 1;
         let began = Instant::now();
         assert_eq!(client.get(path, basic), answer);

@@ -21,12 +21,6 @@ pub(crate) fn say(text: &str) {
     writeln!(std::io::stdout().lock(), "{text}").expect("somebody reads");
 }
 
-/// Whether it is only tried that this runs: `cargo bench` asks for more, unless with `--test`.
-pub(crate) fn is_a_trial() -> bool {
-    let asked = |name: &str| std::env::args().any(|argument| argument == name);
-    !asked("--bench") || asked("--test")
-}
-
 /// Makes a store that holds a practice.
 pub(crate) fn store(data: &Path, group_state: &GroupState) {
     let mut directory = Directory::default();
