@@ -48,6 +48,7 @@ fn planning_of_a_million(c: &mut Criterion) {
     let calendars = if is_a_trial() { 100 } else { 906 };
     let group_state = reminding(calendars, 92, 12);
     let a_day = 12 * usize::try_from(calendars).expect("a small number");
+    let least = 92 * a_day * 99 / 100;
     assert!(group_state.rows.len() >= 92 * a_day);
     let found = |days: i64| {
         let planned = planning::reminders_due_before(
@@ -82,14 +83,14 @@ fn planning_of_a_million(c: &mut Criterion) {
         b.iter(|| {
             let mut queue = Queue::default();
             queue.replace(group(), found(100));
-            assert!(queue.len() > 91 * a_day);
+            assert!(queue.len() > least);
             queue
         });
     });
     group_of.bench_function("plan_1000000_reminders_again", |b| {
         b.iter(|| {
             queue.replace(group(), found(100));
-            assert!(queue.len() > 91 * a_day);
+            assert!(queue.len() > least);
         });
     });
     group_of.finish();

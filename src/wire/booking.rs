@@ -1,6 +1,7 @@
 //! Request body of a booking. Reference 6.2, 6.3, 12.8.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -247,25 +248,23 @@ fn find_excess_text(
     customs: &GivenCustoms,
     client_customs: &GivenCustoms,
 ) -> Option<Fault> {
-    let own_lengths = own.iter().map(|(_, text)| text.chars().count());
-    let all_customs = customs.iter().chain(client_customs);
-    let custom_lengths = all_customs.map(|(_, value)| text_length(value.as_ref()));
-    let total: usize = own_lengths.chain(custom_lengths).sum();
+    let own = own.iter().map(|(name, text)| ("", name as &dyn Display, text.chars().count()));
+    let customs = [("", customs), ("fiche.", client_customs)].into_iter();
+    let customs = customs.flat_map(|(prefix, given)| {
+        let lengths = given.iter().map(|(name, value)| (name, text_length(value.as_ref())));
+        lengths.map(move |(name, length)| (prefix, name as &dyn Display, length))
+    });
+    let lengths = own.chain(customs);
+    let total: usize = lengths.clone().map(|(.., length)| length).sum();
     if total <= WEB_TEXT_CHARS_MAX {
         return None;
     }
-    let own = own.iter().map(|(name, text)| ((*name).to_owned(), text.chars().count()));
-    let customs =
-        customs.iter().map(|(name, value)| (name.to_string(), text_length(value.as_ref())));
-    let of_client = client_customs
-        .iter()
-        .map(|(name, value)| (format!("fiche.{name}"), text_length(value.as_ref())));
-    let (longest, _) = own.chain(customs).chain(of_client).max_by_key(|(_, length)| *length)?;
+    let (prefix, longest, _) = lengths.max_by_key(|(.., length)| *length)?;
     let rule = format!(
         "the texts of a booking must have at most {WEB_TEXT_CHARS_MAX} characters together, not \
          {total}: shorten this one"
     );
-    Some(Fault::new(longest, rule))
+    Some(Fault::new(format!("{prefix}{longest}"), rule))
 }
 
 /// Returns the number of characters of a customised attribute; 0 for one that is no text.

@@ -30,6 +30,7 @@ pub mod hours;
 pub mod image;
 pub mod intervention;
 pub mod invitation;
+pub(crate) mod json_text;
 pub mod json_writer;
 mod like_pattern;
 pub mod list;
