@@ -1,8 +1,8 @@
 //! The return of freed memory to the system.
 //!
 //! The allocator keeps pages that became free for a second, and then waits for one more to become
-//! free, or for a thread to end. A server that has just started and has nothing to do ends no
-//! thread, so it would keep what only its start needed.
+//! free, or for a thread to end. A server that has nothing to do after its start or a burst ends no
+//! thread, so it would keep what only they needed.
 
 use std::hint::black_box;
 use std::time::Duration;

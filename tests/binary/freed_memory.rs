@@ -1,6 +1,7 @@
 //! What a server no longer needs goes back to the system.
 
 use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,9 +10,12 @@ use serde_json::{Value, json};
 
 use super::server::{Served, half_hour, practice, store_of};
 
-/// Appointments whose recovery frees several MiB, and whose export fills a socket.
+/// Appointments whose export fills a socket.
 const APPOINTMENTS: u64 = 60_000;
-const RETURNED_KIB_MIN: u64 = 2_048;
+/// Connections whose end frees some 4 MiB.
+const CONNECTIONS: usize = 500;
+/// Without a return it is nothing.
+const RETURNED_KIB_MIN: u64 = 1_024;
 /// Commands of the operator that are served at once, each by a thread for blocking tasks.
 const COMMANDS: usize = 8;
 /// Such threads that stay at most: the task each three seconds comes to the first of four after
@@ -64,11 +68,23 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
-fn memory_that_only_the_start_needed_goes_back_without_a_request() {
+fn memory_of_a_burst_goes_back_without_another_request() {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = Served::on(&large_store(folder.path()), &[]);
+    let data = store_of(folder.path(), &practice(1));
+    let server = Served::on(&data, &["--source-connections-max", "0"]);
+    let host = server.base.strip_prefix("http://").expect("an address");
+    let open = || {
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").expect("it is taken");
+        stream
+    };
+    let mut connections: Vec<_> = std::iter::repeat_with(open).take(CONNECTIONS).collect();
+    for stream in &mut connections {
+        stream.read_exact(&mut [0]).expect("an answer begins");
+    }
     let resident = |name| resident_kib(server.pid(), name);
-    // Without a return the peak stays.
+    // Each has memory of its own at the same time, and without a return it stays.
+    drop(connections);
     wait_until("less memory", || resident("VmRSS:") + RETURNED_KIB_MIN <= resident("VmHWM:"));
 }
 
