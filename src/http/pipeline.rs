@@ -226,6 +226,12 @@ async fn handle(
             if let Some(answer) = checked.find_answer(&server, route) {
                 return answer;
             }
+            if route.endpoint.method != EndpointMethod::Get {
+                // A write goes on with other code than that which reads requests. Those that are
+                // ready are read first, so that either code runs for several requests while the
+                // processor has it in its caches (docs/benchmarks.md).
+                tokio::task::yield_now().await;
+            }
             let request = GroupRequest {
                 server: Arc::clone(&server),
                 identity: checked.identity,
