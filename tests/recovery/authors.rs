@@ -15,6 +15,7 @@ use slotbook::store::{
     BatchNumber, Frames, JournalRecord, Position, RecoveryVisitor, Store, StoreError, Stream,
 };
 
+use super::released::expect_released;
 use super::server::{Served, booking, complaint, half_hour, practice, run, store_of};
 
 /// Collects the records of groups.
@@ -43,7 +44,8 @@ impl RecoveryVisitor for Records {
 /// The records that the journals of a store hold.
 fn records(data: &Path) -> Vec<GroupRecord> {
     let mut records = Records::default();
-    Store::open(data).expect("a store").recover(&mut records).expect("it is read");
+    drop(Store::open(data).expect("a store").recover(&mut records).expect("it is read"));
+    expect_released(data);
     records.0
 }
 

@@ -12,6 +12,7 @@ use slotbook::domain::records::vevent::{Vevent, VeventKind};
 use slotbook::engine::recovery::{self, Loaded};
 use slotbook::store::state;
 
+use super::released::expect_released;
 use super::server::{
     Served, appointments, booking, complaint, exported, half_hour, practice, run, store_of,
     without_access,
@@ -130,7 +131,10 @@ fn a_backup_serves_and_each_group_has_the_hash_it_had() {
     assert_eq!(without_access(exported(&copy)), without_access(exported(&data)));
     let hashes = |data| {
         let loaded = recovery::load(data).expect("a store");
-        loaded.group_states.iter().map(|it| state::hash(it)).collect::<Vec<_>>()
+        let hashes: Vec<_> = loaded.group_states.iter().map(|it| state::hash(it)).collect();
+        drop(loaded);
+        expect_released(data);
+        hashes
     };
     assert_eq!(hashes(&copy), hashes(&data));
     let again = run(&["backup", to], &data);

@@ -13,6 +13,7 @@ use slotbook::domain::time::{Civil, DAY};
 use slotbook::engine::recovery;
 use slotbook::wire::datetime;
 
+use super::released::expect_released;
 use super::server::{Served, complaint, exported, half_hour, practice, run, signal, store_of};
 
 /// A mail server that takes nothing, so that messages wait.
@@ -437,6 +438,7 @@ fn count_since_2025(data: &Path) {
     }
     let replaced = recovery::replace(loaded.store, &loaded.directory, &loaded.group_states);
     drop(replaced.expect("it is written"));
+    expect_released(data);
 }
 
 #[tokio::test]

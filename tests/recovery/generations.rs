@@ -28,6 +28,7 @@ use slotbook::store::state;
 use slotbook::store::{Generations, StoreError};
 use slotbook::wire::group::parse_new_group;
 
+use super::released::expect_released;
 use super::server::{practice, store_of};
 
 /// A store being served, without its HTTP.
@@ -127,8 +128,11 @@ impl Running {
     async fn ends_whole(self, data: &Path) {
         let before = state::hash(&self.group_state());
         self.ends().await;
+        expect_released(data);
         let loaded = recovery::load(data).expect("a store");
         assert_eq!(state::hash(&loaded.group_states[0]), before);
+        drop(loaded);
+        expect_released(data);
     }
 }
 

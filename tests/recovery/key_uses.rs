@@ -15,6 +15,7 @@ use slotbook::wire::datetime::format_rfc_3339;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::released::expect_released;
 use super::rounds;
 use super::server::{Served, complaint, practice, run, store_of};
 
@@ -67,6 +68,7 @@ fn age(data: &Path, days: i64) {
     loaded.directory.keys_used = aged.collect();
     let replaced = recovery::replace(loaded.store, &loaded.directory, &loaded.group_states);
     drop(replaced.expect("it is written"));
+    expect_released(data);
 }
 
 async fn status(http: &reqwest::Client, base: &str, key: &str) -> Option<u16> {

@@ -34,6 +34,7 @@ mod reads;
 #[path = "../messages/receivers.rs"]
 #[expect(dead_code, reason = "it is shared with tests that ask more of it")]
 mod receivers;
+mod released;
 mod second_reader;
 #[path = "../binary/server.rs"]
 mod server;

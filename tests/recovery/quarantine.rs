@@ -1,6 +1,5 @@
 //! A group whose history cannot be carried out: nobody is let in, nothing is lost, the others live on.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +22,7 @@ use slotbook::store::codec;
 use slotbook::store::state;
 use slotbook::store::{DamageLocation, JournalRecord, Log, StoreError, Stream};
 
+use super::released::expect_released;
 use super::server::{Served, booking, complaint, half_hour, practice, run, store_of};
 
 /// Later than all that the document holds.
@@ -43,27 +43,19 @@ fn write_nonsense(data: &Path, group: u64, count: u64) {
     close(log, data);
 }
 
-/// Closes a journal and waits until its data directory is free: a child that another test starts
-/// holds the lock with its copies of the descriptors until it runs its own program.
+/// Closes a journal and waits until its data directory is free.
 fn close(log: impl Log, data: &Path) {
     log.close().expect("it closes");
-    let named = |inode: &u64| {
-        let held = std::fs::read_to_string("/proc/locks").expect("locks of this machine");
-        held.split_whitespace().any(|word| word.ends_with(&format!(":{inode}")))
-    };
-    let inodes = [data.to_path_buf(), data.join("lock")]
-        .map(|path| std::fs::metadata(path).expect("it stands").ino());
-    let deadline = std::time::Instant::now() + Duration::from_secs(60);
-    while inodes.iter().any(named) {
-        assert!(std::time::Instant::now() < deadline, "the lock is held");
-        std::thread::yield_now();
-    }
+    expect_released(data);
 }
 
 fn aside(data: &Path) -> QuarantinedGroup {
     let mut loaded = recovery::load(data).expect("a store");
     assert_eq!(loaded.quarantined.len(), 1);
-    loaded.quarantined.remove(0)
+    let aside = loaded.quarantined.remove(0);
+    drop(loaded);
+    expect_released(data);
+    aside
 }
 
 fn generation(data: &Path) -> u64 {
