@@ -226,12 +226,7 @@ async fn handle(
             if let Some(answer) = checked.find_answer(&server, route) {
                 return answer;
             }
-            if route.endpoint.method != EndpointMethod::Get {
-                // A write goes on with other code than that which reads requests. Those that are
-                // ready are read first, so that either code runs for several requests while the
-                // processor has it in its caches (docs/benchmarks.md).
-                tokio::task::yield_now().await;
-            }
+            let_requests_be_read(route.endpoint).await;
             let request = GroupRequest {
                 server: Arc::clone(&server),
                 identity: checked.identity,
@@ -250,6 +245,15 @@ async fn handle(
             };
             handler.answer(request, route.endpoint).await
         }
+    }
+}
+
+/// Lets the requests that are ready be read before a write goes on. What it goes on with is other
+/// code than that which reads requests: so either runs for several requests while the processor has
+/// it in its caches (docs/benchmarks.md).
+async fn let_requests_be_read(endpoint: &Endpoint) {
+    if endpoint.method != EndpointMethod::Get {
+        tokio::task::yield_now().await;
     }
 }
 
